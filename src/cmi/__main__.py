@@ -1,0 +1,5 @@
+"""`python -m cmi` is `cmi`."""
+
+from cmi.cli import main
+
+main()

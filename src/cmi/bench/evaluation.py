@@ -1,0 +1,177 @@
+"""What every task speaks in: items go in, an evaluation comes out.
+
+A task turns each item into one row of numbers, and each of its metrics is a pure function of those rows and of how
+often each row counts. The metric's value is the one with every weight 1; a bootstrap draw is the same function with
+other weights. So every metric, from accuracy to corpus BLEU, gets clustered intervals and paired tests the same way,
+and memory holds a few numbers per item, never the answers.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cmi.bench.tools import Tools
+
+Array = NDArray[np.floating[Any]]
+Protocol = Literal["paper", "strict"]
+
+
+class Item(NamedTuple):
+    """One answered question. An answer that is missing or failed is the empty text."""
+
+    question: str
+    answer: str
+    truth: str
+    recording: str  # what the clip was cut from; items of one recording are resampled together
+    start: float | None = None  # the clip's place in the recording, in seconds, where the source says so
+    end: float | None = None
+
+    @property
+    def length(self) -> float | None:
+        """The clip's seconds, where the source says so."""
+        return self.end - self.start if self.start is not None and self.end is not None else None
+
+
+class Setting(NamedTuple):
+    """Under which rules a set of answers is scored."""
+
+    dataset: str
+    protocol: Protocol
+    model: str
+    tools: Tools
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One number of a task: `value(statistics (n, k), weights (b, n)) -> (b,)`, on the scale of the published table."""
+
+    name: str
+    value: Callable[[Array, Array], Array] = lambda _statistics, weights: np.full(len(weights), np.nan)
+    better: Literal["higher", "lower"] = "higher"
+    right: int | None = None  # the 0/1 column of which this is the mean, so that exact methods are due
+    not_computed: str = ""  # why there is no value, and how to get one
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    metrics: tuple[Metric, ...]
+    statistics: Array  # (n, k)
+    clusters: NDArray[np.int64]  # (n,)  the recording of each item, 0 .. C - 1
+    unparsed: int
+    notes: tuple[str, ...] = ()
+    joint: Callable[[Array, Array], Array] | None = None  # all metrics at once -> (b, m), where they share their work
+    most_resamples: int | None = None  # where a draw is dear, fewer of them must do
+    is_biased: bool = False  # draws lie off the value by construction: their interval is moved onto it
+
+    @property
+    def n(self) -> int:
+        return len(self.statistics)
+
+    def values(self, weights: Array | None = None) -> Array:
+        """Every metric under weights (b, n): (b, m). NaN where one is undefined or was not computed.
+
+        Without weights: one row, the value over all items.
+        """
+        weights = np.ones((1, self.n), np.float32) if weights is None else weights
+        if not self.n:
+            return np.full((len(weights), len(self.metrics)), np.nan)
+        if self.joint is not None:
+            return self.joint(self.statistics, weights)
+        return np.stack([metric.value(self.statistics, weights) for metric in self.metrics], axis=1)
+
+
+class Measured(NamedTuple):
+    """One item's row of numbers, and whether its answer could be read at all."""
+
+    parsed: bool
+    row: Sequence[float]
+
+
+@dataclass
+class Tally:
+    """Collects measured items into an evaluation."""
+
+    rows: list[Sequence[float]] = field(default_factory=list)
+    unparsed: int = 0
+    _codes: dict[str, int] = field(default_factory=dict)
+    _clusters: list[int] = field(default_factory=list)
+
+    def add(self, item: Item, measured: Measured) -> None:
+        self.rows.append(measured.row)
+        self.unparsed += not measured.parsed
+        self._clusters.append(self._codes.setdefault(item.recording, len(self._codes)))
+
+    def evaluation(self, metrics: Sequence[Metric], notes: Sequence[str] = ()) -> Evaluation:
+        statistics = np.asarray(self.rows, dtype=np.float64).reshape(len(self.rows), -1)
+        return Evaluation(tuple(metrics), statistics, np.asarray(self._clusters, np.int64), self.unparsed, tuple(notes))
+
+
+def evaluate_each(
+    items: Iterable[Item], measure: Callable[[Item], Measured], metrics: Sequence[Metric], notes: Sequence[str] = ()
+) -> Evaluation:
+    """Measure item by item: what a task's `evaluate` does when no item needs to know of the others."""
+    tally = Tally()
+    for item in items:
+        tally.add(item, measure(item))
+    return tally.evaluation(metrics, notes)
+
+
+def percent_mean(name: str, column: int = 0, better: Literal["higher", "lower"] = "higher") -> Metric:
+    """The mean of one column, times 100."""
+
+    def value(statistics: Array, weights: Array) -> Array:
+        return 100 * (weights @ statistics[:, column]) / weights.sum(axis=1)
+
+    return Metric(name, value, better)
+
+
+def accuracy(name: str, column: int = 0) -> Metric:
+    """The share of items whose column is 1, times 100."""
+    return Metric(name, percent_mean(name, column).value, right=column)
+
+
+def percent_ratio(name: str, over: int, under: int, better: Literal["higher", "lower"] = "higher") -> Metric:
+    """The sum of one column over the sum of another, times 100; NaN when nothing is under the line."""
+
+    def value(statistics: Array, weights: Array) -> Array:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return 100 * (weights @ statistics[:, over]) / (weights @ statistics[:, under])
+
+    return Metric(name, value, better)
+
+
+def percent_median(name: str, column: int, better: Literal["higher", "lower"] = "higher") -> Metric:
+    """The median of one column, times 100: the mean of the two middle values when the count is even."""
+
+    def value(statistics: Array, weights: Array) -> Array:
+        order = np.argsort(statistics[:, column], kind="stable")
+        ranked = statistics[order, column]
+        reached = np.cumsum(weights[:, order], axis=1)  # (b, n)
+        half = reached[:, -1:] / 2
+        lower = np.argmax(reached >= half, axis=1)
+        upper = np.argmax(reached > half, axis=1)
+        return 50 * (ranked[lower] + ranked[upper])
+
+    return Metric(name, value, better)
+
+
+def of_sums(
+    name: str,
+    function: Callable[[Array], Array],
+    better: Literal["higher", "lower"] = "higher",
+    columns: slice = slice(None),
+) -> Metric:
+    """A function of the columns' sums: `function((b, k)) -> (b,)`."""
+
+    def value(statistics: Array, weights: Array) -> Array:
+        return function(weights @ statistics[:, columns])
+
+    return Metric(name, value, better)
+
+
+def not_computed(name: str, why: str, better: Literal["higher", "lower"] = "higher") -> Metric:
+    """A metric that belongs in the table and could not be had here."""
+    return Metric(name, better=better, not_computed=why)

@@ -1,0 +1,47 @@
+"""Answers that need no ears. A model that does not beat the best of them has not been shown to listen.
+
+Every task is given two: the empty answer, and the prompt's own example copied (where it has one). The tasks add theirs:
+a constant key, a beat grid, the most frequent label or caption.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from cmi.bench.evaluation import Item
+
+# 'Example 1: blues', 'Example 1, when the note is A1: 33', 'Example 1:\nC major'; or a format between backticks.
+_EXAMPLE = re.compile(r"Example 1[^:\n]{0,200}:\s*(\S[^\n]*)")
+_FORMAT = re.compile(r"format of `([^`]+)`")
+
+
+class Null(NamedTuple):
+    name: str
+    answer: Callable[[Item], str]
+
+
+def constant(answer: str, name: str = "") -> Null:
+    return Null(name or answer, lambda _item: answer)
+
+
+EMPTY = constant("", "empty answer")
+PROMPT_EXAMPLE = Null("prompt's example", lambda item: prompt_example(item.question))
+
+
+def prompt_example(question: str) -> str:
+    """The first example that the prompt itself gives, or nothing."""
+    found = _EXAMPLE.search(question) or _FORMAT.search(question)
+    return found[1].strip().strip('"') if found else ""
+
+
+def most_frequent(items: Iterable[Item], name: str) -> Null:
+    """The truth that occurs most often, given for every item; the first of equals."""
+    counts = Counter(item.truth for item in items)
+    return constant(max(counts, key=lambda truth: counts[truth], default=""), name)
+
+
+def for_every_task(items: Iterable[Item]) -> list[Null]:
+    """The nulls that any task can be given."""
+    first = next(iter(items), None)
+    return [EMPTY, PROMPT_EXAMPLE] if first and prompt_example(first.question) else [EMPTY]

@@ -1,0 +1,63 @@
+"""Single-label classification: an answer is right when it names the right class and no other.
+
+Metrics
+    Acc.    The share of right answers, times 100.
+
+Protocols
+    strict  Classes are named by whole words (`cmi.bench.text.mentions`), out of the data set's fixed list of classes.
+            An answer that names no class, or several, is unparsed and wrong.
+    paper   A class is named wherever its letters occur, out of the classes that occur in the file: `trill` is inside
+            `lip_trill`, so that a perfect answer can be wrong.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+
+from cmi.bench.evaluation import Evaluation, Item, Measured, Setting, accuracy, evaluate_each
+from cmi.bench.nulls import Null, most_frequent
+from cmi.bench.text import mentions, squash
+from cmi.errors import InputError
+
+
+def parse(answer: str, classes: tuple[str, ...]) -> str | None:
+    """The one class that `answer` names, or None: no class, or several."""
+    found = mentions(answer, classes)
+    return found.pop() if len(found) == 1 else None
+
+
+def parse_paper(answer: str, squashed_classes: Collection[str]) -> str | None:
+    """The one class whose letters occur in `answer`, in the published scorer's normal form."""
+    text = squash(answer)
+    found = [name for name in squashed_classes if name in text]
+    return found[0] if len(found) == 1 else None
+
+
+def evaluate(
+    items: Iterable[Item],
+    setting: Setting,
+    classes: tuple[str, ...],
+    parse: Callable[[str, tuple[str, ...]], str | None] = parse,
+) -> Evaluation:
+    if setting.protocol == "paper":
+        return _evaluate_paper(items)
+
+    def measure(item: Item) -> Measured:
+        if item.truth not in classes:
+            raise InputError(f"the expected answer {item.truth!r} is none of: {', '.join(classes)}")
+        named = parse(item.answer, classes)
+        return Measured(named is not None, [named == item.truth])
+
+    return evaluate_each(items, measure, [accuracy("Acc.")])
+
+
+def _evaluate_paper(items: Iterable[Item]) -> Evaluation:
+    occurring = sorted({squash(item.truth) for item in items})
+
+    def measure(item: Item) -> Measured:
+        named = parse_paper(item.answer, occurring)
+        return Measured(named is not None, [named == squash(item.truth)])
+
+    return evaluate_each(items, measure, [accuracy("Acc.")])
+
+
+def nulls(items: Iterable[Item]) -> list[Null]:
+    return [most_frequent(items, "majority class")]

@@ -1,0 +1,113 @@
+"""Beat and downbeat tracking share everything but the question: times in seconds out, an F-measure back.
+
+Conventions
+    Times are seconds from the start of the clip. The first 5 s are not trimmed.
+
+Metrics
+    FM.         (paper) F-measure of a maximum one-to-one matching within 70 ms (mir_eval's default), times 100.
+    FM@20ms     the same within the 20 ms that the paper states; FM@70ms within the 70 ms that the literature uses.
+
+Protocols
+    strict  Every time in a comma-separated list; what is not a time is filtered out.
+    paper   One token that starts with a digit and is no number voids the whole answer: '0.5s, 1.0s.' scores 0.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from cmi.bench.evaluation import Evaluation, Item, Measured, Setting, evaluate_each, percent_mean
+from cmi.bench.nulls import Null, constant
+from cmi.bench.text import LONGEST_ANSWER
+from cmi.errors import InputError
+
+LATEST = 30_000.0  # seconds; mir_eval refuses later events
+PAPER_WINDOW = 0.07
+STRICT_WINDOWS = {"FM@20ms": 0.02, "FM@70ms": 0.07}
+GRID = ",".join(f"{beat / 2}s" for beat in range(60))  # every 0.5 s for 30 s: above every published model
+
+_SEPARATOR = re.compile(r"[,;\n]")
+_EDGES = " \t\r\n.()[]{}\"'`*|"
+_CLOCK = r"(?:(\d{1,3}):)?(\d{1,7}(?:\.\d{0,20})?)"
+_UNIT = r"\s?(?:s+|secs?|seconds?)"
+_TIME = re.compile(rf"{_CLOCK}(?:{_UNIT})?", re.I)
+_TIMES = re.compile(rf"{_CLOCK}(?:{_UNIT})?(?:\s+{_CLOCK}(?:{_UNIT})?)+", re.I)
+_LAST_WORD_IS_TIME = re.compile(rf"(?:^|[\s:\[(]){_CLOCK}{_UNIT}$", re.I)
+_LONGEST_PROSE = 200  # characters before a time in its token, as in 'The beats are at 0.5s'
+
+
+def parse(answer: str) -> list[float] | None:
+    """The times that `answer` lists, sorted; None if there are none."""
+    times = [time for token in _SEPARATOR.split(answer[:LONGEST_ANSWER]) for time in _times_in(token.strip(_EDGES))]
+    return sorted(time for time in times if time <= LATEST) or None
+
+
+def _times_in(token: str) -> list[float]:
+    if whole := _TIME.fullmatch(token):
+        return [_seconds(*whole.groups())]
+    if _TIMES.fullmatch(token):
+        return [_seconds(*groups) for groups in re.findall(_CLOCK, token)]
+    last = _LAST_WORD_IS_TIME.search(token[-_LONGEST_PROSE:])
+    return [_seconds(*last.groups())] if last else []
+
+
+def _seconds(minutes: str | None, seconds: str) -> float:
+    return 60 * int(minutes or 0) + float(seconds)
+
+
+def parse_paper(answer: str) -> list[float] | None:
+    """What the published scorer reads; None when one token voids the answer, or a time is too late."""
+    times = []
+    for token in answer.split(","):
+        token = token.strip().replace("s", "")
+        if not token[:1].isdigit():
+            continue
+        try:
+            minutes, colon, seconds = token.partition(":")
+            if not colon:
+                times.append(float(token))
+            elif seconds:
+                times.append(60 * float(minutes) + float(seconds))
+        except ValueError:
+            return None
+    return sorted(times) if times and max(times) <= LATEST else None
+
+
+def f_measure(reference: Sequence[float], estimated: Sequence[float], window: float) -> float:
+    """F-measure of the largest one-to-one matching in which est - window <= ref <= est + window; both are sorted."""
+    if not len(reference) or not len(estimated):
+        return 0.0
+    estimates = np.asarray(estimated)
+    first = np.searchsorted(reference, estimates - window, side="left")
+    behind = np.searchsorted(reference, estimates + window, side="right")
+    hits, free = 0, 0
+    # Windows have one width, so both ends only move forward and the earliest free reference is always a best choice.
+    for low, high in zip(first.tolist(), behind.tolist(), strict=True):
+        free = max(free, low)
+        if free < high:
+            hits += 1
+            free += 1
+    return 2 * hits / (len(reference) + len(estimates))
+
+
+def evaluate(items: Iterable[Item], setting: Setting) -> Evaluation:
+    read: Callable[[str], list[float] | None]
+    if setting.protocol == "paper":
+        read, windows = parse_paper, {"FM.": PAPER_WINDOW}
+    else:
+        read, windows = parse, STRICT_WINDOWS
+
+    def measure(item: Item) -> Measured:
+        reference = parse(item.truth)
+        if reference is None:
+            raise InputError(f"the expected answer {item.truth[:60]!r} is not a list of times such as '0.5s,1.02s'")
+        estimated = read(item.answer)
+        row = [f_measure(reference, estimated or [], window) for window in windows.values()]
+        return Measured(estimated is not None, row)
+
+    return evaluate_each(items, measure, [percent_mean(name, i) for i, name in enumerate(windows)])
+
+
+def nulls(items: Iterable[Item]) -> list[Null]:
+    return [constant(GRID, "0.5 s grid")]

@@ -1,0 +1,180 @@
+"""Playing technique detection: when does a Guzheng player use which technique? Data set: Guzheng_Tech99 (Guzheng_Tech).
+
+Conventions
+    An event is (start, end, technique) in seconds. The truth is on the recording's clock; the clip is 10 s of it. An
+    event belongs to the clip in which it starts. Frames are 10 ms.
+
+Metrics, times 100, over the frames of all clips
+    miF1    F1 of all techniques taken together.
+    maF1    The mean of the techniques' own F1.
+
+Protocols
+    strict  Every event of truth and answer, moved to the clip's clock and cut at its ends. An answer whose every event
+            starts inside the clip by the recording's clock is taken to be on that clock, any other on the clip's.
+            Techniques that occur on neither side are left out.
+    paper   Only the first event of truth and of answer; times folded by 10 s, so that an event across the fold is lost;
+            techniques that never occur count as 0; and the two names are swapped: 'maF1' holds the micro average.
+            Table 3 scored Qwen2 alone with a reader of all events; so do we, for a model of that name.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cmi.bench.evaluation import Array, Evaluation, Item, Measured, Setting, evaluate_each, of_sums
+from cmi.bench.nulls import Null
+from cmi.bench.text import squash
+from cmi.errors import InputError
+
+TECHNIQUES = (
+    "Vibrato", "Point Note", "Upward Portamento", "Downward Portamento", "Plucks", "Glissando", "Tremolo",
+)  # fmt: skip
+NO_TECHNIQUE = "No Tech"
+CLIP = 10.0  # seconds
+FRAMES_PER_SECOND = 100
+READ_WHOLE_BY_TABLE_3 = {"qwen2"}
+
+_COLUMN = {squash(name): i for i, name in enumerate(TECHNIQUES)}
+_TIME = r"""\s*["']?(\d{1,6}(?:\.\d{0,20})?)\s?s?["']?\s*"""
+_EVENT = re.compile(rf"""[(\[]{_TIME},{_TIME},\s*["']?([A-Za-z _-]{{1,40}})["']?\s*,?\s*[)\]]""")
+
+_LITERAL = r"""\s*(?:'([^'()]*)'|"([^"()]*)"|([\d.eE+-]{1,40}))\s*"""
+_PAPER_EVENT = re.compile(rf"\({_LITERAL},{_LITERAL},{_LITERAL},?\s*\)")
+
+
+class Event(NamedTuple):
+    start: float
+    end: float
+    technique: int  # its place in TECHNIQUES
+
+
+def parse(text: str) -> list[Event] | None:
+    """Every event that `text` lists; none for 'No Tech'. None if it lists nothing that can be read."""
+    found = [(float(start), float(end), squash(name.strip())) for start, end, name in _EVENT.findall(text)]
+    events = [Event(start, end, _COLUMN[name]) for start, end, name in found if name in _COLUMN and start < end]
+    silent = squash(NO_TECHNIQUE) in squash(text) or text.strip() == "[]"
+    return events if events or silent else None
+
+
+def parse_paper(text: str, whole: bool) -> list[Event] | None:
+    """What the published scorer reads: from the first bracket to the first closing parenthesis, or to the last."""
+    begin = text.find("[")
+    end = text.rfind(")") if whole else text.find(")", begin)
+    if begin < 0 or end < begin:
+        return None
+    body = text[begin : end + 1].removeprefix('["').removeprefix("[").strip()
+    events = []
+    matches = list(_PAPER_EVENT.finditer(body)) if whole else [_PAPER_EVENT.fullmatch(body)]
+    for match in matches:
+        if match is None:
+            return None
+        start, stop, name = (match[i] or match[i + 1] or match[i + 2] or "" for i in (1, 4, 7))
+        if start[:1].isdigit() and squash(name) in _COLUMN and (span := _span(start, stop)):
+            events.append(Event(span[0], span[1], _COLUMN[squash(name)]))
+    return events
+
+
+def _span(start: str, end: str) -> tuple[float, float] | None:
+    try:
+        span = float(start), float(end)
+    except ValueError:
+        return None
+    return span if all(math.isfinite(time) for time in span) else None
+
+
+def frames(events: Iterable[Event], length: float = CLIP) -> NDArray[np.bool_]:
+    """Which technique sounds in which frame of the clip: (frames, techniques). Events are cut at the clip's ends."""
+    count = round(length * FRAMES_PER_SECOND)
+    sounding = np.zeros((count, len(TECHNIQUES)), dtype=bool)
+    for start, end, technique in events:
+        first, behind = (int(FRAMES_PER_SECOND * min(max(time, 0.0), length)) for time in (start, end))
+        sounding[first:behind, technique] = True
+    return sounding
+
+
+def folded(events: Iterable[Event]) -> list[Event]:
+    """The published scorer's clip clock: times modulo 10 s, an end at a multiple of 10 s staying at the clip's end."""
+    return [Event(start % CLIP, (end - 0.0001) % CLIP + 0.0001, technique) for start, end, technique in events]
+
+
+def clip_clock(events: list[Event], offset: float) -> list[Event]:
+    return [Event(start - offset, end - offset, technique) for start, end, technique in events]
+
+
+def _offset(item: Item, truth: list[Event]) -> float:
+    """Where the clip starts; if the source does not say: the multiple of 10 s below the first event of its truth."""
+    if item.start is not None:
+        return item.start
+    return CLIP * (min((event.start for event in truth), default=0.0) // CLIP)
+
+
+def _counts(reference: NDArray[np.bool_], estimated: NDArray[np.bool_]) -> list[float]:
+    """Frames by technique: true positives, then false positives, then false negatives."""
+    both = (reference & estimated).sum(axis=0)
+    return [*both, *(estimated.sum(axis=0) - both), *(reference.sum(axis=0) - both)]
+
+
+def _f1(hits: Array, false_alarms: Array, misses: Array) -> Array:
+    """NaN where there is nothing to find and nothing was found."""
+    with np.errstate(invalid="ignore"):
+        return 2 * hits / (2 * hits + false_alarms + misses)
+
+
+def micro_f1(sums: Array) -> Array:
+    return 100 * np.nan_to_num(_f1(*(part.sum(axis=1) for part in np.split(sums, 3, axis=1))))
+
+
+def macro_f1(sums: Array) -> Array:
+    """Over the techniques that occur in truth or answers; 0 if none does."""
+    by_technique = _f1(*np.split(sums, 3, axis=1))
+    occurring = (~np.isnan(by_technique)).sum(axis=1)
+    return 100 * np.nansum(by_technique, axis=1) / np.maximum(occurring, 1)
+
+
+def macro_f1_of_all(sums: Array) -> Array:
+    """Over all seven techniques, one that never occurs counting 0."""
+    return 100 * np.nan_to_num(_f1(*np.split(sums, 3, axis=1))).mean(axis=1)
+
+
+def evaluate(items: Iterable[Item], setting: Setting) -> Evaluation:
+    if setting.protocol == "paper":
+        return _evaluate_paper(items, whole=setting.model in READ_WHOLE_BY_TABLE_3)
+
+    def measure(item: Item) -> Measured:
+        truth, answer = _truth(item, parse), parse(item.answer)
+        offset, length = _offset(item, truth), item.length or CLIP
+        heard = answer or []
+        on_recording_clock = all(offset <= event.start < offset + length for event in heard)
+        reference = frames(clip_clock(truth, offset), length)
+        estimated = frames(clip_clock(heard, offset) if on_recording_clock else heard, length)
+        return Measured(answer is not None, _counts(reference, estimated))
+
+    return evaluate_each(items, measure, [of_sums("maF1", macro_f1), of_sums("miF1", micro_f1)])
+
+
+def _evaluate_paper(items: Iterable[Item], whole: bool) -> Evaluation:
+    def read(text: str) -> list[Event] | None:
+        return parse_paper(text, whole)
+
+    def measure(item: Item) -> Measured:
+        truth, answer = _truth(item, read), read(item.answer)
+        return Measured(answer is not None, _counts(frames(folded(truth)), frames(folded(answer or []))))
+
+    metrics = [of_sums("maF1", micro_f1), of_sums("miF1", macro_f1_of_all)]  # swapped, as printed
+    note = "every event read, as Table 3 did for this model" if whole else "first event only, of truth and answer"
+    return evaluate_each(items, measure, metrics, [note])
+
+
+def _truth(item: Item, read: Callable[[str], list[Event] | None]) -> list[Event]:
+    truth = read(item.truth)
+    if truth is None:
+        raise InputError(f"the expected answer {item.truth[:60]!r} is not a list of (start, end, technique)")
+    return truth
+
+
+def nulls(items: Iterable[Item]) -> list[Null]:
+    return []

@@ -1,0 +1,48 @@
+"""The `cmi` command: one module per command group, which imports what is heavy only when a command runs."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from cmi import __version__
+from cmi.cli import bench
+from cmi.errors import InputError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(bench.app, name="bench")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"cmi {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def cmi(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which cmi.")
+    ] = False,
+) -> None:
+    """Judge music made or heard by machines under text, lyrics and reference audio.
+
+    Results go to standard output, progress to standard error. Bad input ends with exit code 2 and one sentence.
+    """
+
+
+def main() -> None:
+    try:
+        app()
+    except InputError as error:
+        print(f"cmi: {' '.join(str(error).split())}", file=sys.stderr)
+        sys.exit(2)
+    except BrokenPipeError:  # the reader of our output left, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

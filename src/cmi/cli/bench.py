@@ -1,0 +1,177 @@
+"""`cmi bench`: score the answers of audio language models on CMI-Bench."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from cmi.bench.run_scores import Settings
+    from cmi.bench.score import Cell
+
+app = typer.Typer(no_args_is_help=True, help="CMI-Bench: do audio language models understand music?")
+
+Format = Literal["table", "markdown", "latex", "csv", "json"]
+ProtocolChoice = Literal["paper", "strict", "both"]
+
+Responses = Annotated[list[Path], typer.Argument(help="Response files, or folders of them.", show_default=False)]
+Annotations = Annotated[
+    Path | None,
+    typer.Option(help="Folder of annotation files: finds missing answers, clips' places.", show_default=False),
+]
+Protocol = Annotated[ProtocolChoice, typer.Option(help="`paper`: the printed numbers. `strict`: the right ones.")]
+Embedder = Annotated[str, typer.Option(help="Text embedder of the tagging tasks: minilm, bge-large-en-v1.5, a folder.")]
+BertScore = Annotated[str, typer.Option(help="BERTScore's model: roberta-large, or a folder.", show_default=False)]
+Resamples = Annotated[int, typer.Option(min=100, max=100_000, help="Bootstrap draws behind each interval.")]
+Log = Annotated[
+    Path | None, typer.Option(help="Keep each scored file here; the same command resumes.", show_default=False)
+]
+OutputFormat = Annotated[Format, typer.Option("--format", help="How to show the result.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.", show_default=False)]
+
+
+@app.command()
+def score(
+    responses: Responses,
+    annotations: Annotations = None,
+    protocol: Protocol = "both",
+    embedder: Embedder = "minilm",
+    bertscore: BertScore = "",
+    resamples: Resamples = 1000,
+    log: Log = None,
+    format_: OutputFormat = "table",
+    as_json: AsJson = False,
+    output: Output = None,
+) -> None:
+    """Score answers: every metric with its interval, its nulls and what could not be read.
+
+    A file is named MODEL_DATASET.jsonl; it holds the authors' records, or {"id": ..., "response": ...} lines.
+
+    Examples:
+
+        cmi bench score answers/ --annotations annotations/
+
+        cmi bench score answers/qwen2 --protocol paper --json > qwen2.json
+    """
+    from cmi.bench.tables import score_tables
+    from cmi.cli.output import show
+
+    settings = _settings(annotations, protocol, embedder, bertscore, resamples)
+    cells = _scored(responses, settings, log)
+    records = [cell.to_json() for cell in cells]
+    show(score_tables(cells), records, "cells", settings.provenance(), "json" if as_json else format_, output)
+
+
+@app.command()
+def table(
+    sources: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Response files or folders, or what `cmi bench score --json` wrote.", show_default=False),
+    ] = None,
+    annotations: Annotations = None,
+    protocol: Annotated[Literal["paper", "strict"], typer.Option(help="Which protocol's table.")] = "paper",
+    embedder: Embedder = "minilm",
+    bertscore: BertScore = "",
+    resamples: Resamples = 1000,
+    log: Log = None,
+    format_: OutputFormat = "table",
+    as_json: AsJson = False,
+    output: Output = None,
+) -> None:
+    """Show models in the layout of the paper's Table 3, beside its eleven models and the SOTA column.
+
+    Without a source: what was published.
+
+    Examples:
+
+        cmi bench table qwen2.json mine.json --format latex -o table3.tex
+
+        cmi bench table answers/ --annotations annotations/ --protocol strict
+    """
+    from cmi.bench.run_scores import read_scores
+    from cmi.bench.tables import null_tables, table3
+    from cmi.cli.output import show
+
+    settings = _settings(annotations, protocol, embedder, bertscore, resamples)
+    cells, to_score = [], []
+    for source in sources or []:
+        scores = read_scores(source)
+        cells += scores or []
+        to_score += [source] if scores is None else []
+    cells += _scored(to_score, settings, log) if to_score else []
+    cells = [cell for cell in cells if cell.protocol == protocol]
+    records = [cell.to_json() for cell in cells]
+    provenance = settings.provenance()
+    tables = [table3(cells, protocol), *null_tables(cells)]
+    show(tables, records, "cells", provenance, "json" if as_json else format_, output)
+
+
+@app.command()
+def check(
+    responses: Responses,
+    annotations: Annotations = None,
+    format_: OutputFormat = "table",
+    as_json: AsJson = False,
+    output: Output = None,
+) -> None:
+    """Validate response files before scoring: what is missing, empty, failed or unreadable.
+
+    Example:
+
+        cmi bench check answers/ --annotations annotations/
+    """
+    from dataclasses import asdict
+
+    from cmi.bench.check import absent, check_file, check_table
+    from cmi.bench.responses import find_annotations, find_responses
+    from cmi.cli.output import show
+    from cmi.errors import InputError
+
+    truths = find_annotations(annotations) if annotations else {}
+    files = find_responses(responses)
+    reports = [check_file(file, truths.get(file.dataset.name)) for file in files]
+    records = [asdict(report) for report in reports]
+    provenance = {"absent": absent(files)}
+    table = check_table(reports, absent(files))
+    show([table], records, "files", provenance, "json" if as_json else format_, output)
+    problems = [report.problem for report in reports if report.problem]
+    if problems:
+        raise InputError("; ".join(problems))
+
+
+@app.command()
+def demo() -> None:
+    """Score the sample answers that come with cmi, on every task, offline."""
+    from importlib.resources import as_file, files
+
+    with as_file(files("cmi.bench").joinpath("samples")) as samples:
+        score([samples / "responses"], annotations=samples / "annotations")
+
+
+def _settings(
+    annotations: Path | None, protocol: ProtocolChoice, embedder: str, bertscore: str, resamples: int
+) -> "Settings":
+    from cmi.bench.run_scores import Settings
+    from cmi.cache import cache_folder
+
+    protocols: list[Literal["paper", "strict"]] = ["paper", "strict"] if protocol == "both" else [protocol]
+    return Settings(annotations, protocols, embedder, bertscore, resamples, cache_folder())
+
+
+def _scored(responses: list[Path], settings: "Settings", log: Path | None) -> "list[Cell]":
+    from cmi.bench.responses import find_responses
+    from cmi.bench.run_scores import score_all
+    from cmi.cli.progress import progress
+
+    files = find_responses(responses)
+    with progress() as bar:
+        scoring = bar.add_task("scoring", total=len(files) * len(settings.protocols))
+        embedding = bar.add_task("texts embedded", total=None, visible=False)
+        return score_all(
+            files,
+            settings,
+            log,
+            on_scored=lambda name: bar.update(scoring, advance=1, description=f"scored {name}"),
+            on_embedded=lambda count: bar.update(embedding, advance=count, visible=True),
+        )

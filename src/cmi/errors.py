@@ -1,0 +1,12 @@
+"""Errors that a user can act on: one sentence that says where, what and what now."""
+
+
+class InputError(Exception):
+    """Bad input. The command line prints the sentence and exits with code 2."""
+
+
+class MissingExtra(InputError):
+    """A part that is not installed. The sentence says how to get it."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs the {extra} extra: pip install 'cmi[{extra}]'")

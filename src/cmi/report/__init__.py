@@ -1,0 +1,1 @@
+"""How results are shown: tables for terminals, papers, spreadsheets and machines."""

@@ -1,0 +1,98 @@
+"""One table, five ways to show it."""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+_LATEX = str.maketrans(
+    {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}", "^": r"\^{}", "~": r"\~{}"}
+    | {"▲": r"$\uparrow$", "▼": r"$\downarrow$", "·": r"$\cdot$", "–": "--", "\\": r"\textbackslash{}"}
+)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Text in rows. The first `labels` columns are words, the others numbers."""
+
+    title: str
+    headers: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    labels: int = 1
+    notes: Sequence[str] = field(default_factory=tuple)
+
+
+def print_tables(tables: Sequence[Table], console: Console) -> None:
+    """For reading in a terminal. Nothing is cropped: what is wider than the window wraps, and a pipe gets all of it."""
+    for table in tables:
+        shown = RichTable(
+            title=table.title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0)
+        )
+        widths = [max(cell_len(line[i]) for line in [table.headers, *table.rows]) for i in range(len(table.headers))]
+        for i, header in enumerate(table.headers):
+            shown.add_column(header, justify="left" if i < table.labels else "right", no_wrap=True, min_width=widths[i])
+        for row in table.rows:
+            shown.add_row(*(Text(cell) for cell in row))
+        console.width = max(console.width, sum(widths) + 2 * len(widths) + 2)
+        console.print(shown)
+        for note in table.notes:
+            console.print(Text(note), highlight=False, soft_wrap=True)
+        console.print()
+
+
+def to_markdown(tables: Sequence[Table]) -> str:
+    parts = []
+    for table in tables:
+        rule = ["---"] * table.labels + ["---:"] * (len(table.headers) - table.labels)
+        lines = [table.headers, rule, *table.rows]
+        body = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+        parts.append("\n\n".join([f"**{table.title}**", body, *table.notes]))
+    return "\n\n".join(parts) + "\n"
+
+
+def to_latex(tables: Sequence[Table]) -> str:
+    """For a document that loads booktabs."""
+    parts = []
+    for table in tables:
+        columns = "l" * table.labels + "r" * (len(table.headers) - table.labels)
+        head, *body = (" & ".join(cell.translate(_LATEX) for cell in line) for line in [table.headers, *table.rows])
+        lines = [
+            f"% {table.title}",
+            rf"\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+            rf"{head} \\",
+            r"\midrule",
+            *(rf"{line} \\" for line in body),
+            r"\bottomrule",
+            r"\end{tabular}",
+            *(f"% {note}" for note in table.notes),
+        ]
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def to_csv(records: Sequence[dict[str, Any]]) -> str:
+    """Flat records with a header line; lists are joined by semicolons."""
+    out = io.StringIO()
+    if records:
+        writer = csv.DictWriter(out, fieldnames=list(records[0]), lineterminator="\n")
+        writer.writeheader()
+        for record in records:
+            writer.writerow({name: _flat(value) for name, value in record.items()})
+    return out.getvalue()
+
+
+def _flat(value: Any) -> Any:
+    return "; ".join(value) if isinstance(value, list | tuple) else value
+
+
+def to_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1) + "\n"

@@ -1,0 +1,92 @@
+"""Confidence intervals: Wilson's for a proportion, the cluster bootstrap for anything else.
+
+Items that share a song, a singer or a prompt are not independent. The bootstrap here therefore draws whole clusters
+with replacement (the nonparametric cluster bootstrap: Davison and Hinkley 1997, on hierarchical data). A statistic sees
+a draw as item weights, so one matrix product serves many draws, and two systems are compared on the very same draws.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+class Interval(NamedTuple):
+    low: float
+    high: float
+
+
+def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
+    """Wilson's score interval for a proportion (Wilson 1927); (0, 1) where nothing was seen."""
+    if not 0 <= successes <= n:
+        raise ValueError(f"successes must lie between 0 and n = {n}, not {successes}")
+    if n == 0:
+        return Interval(0.0, 1.0)
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    p = successes / n
+    centre = p + z**2 / (2 * n)
+    half = z * math.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+    scale = 1 + z**2 / n
+    return Interval(
+        0.0 if successes == 0 else (centre - half) / scale,  # exact where rounding would exclude p itself
+        1.0 if successes == n else (centre + half) / scale,
+    )
+
+
+def cluster_weights(
+    clusters: NDArray[np.integer], resamples: int, seed: int, block: int = 100
+) -> Iterator[NDArray[np.float64]]:
+    """Bootstrap weights of n items, at most `block` draws at a time: arrays (b, n), `resamples` rows in all.
+
+    `clusters` (n,) gives each item's cluster as a code 0..C-1 (np.unique(..., return_inverse=True) makes them). Each
+    draw takes C clusters with replacement; an item's weight is how often its cluster was taken. Clusters differ in
+    size, so the weights of a draw need not add up to n: a statistic must divide by their sum, not by n.
+
+    The draws depend on the seed alone, not on the block size, which bounds the memory.
+    """
+    sizes = np.bincount(clusters)  # refuses negative codes and more than one dimension
+    if sizes.size == 0 or sizes.min() == 0:
+        raise ValueError("clusters must be codes 0..C-1 without gaps, for one item or more")
+    rng = np.random.default_rng(seed)
+    for start in range(0, resamples, block):
+        rows = min(block, resamples - start)
+        taken = rng.integers(sizes.size, size=(rows, sizes.size))
+        slots = taken + sizes.size * np.arange(rows)[:, np.newaxis]
+        times_taken = np.bincount(slots.ravel(), minlength=slots.size).reshape(slots.shape)  # (rows, C)
+        yield times_taken.astype(np.float64)[:, clusters]
+
+
+def bootstrap(
+    statistic: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    clusters: NDArray[np.integer],
+    resamples: int = 1000,
+    seed: int = 0,
+) -> NDArray[np.float64]:
+    """Draws (resamples,) of a statistic that maps item weights (b, n) to b values.
+
+    The weighted mean of `values`, for instance:  lambda weights: weights @ values / weights.sum(axis=1)
+    """
+    return np.concatenate([statistic(weights) for weights in cluster_weights(clusters, resamples, seed)])
+
+
+def percentile_interval(draws: ArrayLike, level: float = 0.95) -> Interval:
+    """The central `level` of the finite draws (Efron's percentile interval); NaN where none is finite."""
+    finite = _finite(draws)
+    if finite.size == 0:
+        return Interval(math.nan, math.nan)
+    low, high = np.quantile(finite, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(low), float(high))
+
+
+def standard_error(draws: ArrayLike) -> float:
+    """The bootstrap standard error: the standard deviation of the finite draws; NaN for fewer than two."""
+    finite = _finite(draws)
+    return float(finite.std(ddof=1)) if finite.size > 1 else math.nan
+
+
+def _finite(draws: ArrayLike) -> NDArray[np.float64]:
+    values = np.asarray(draws, dtype=np.float64)
+    return values[np.isfinite(values)]
