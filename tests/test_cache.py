@@ -141,6 +141,16 @@ with VectorCache(Path(sys.argv[1])) as cache:
 """
 
 
+def test_a_writer_does_not_keep_readers_waiting(tmp_path):
+    with VectorCache(tmp_path) as cache:
+        cache.put_many("e", [(b"a", vector(1))])
+        writer = sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)
+        writer.execute("BEGIN EXCLUSIVE")
+        cache._connection.execute("PRAGMA busy_timeout = 0")
+        assert cache.get_many("e", [b"a"])[b"a"][0] == 1
+        writer.close()
+
+
 def test_what_was_kept_survives_kill_9(tmp_path):
     writer = subprocess.Popen([sys.executable, "-c", ENDLESS_WRITER, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     for _ in range(5):
