@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 byte_level = pytest.importorskip("tokenizers.pre_tokenizers").ByteLevel
 
-from cmi.bench import bertscore, embed  # noqa: E402
+from cmi.bench import bertscore, encoder  # noqa: E402
 from cmi.bench.bertscore import BertScorer, TokenVectors, greedy_match, load_bert_scorer  # noqa: E402
 from cmi.errors import InputError, MissingExtra  # noqa: E402
 
@@ -117,13 +117,13 @@ def test_items_do_not_depend_on_their_neighbours(scorer, monkeypatch):
 
 def test_each_distinct_text_is_embedded_once(scorer, monkeypatch):
     given: list[int] = []
-    original = embed.Encoder.token_vectors
+    original = encoder.Encoder.token_vectors
 
     def counted(self, ids):
         given.append(len(ids))
         return original(self, ids)
 
-    monkeypatch.setattr(embed.Encoder, "token_vectors", counted)
+    monkeypatch.setattr(encoder.Encoder, "token_vectors", counted)
     scorer.score(["drums", "drums ", "rain"], [["drums", "piano"], ["piano"], ["rain", " drums"]])
     assert sum(given) == 3
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from cmi.bench import embed  # noqa: E402
-from cmi.bench.embed import clean, distinct_texts, embed_texts, load_embedder, token_batches  # noqa: E402
+from cmi.bench import embed, encoder  # noqa: E402
+from cmi.bench.embed import distinct_texts, load_embedder  # noqa: E402
+from cmi.bench.encoder import clean, token_batches  # noqa: E402
 from cmi.cache import VectorCache  # noqa: E402
 from cmi.errors import InputError, MissingExtra  # noqa: E402
 
@@ -57,13 +58,13 @@ def own_folder(tiny_folder: Path, tmp_path: Path) -> Path:
 def batches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many texts the model was given, call by call."""
     calls: list[int] = []
-    original = embed.Encoder.token_vectors
+    original = encoder.Encoder.token_vectors
 
     def counted(self, ids):
         calls.append(len(ids))
         return original(self, ids)
 
-    monkeypatch.setattr(embed.Encoder, "token_vectors", counted)
+    monkeypatch.setattr(encoder.Encoder, "token_vectors", counted)
     return calls
 
 
@@ -83,7 +84,7 @@ def test_minilm_knows_what_music_words_mean(minilm):
 def test_minilm_reads_as_its_own_files_say(minilm):
     assert minilm.name == "minilm@0.1.0"
     assert minilm.dimension == 384
-    assert minilm.recipe == embed.Recipe(pooling="mean", max_tokens=256)
+    assert minilm.recipe == embed._stated_recipe(minilm.folder, minilm.encoder) == embed.Recipe("mean", 256, 384)
 
 
 def test_minilm_alone_and_in_a_batch_agree(minilm):
@@ -146,12 +147,11 @@ def test_no_texts_give_no_vectors(tiny_folder):
     assert load_embedder(str(tiny_folder), None).encode([]).shape == (0, 16)
 
 
-def test_embed_texts_holds_distinct_texts_and_indices(tiny_folder):
-    embedder = load_embedder(str(tiny_folder), None)
-    texts = ["rain", "drums", "rain", "sad piano", "drums"]
-    indices, vectors = embed_texts(embedder, iter(texts))
-    assert indices.tolist() == [0, 1, 0, 2, 1]
-    assert np.abs(vectors[indices] - embedder.encode(texts)).max() < 1e-5
+def test_a_full_cache_needs_no_model(tmp_path, monkeypatch):
+    with VectorCache(tmp_path) as cache:
+        first = load_embedder("minilm", cache).encode(["rain", "drums"])
+        monkeypatch.setattr(embed, "load_encoder", lambda folder: pytest.fail("loaded"))
+        assert np.array_equal(load_embedder("minilm", cache).encode(["drums", "rain"]), first[::-1])
 
 
 def test_progress_counts_each_distinct_text_once(tiny_folder, tmp_path):
@@ -159,7 +159,7 @@ def test_progress_counts_each_distinct_text_once(tiny_folder, tmp_path):
         embedder = load_embedder(str(tiny_folder), cache)
         embedder.encode(SENTENCES[:5])
         steps: list[int] = []
-        embed_texts(embedder, SENTENCES * 2, steps.append)
+        embedder.encode(SENTENCES * 2, steps.append)
     assert sum(steps) == len(set(SENTENCES))
 
 
@@ -222,8 +222,8 @@ def test_a_stopped_run_goes_on_where_it_stopped(tiny_folder, tmp_path, batches, 
 def test_poolings_and_lengths_do_not_share_vectors(tiny_folder, tmp_path):
     with VectorCache(tmp_path) as cache:
         mean = load_embedder(str(tiny_folder), cache)
-        first_token = replace(mean, recipe=embed.Recipe("cls", 32))
-        short = replace(mean, recipe=embed.Recipe("mean", 4))
+        first_token = replace(mean, recipe=embed.Recipe("cls", 32, 16))
+        short = replace(mean, recipe=embed.Recipe("mean", 4, 16))
         vectors = [embedder.encode(["slow sad piano"]) for embedder in (mean, first_token, short)]
     assert np.abs(vectors[0] - vectors[1]).max() > 1e-3
     assert np.abs(vectors[0] - vectors[2]).max() > 1e-3
@@ -296,7 +296,7 @@ def test_positions_that_roberta_leaves_unused_are_not_counted(tmp_path):
         intermediate_size=8,
         max_position_embeddings=34,
     )
-    assert embed._position_limit(transformers.RobertaModel(config)) == 32
+    assert encoder._position_limit(transformers.RobertaModel(config)) == 32
 
 
 # What can't be loaded

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cmi.bench.embed import Encoder, clean, find_model, load_encoder, require_packages, token_batches
+from cmi.bench.encoder import Encoder, clean, find_model, load_encoder, require_packages, token_batches
 from cmi.errors import InputError
 
 DEFAULT_MODEL = "roberta-large"

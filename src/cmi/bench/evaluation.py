@@ -6,6 +6,7 @@ other weights. So every metric, from accuracy to corpus BLEU, gets clustered int
 and memory holds a few numbers per item, never the answers.
 """
 
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
@@ -92,21 +93,27 @@ class Measured(NamedTuple):
 
 @dataclass
 class Tally:
-    """Collects measured items into an evaluation."""
+    """Collects measured items into an evaluation, at eight bytes a number."""
 
-    rows: list[Sequence[float]] = field(default_factory=list)
     unparsed: int = 0
-    _codes: dict[str, int] = field(default_factory=dict)
-    _clusters: list[int] = field(default_factory=list)
+    _numbers: "array[float]" = field(default_factory=lambda: array("d"))
+    _recordings: "array[int]" = field(default_factory=lambda: array("q"))  # their hashes: names would be many bytes
 
     def add(self, item: Item, measured: Measured) -> None:
-        self.rows.append(measured.row)
+        self._numbers.extend(measured.row)
+        self._recordings.append(hash(item.recording))
         self.unparsed += not measured.parsed
-        self._clusters.append(self._codes.setdefault(item.recording, len(self._codes)))
 
     def evaluation(self, metrics: Sequence[Metric], notes: Sequence[str] = ()) -> Evaluation:
-        statistics = np.asarray(self.rows, dtype=np.float64).reshape(len(self.rows), -1)
-        return Evaluation(tuple(metrics), statistics, np.asarray(self._clusters, np.int64), self.unparsed, tuple(notes))
+        n = len(self._recordings)
+        statistics = np.asarray(self._numbers, dtype=np.float64).reshape(n, len(self._numbers) // n if n else 0)
+        return Evaluation(tuple(metrics), statistics, _codes(self._recordings), self.unparsed, tuple(notes))
+
+
+def _codes(recordings: "array[int]") -> NDArray[np.int64]:
+    """Number the recordings by first appearance, so that the draws of a bootstrap do not depend on their hashes."""
+    _, first, inverse = np.unique(np.asarray(recordings, np.int64), return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse]
 
 
 def evaluate_each(

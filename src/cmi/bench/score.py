@@ -25,6 +25,7 @@ from cmi.stats.paired import holm, mcnemar_exact, paired_bootstrap
 SEED = 0
 SIGNIFICANT = 0.05
 NULL_PREFIX = "null: "
+BLOCK = 500_000  # weights in memory at a time
 REMEMBERED = 32_000_000  # characters of one response file; the largest published one has 4 million
 
 
@@ -123,9 +124,11 @@ def score_file(
 
 def _missing(entries: Iterable[Entry], file: ResponseFile, annotations: Path | None) -> int:
     """Questions without an answer; by the published test size where no annotation file tells."""
-    answered = [entry.answered for entry in entries]
-    left_out = 0 if annotations else max(0, file.dataset.size - len(answered))
-    return answered.count(False) + left_out
+    asked = unanswered = 0
+    for entry in entries:
+        asked += 1
+        unanswered += not entry.answered
+    return unanswered + (0 if annotations else max(0, file.dataset.size - asked))
 
 
 def _cells(
@@ -167,7 +170,8 @@ def _draws(systems: dict[str, Evaluation], resamples: int) -> dict[str, Array]:
         return {name: np.full((1, len(system.metrics)), np.nan) for name, system in systems.items()}
     resamples = min(resamples, first.most_resamples or resamples)
     blocks: dict[str, list[Array]] = {name: [] for name in systems}
-    for weights in cluster_weights(first.clusters, resamples, SEED):
+    block = max(1, BLOCK // first.n)
+    for weights in cluster_weights(first.clusters, resamples, SEED, block):
         for name, system in systems.items():
             blocks[name].append(system.values(weights))
     return {name: np.concatenate(parts) for name, parts in blocks.items()}

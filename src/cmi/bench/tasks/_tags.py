@@ -56,7 +56,7 @@ def evaluate(items: Iterable[Item], setting: Setting, tags: tuple[str, ...]) -> 
     truth = np.asarray(truths, dtype=bool).reshape(-1, len(tags))
     statistics = np.concatenate([scores, truth], axis=1, dtype=np.float32)
     notes = [f"text embedder {embedder.name}"]
-    if embedder.name.partition("@")[0] != PUBLISHED_EMBEDDER:
+    if embedder.name.partition("@")[0].rpartition("/")[2] != PUBLISHED_EMBEDDER:
         notes.append(f"not comparable with the published numbers, which used {PUBLISHED_EMBEDDER}")
     one_sided = int(np.sum(truth.all(axis=0) | ~truth.any(axis=0)))
     if one_sided:

@@ -14,6 +14,7 @@ Protocols
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -99,14 +100,20 @@ def evaluate(items: Iterable[Item], setting: Setting) -> Evaluation:
         read, windows = parse, STRICT_WINDOWS
 
     def measure(item: Item) -> Measured:
-        reference = parse(item.truth)
-        if reference is None:
-            raise InputError(f"the expected answer {item.truth[:60]!r} is not a list of times such as '0.5s,1.02s'")
+        reference = _truth(item.truth)
         estimated = read(item.answer)
         row = [f_measure(reference, estimated or [], window) for window in windows.values()]
         return Measured(estimated is not None, row)
 
     return evaluate_each(items, measure, [percent_mean(name, i) for i, name in enumerate(windows)])
+
+
+@lru_cache(maxsize=4096)
+def _truth(text: str) -> list[float]:
+    times = parse(text)
+    if times is None:
+        raise InputError(f"the expected answer {text[:60]!r} is not a list of times such as '0.5s,1.02s'")
+    return times
 
 
 def nulls(items: Iterable[Item]) -> list[Null]:
