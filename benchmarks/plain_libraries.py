@@ -6,14 +6,18 @@ Guzheng techniques and melody are left out: the first two are a few lines with o
 the third were released.
 """
 
+import io
 import warnings
 from collections.abc import Callable, Sequence
 from statistics import fmean
+from typing import Any
 
 import jiwer
 import mir_eval.beat
 import mir_eval.key
+import nltk
 import numpy as np
+from nltk.corpus.reader import WordNetCorpusReader
 from nltk.tokenize import wordpunct_tokenize
 from nltk.translate.bleu_score import sentence_bleu
 from nltk.translate.meteor_score import single_meteor_score
@@ -21,11 +25,32 @@ from rouge_score.rouge_scorer import RougeScorer  # type: ignore[import-untyped]
 
 from cmi.bench.evaluation import Item
 from cmi.bench.tasks import beat, key, lyrics
-from cmi.bench.wordnet import load_thesaurus
+from cmi.bench.wordnet import DEBIAN
 
 Values = dict[str, float]  # by metric
 
-WORDNET = load_thesaurus().wordnet
+
+class DebianWordNet(WordNetCorpusReader):  # type: ignore[misc]
+    """NLTK's reader on Debian's files, which lack the names of WordNet's source files and a second version's map."""
+
+    def open(self, file: str) -> Any:
+        return (
+            io.StringIO("".join(f"{i:02d}\tfile\t1\n" for i in range(45))) if file == "lexnames" else super().open(file)
+        )
+
+    def map_wn(self, version: str = "wordnet") -> None: ...
+
+
+def nltk_wordnet() -> Any:
+    try:
+        nltk.data.find("corpora/wordnet.zip")
+    except LookupError:
+        nltk.data.path.append(str(DEBIAN))
+        return DebianWordNet(str(DEBIAN), None)
+    return nltk.corpus.wordnet
+
+
+WORDNET = nltk_wordnet()
 
 
 def score_key(items: Sequence[Item]) -> Values:

@@ -1,11 +1,16 @@
 """What tests may use if it is there: the shared folder beside the checkout, and WordNet."""
 
+import io
 import os
+import warnings
 from pathlib import Path
 
+import nltk
 import pytest
+from nltk.corpus.reader import WordNetCorpusReader
 
 from cmi.bench.tools import Tools
+from cmi.bench.wordnet import DEBIAN, HOW_TO_GET
 from cmi.errors import InputError
 
 
@@ -34,3 +39,30 @@ def wordnet(tools: Tools) -> object:
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads or writes the user's cache."""
     monkeypatch.setenv("CMI_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture(scope="session")
+def debian() -> Path:
+    """WordNet's files as Debian installs them."""
+    if not (DEBIAN / "data.noun").exists():
+        pytest.skip(HOW_TO_GET)
+    return DEBIAN
+
+
+@pytest.fixture(scope="session")
+def nltk_wordnet(debian: Path) -> WordNetCorpusReader:
+    """NLTK's reader on the same files. Debian leaves out `lexnames`, which synonyms do not need."""
+
+    class Reader(WordNetCorpusReader):
+        def open(self, file):
+            if file == "lexnames":
+                return io.StringIO("".join(f"{i:02d}\tfile\t1\n" for i in range(45)))
+            return (debian / file).open(encoding="utf-8")
+
+        def map_wn(self, version="wordnet"):
+            """Only other languages need it."""
+
+    nltk.data.path.append(str(debian))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return Reader(str(debian), None)

@@ -1,46 +1,93 @@
-"""English synonyms and stems for METEOR: WordNet 3.0 and Porter's stemmer, through NLTK.
+"""English synonyms and stems for METEOR: WordNet 3.0 and Porter's stemmer.
 
-WordNet is taken from NLTK's own data where that is installed, else from Debian's files (packages wordnet-base and
-wordnet-sense-index). Every word is looked up once.
+WordNet's files come from NLTK's own data where that is installed, else from Debian's package wordnet-base. They are
+read here and not through NLTK's reader, which takes five times as long and asks for files that Debian leaves out; the
+tests hold the two against each other.
 """
 
-import io
-import warnings
-from dataclasses import dataclass, field
+import re
+import zipfile
+from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from cmi.errors import InputError, MissingExtra
 
 DEBIAN = Path("/usr/share/wordnet")
-HOW_TO_GET = (
-    "METEOR needs WordNet 3.0: apt-get install wordnet-base wordnet-sense-index, or python -m nltk.downloader wordnet"
-)
-# Debian leaves out `lexnames`, the numbered list of WordNet's lexicographer files that NLTK reads.
-_LEXNAMES = (
-    "adj.all adj.pert adv.all noun.Tops noun.act noun.animal noun.artifact noun.attribute noun.body noun.cognition"
-    " noun.communication noun.event noun.feeling noun.food noun.group noun.location noun.motive noun.object noun.person"
-    " noun.phenomenon noun.plant noun.possession noun.process noun.quantity noun.relation noun.shape noun.state"
-    " noun.substance noun.time verb.body verb.change verb.cognition verb.communication verb.competition"
-    " verb.consumption verb.contact verb.creation verb.emotion verb.motion verb.perception verb.possession verb.social"
-    " verb.stative verb.weather adj.ppl"
-)
-_PARTS = {"noun": 1, "verb": 2, "adj": 3, "adv": 4}
+HOW_TO_GET = "METEOR needs WordNet 3.0: apt-get install wordnet-base, or python -m nltk.downloader wordnet"
+
+# WordNet's rules of detachment: endings of inflected forms and what takes their place.
+_ENDINGS = {
+    "noun": "s: ses:s ves:f xes:x zes:z ches:ch shes:sh men:man ies:y",
+    "verb": "s: ies:y es:e es: ed:e ed: ing:e ing:",
+    "adj": "er: est: er:e est:e",
+    "adv": "",
+}
+_MARKER = re.compile(r"\((?:a|p|ip)\)$")  # where an adjective may stand: 'galore(ip)'
 
 
-@dataclass
+class _PartOfSpeech:
+    """The lemmas of nouns, verbs, adjectives or adverbs, and the words of each of their senses."""
+
+    def __init__(self, name: str, read: Callable[[str], bytes]) -> None:
+        self._rules = [rule.split(":") for rule in _ENDINGS[name].split()]
+        exceptions = (line.split() for line in read(f"{name}.exc").decode().splitlines())
+        self._exceptions = {form: lemmas for form, *lemmas in exceptions}
+        lines = (line.partition(" ") for line in read(f"index.{name}").decode().splitlines())
+        self._index = {lemma: rest for lemma, _, rest in lines if lemma}  # the licence's lines start with a blank
+        self._data = read(f"data.{name}")
+
+    def words(self, form: str) -> Iterator[str]:
+        """The words of every sense of every lemma that `form` is or may be inflected from."""
+        for lemma in self._lemmas(form):
+            _, count, *rest = self._index[lemma].split()
+            for offset in rest[-int(count) :]:
+                yield from self._words_of_sense(int(offset))
+
+    def _lemmas(self, form: str) -> list[str]:
+        detached = (form.removesuffix(old) + new for old, new in self._rules if form.endswith(old))
+        forms = [form, *self._exceptions.get(form, detached)]
+        return [form for form in dict.fromkeys(forms) if form in self._index]
+
+    def _words_of_sense(self, offset: int) -> list[str]:
+        line = self._data[offset : self._data.index(b"\n", offset)].decode().split(" ")
+        return [_MARKER.sub("", word) for word in line[4 : 4 + 2 * int(line[3], 16) : 2]]
+
+
 class Thesaurus:
-    wordnet: Any  # nltk.corpus.reader.WordNetCorpusReader
-    _known: dict[str, frozenset[str]] = field(default_factory=dict)
+    def __init__(self, read: Callable[[str], bytes]) -> None:
+        self._parts = [_PartOfSpeech(name, read) for name in _ENDINGS]
+        self._looked_up: dict[str, frozenset[str]] = {}
 
     def synonyms(self, word: str) -> frozenset[str]:
-        """The word itself and the one-word lemmas of every sense it has."""
-        if word not in self._known:
-            senses = self.wordnet.synsets(word)
-            lemmas = (lemma.name() for sense in senses for lemma in sense.lemmas())
-            self._known[word] = frozenset(name for name in lemmas if "_" not in name) | {word}
-        return self._known[word]
+        """The word itself and the single words among all words of all senses it has."""
+        if word not in self._looked_up:
+            words = (synonym for part in self._parts for synonym in part.words(word.lower()))
+            self._looked_up[word] = frozenset(synonym for synonym in words if "_" not in synonym) | {word}
+        return self._looked_up[word]
+
+
+def load_thesaurus() -> Thesaurus:
+    try:
+        import nltk
+    except ModuleNotFoundError as error:
+        raise MissingExtra("METEOR", "bench") from error
+    for name in ("corpora/wordnet", "corpora/wordnet.zip"):
+        try:
+            return Thesaurus(_reader(Path(str(nltk.data.find(name)))))
+        except LookupError:
+            continue
+    if not (DEBIAN / "data.noun").exists():
+        raise InputError(HOW_TO_GET)
+    return Thesaurus(_reader(DEBIAN))
+
+
+def _reader(source: Path) -> Callable[[str], bytes]:
+    if source.suffix == ".zip":
+        archive = zipfile.ZipFile(source)
+        return lambda name: archive.read(f"wordnet/{name}")
+    return lambda name: (source / name).read_bytes()
 
 
 @lru_cache(maxsize=1_000_000)
@@ -54,47 +101,3 @@ def _porter() -> Any:
     from nltk.stem.porter import PorterStemmer
 
     return PorterStemmer()
-
-
-def load_thesaurus() -> Thesaurus:
-    try:
-        import nltk
-    except ModuleNotFoundError as error:
-        raise MissingExtra("METEOR", "bench") from error
-    try:
-        folder = Path(str(nltk.data.find("corpora/wordnet")))
-    except LookupError:
-        folder = DEBIAN
-    if folder.joinpath("data.noun").exists():
-        return Thesaurus(_read(folder))
-    try:
-        nltk.data.find("corpora/wordnet.zip")
-    except LookupError as error:
-        raise InputError(HOW_TO_GET) from error
-    return Thesaurus(nltk.corpus.wordnet)
-
-
-def _read(folder: Path) -> Any:
-    import nltk
-    from nltk.corpus.reader import WordNetCorpusReader
-
-    class Reader(WordNetCorpusReader):  # type: ignore[misc]
-        def open(self, file: str) -> TextIO:
-            """Plain files: NLTK's own decoder would double the time to load."""
-            if file == "lexnames" and not (folder / file).exists():
-                return io.StringIO(_lexnames())
-            return (folder / file).open(encoding="utf-8")
-
-        def map_wn(self, version: str = "wordnet") -> None:
-            """Other languages need this map between versions of WordNet; it would look for a second copy."""
-
-    if str(folder) not in nltk.data.path:
-        nltk.data.path.append(str(folder))  # NLTK reads nothing outside the folders of this list
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that other languages are not there
-        return Reader(str(folder), None)
-
-
-def _lexnames() -> str:
-    numbered = enumerate(_LEXNAMES.split())
-    return "".join(f"{number:02d}\t{name}\t{_PARTS[name.partition('.')[0]]}\n" for number, name in numbered)
