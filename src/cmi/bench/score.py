@@ -24,6 +24,7 @@ from cmi.stats.paired import holm, mcnemar_exact, paired_bootstrap
 
 SEED = 0
 SIGNIFICANT = 0.05
+FEWEST_RECORDINGS = 20  # a bootstrap of fewer is no ground for a test
 NULL_PREFIX = "null: "
 BLOCK = 500_000  # weights in memory at a time
 REMEMBERED = 32_000_000  # characters of one response file; the largest published one has 4 million
@@ -216,10 +217,14 @@ def _against_best_null(
 def _p_value(
     difference: float, i: int, model: Evaluation, null: Evaluation, model_draws: Array, null_draws: Array
 ) -> float:
-    """Exact McNemar for shares of independent items, the paired cluster bootstrap for everything else."""
+    """Exact McNemar for shares of independent items, the paired cluster bootstrap for everything else.
+
+    NaN where there are too few recordings for a bootstrap to test anything.
+    """
     column = model.metrics[i].right
     if column is None or not _is_exact(model):
-        return paired_bootstrap(difference, model_draws[:, i], null_draws[:, i]).p
+        enough = len(np.unique(model.clusters)) >= FEWEST_RECORDINGS
+        return paired_bootstrap(difference, model_draws[:, i], null_draws[:, i]).p if enough else math.nan
     ours, theirs = model.statistics[:, column], null.statistics[:, column]
     return mcnemar_exact(int(np.sum(ours > theirs)), int(np.sum(theirs > ours)))
 

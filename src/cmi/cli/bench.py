@@ -90,7 +90,7 @@ def table(
         cmi bench table answers/ --annotations annotations/ --protocol strict
     """
     from cmi.bench.run_scores import read_scores
-    from cmi.bench.tables import null_tables, table3
+    from cmi.bench.tables import counts_table, null_tables, table3
     from cmi.cli.output import show
 
     settings = _settings(annotations, protocol, embedder, bertscore, resamples)
@@ -100,10 +100,10 @@ def table(
         cells += scores or []
         to_score += [source] if scores is None else []
     cells += _scored(to_score, settings, log) if to_score else []
-    cells = [cell for cell in cells if cell.protocol == protocol]
+    cells = list(dict.fromkeys(cell for cell in cells if cell.protocol == protocol))
     records = [cell.to_json() for cell in cells]
-    provenance = settings.provenance()
-    tables = [table3(cells, protocol), *null_tables(cells)]
+    provenance = settings.provenance() if to_score else {}
+    tables = [table3(cells, protocol), *([counts_table(cells, protocol), *null_tables(cells)] if cells else [])]
     show(tables, records, "cells", provenance, "json" if as_json else format_, output)
 
 
@@ -146,7 +146,10 @@ def demo() -> None:
     from importlib.resources import as_file, files
 
     with as_file(files("cmi.bench").joinpath("samples")) as samples:
-        score([samples / "responses"], annotations=samples / "annotations")
+        score([samples / "responses"], annotations=samples / "annotations", protocol="strict")
+    print(
+        "Next: `cmi bench check` and `cmi bench score` on your own answers; `cmi bench table` for the published ones."
+    )
 
 
 def _settings(

@@ -142,7 +142,7 @@ def macro_f1_of_all(sums: Array) -> Array:
 
 def evaluate(items: Iterable[Item], setting: Setting) -> Evaluation:
     if setting.protocol == "paper":
-        return _evaluate_paper(items, whole=setting.model in READ_WHOLE_BY_TABLE_3)
+        return _evaluate_paper(items, setting.model)
 
     def measure(item: Item) -> Measured:
         truth, answer = _truth(item, parse), parse(item.answer)
@@ -156,7 +156,9 @@ def evaluate(items: Iterable[Item], setting: Setting) -> Evaluation:
     return evaluate_each(items, measure, [of_sums("maF1", macro_f1), of_sums("miF1", micro_f1)])
 
 
-def _evaluate_paper(items: Iterable[Item], whole: bool) -> Evaluation:
+def _evaluate_paper(items: Iterable[Item], model: str) -> Evaluation:
+    whole = model in READ_WHOLE_BY_TABLE_3
+
     def read(text: str) -> list[Event] | None:
         return parse_paper(text, whole)
 
@@ -165,7 +167,7 @@ def _evaluate_paper(items: Iterable[Item], whole: bool) -> Evaluation:
         return Measured(answer is not None, _counts(frames(folded(truth)), frames(folded(answer or []))))
 
     metrics = [of_sums("maF1", micro_f1), of_sums("miF1", macro_f1_of_all)]  # swapped, as printed
-    note = "every event read, as Table 3 did for this model" if whole else "first event only, of truth and answer"
+    note = f"every event read, as Table 3 did for {model}" if whole else "only the first event of truth and answer read"
     return evaluate_each(items, measure, metrics, [note])
 
 
