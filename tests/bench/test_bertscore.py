@@ -10,6 +10,9 @@ byte_level = pytest.importorskip("tokenizers.pre_tokenizers").ByteLevel
 
 from cmi.bench import bertscore, encoder  # noqa: E402
 from cmi.bench.bertscore import BertScorer, TokenVectors, greedy_match, load_bert_scorer  # noqa: E402
+from cmi.bench.evaluation import Item, Setting  # noqa: E402
+from cmi.bench.tasks import captioning  # noqa: E402
+from cmi.bench.tools import Tools  # noqa: E402
 from cmi.errors import InputError, MissingExtra  # noqa: E402
 
 LAYERS = 4
@@ -178,3 +181,14 @@ def test_a_package_that_is_not_installed(monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtra, match=r"cmi\[bertscore\]"):
         load_bert_scorer()
+
+
+def test_captions_report_recall_under_paper_and_f1_under_strict(scorer):
+    tools = Tools()
+    tools.thesaurus, tools.bert_scorer = InputError("not needed here"), scorer
+    items = [Item("", c, r, str(i)) for i, (c, r) in enumerate(zip(CANDIDATES, REFERENCES, strict=True))]
+    expected = scorer.score(CANDIDATES, ones(REFERENCES)).mean(axis=0)
+    for protocol, column in (("paper", 1), ("strict", 2)):
+        evaluation = captioning.evaluate(items, Setting("SDD", protocol, "m", tools))
+        place = [metric.name for metric in evaluation.metrics].index("BS.")
+        assert evaluation.values()[0, place] == pytest.approx(100 * expected[column], rel=1e-6)

@@ -214,6 +214,18 @@ def test_a_log_resumes_and_changes_nothing(tmp_path, monkeypatch):
     assert counted == ["b", "a", "b", "a"]  # so are other answers
 
 
+def test_what_waits_for_an_install_is_not_logged(tmp_path, monkeypatch):
+    record = {"question": "q", "response": "a b", "correct_answer": "a b", "audioid": "x"}
+    path = tmp_path / "m_SDD.jsonl"
+    path.write_text(json.dumps([record]))
+    files = [ResponseFile(path, "m", DATASETS["SDD"])]
+    log = tmp_path / "scores.jsonl"
+    with monkeypatch.context() as without:
+        without.setattr(Tools, "thesaurus", InputError("install WordNet"))
+        run(tmp_path, files, log)
+    assert log.read_text() == ""
+
+
 def test_an_embedder_that_was_asked_for_must_be_there(tmp_path):
     with pytest.raises(InputError):
         run(tmp_path, [gtzan_file(tmp_path, [("rock", "rock")])], None, embedder=str(tmp_path / "no-model"))

@@ -69,7 +69,8 @@ def find_model(name: str, revision: str | None, what: str, otherwise: str = "") 
     from huggingface_hub.errors import HFValidationError
 
     try:
-        folder = Path(snapshot_download(name, revision=revision, allow_patterns=list(MODEL_FILES)))
+        with _quiet_hub():
+            folder = Path(snapshot_download(name, revision=revision, allow_patterns=list(MODEL_FILES)))
     except HFValidationError as error:
         raise InputError(f"{what} {name!r} is neither a folder here nor a hub id: pass one{otherwise}") from error
     except Exception as error:  # the hub's client raises its own, the HTTP library's and the system's errors alike
@@ -169,3 +170,18 @@ def _quiet_transformers() -> Iterator[None]:
         logging.set_verbosity(verbosity)
         if bars:
             logging.enable_progress_bar()
+
+
+@contextmanager
+def _quiet_hub() -> Iterator[None]:
+    """No remarks from the hub's client on each of its five tries; one sentence of ours will do."""
+    from logging import ERROR
+
+    from huggingface_hub.utils import logging
+
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity(ERROR)
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,7 +65,7 @@ def score_all(
                     scored = [Cell.from_json(record) for record in known[key]]
                 else:
                     scored = score_file(file, protocol, tools, truth, settings.resamples)
-                    if run_log is not None:
+                    if run_log is not None and _is_final(scored):
                         run_log.append({"key": key, "cells": [cell.to_json() for cell in scored]})
                 cells += scored
                 on_scored(f"{file.model} {file.dataset.name}")
@@ -83,11 +83,17 @@ def _insist_on_what_was_asked_for(tools: Tools) -> None:
             raise tool
 
 
+def _is_final(cells: Iterable[Cell]) -> bool:
+    """Whether scoring again would change nothing: no metric waits for something to be installed."""
+    return all(cell.value is not None or cell.metric == "BS." for cell in cells)
+
+
 def _key(file: ResponseFile, protocol: str, truth: Path | None, settings: Settings) -> str:
     """One result: the same answers, truth and settings."""
-    parts = [file.model, file.dataset.name, protocol, file.digest(), *settings.provenance().values()]
-    parts.append(hashlib.sha256(truth.read_bytes()).hexdigest() if truth else "")
-    return f"{file.model}/{file.dataset.name}/{protocol}/{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}"
+    parts = [file.digest(), hashlib.sha256(truth.read_bytes()).hexdigest() if truth else ""]
+    parts += [__version__, settings.embedder, settings.bertscore, str(settings.resamples), str(SEED)]
+    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    return f"{file.model}/{file.dataset.name}/{protocol}/{digest[:16]}"
 
 
 def read_scores(path: Path) -> list[Cell] | None:

@@ -91,16 +91,3 @@ def test_what_is_not_there_is_not_computed_and_says_how_to_get_it():
     assert "apt-get install" in metrics["ME."].not_computed
     assert "--bertscore" in metrics["BS."].not_computed
     assert metrics["RO."].not_computed == ""
-
-
-def test_bertscore_fills_its_column(tools):
-    class Half:
-        def score(self, candidates, references):
-            import numpy as np
-
-            return np.array([[0.1, 0.5, 0.25]] * len(candidates))
-
-    tools = Tools()
-    tools.thesaurus, tools.bert_scorer = InputError(""), Half()
-    assert value(items_of([("a", "b")] * 300), "paper", "BS.", tools) == 50
-    assert value(items_of([("a", "b")] * 300), "strict", "BS.", tools) == 25
