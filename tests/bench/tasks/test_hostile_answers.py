@@ -110,6 +110,9 @@ def test_text_measures_stay_in_range(reference, hypothesis):
         ("gtzan_beat", "0.5s,1.0s"),
         ("DSing", "LA LA"),
         ("Guzheng_Tech", "[('0.0', '10.0', 'No Tech')]"),
+        ("MedleyDB", "[(10.0, 60), (11.0, 62)]"),
+        ("EMO_arousal", "0.5"),
+        ("Nsynth_pitch", "60"),
     ],
 )
 @pytest.mark.parametrize("protocol", ["paper", "strict"])
@@ -118,9 +121,10 @@ def test_a_hostile_answer_scores_like_any_wrong_one(dataset, truth, protocol):
     from cmi.bench.catalog import DATASETS
     from cmi.bench.tasks import load_task
 
-    items = [Item("", text[:1_000_000], truth, str(i)) for i, text in enumerate(HOSTILE.values())]
+    items = [Item("", text[:1_000_000], truth, str(i), 10.0, 20.0) for i, text in enumerate(HOSTILE.values())]
+    items.append(items[0]._replace(answer="no answer", truth="-0.5" if dataset == "EMO_arousal" else truth))
     evaluation = load_task(DATASETS[dataset]).evaluate(items, Setting(dataset, protocol, "hostile", Tools()))
-    assert evaluation.n == len(HOSTILE)
+    assert evaluation.n == len(HOSTILE) + 1
     assert (evaluation.values() == evaluation.values()).all()
 
 

@@ -54,16 +54,24 @@ def evaluate(items: Iterable[Item], setting: Setting, tags: tuple[str, ...]) -> 
     if not paper:
         scores = _favour_named(scores.clip(-1, 1), list(distinct), rows, tags)
     truth = np.asarray(truths, dtype=bool).reshape(-1, len(tags))
-    statistics = np.concatenate([scores, truth], axis=1, dtype=np.float32)
-    notes = [f"text embedder {embedder.name}"]
-    if embedder.name.partition("@")[0].rpartition("/")[2] != PUBLISHED_EMBEDDER:
+    collected = tally.evaluation([Metric("ROC"), Metric("PR")], _notes(embedder.name, truth))
+    return replace(
+        collected,
+        statistics=np.concatenate([scores, truth], axis=1, dtype=np.float32),
+        joint=_means_over_tags,
+        most_resamples=RESAMPLES,
+        is_biased=True,  # a draw repeats some positives and drops whole tags, which lifts average precision
+    )
+
+
+def _notes(embedder: str, truth: NDArray[np.bool_]) -> list[str]:
+    notes = [f"text embedder {embedder}"]
+    if embedder.partition("@")[0].rpartition("/")[2] != PUBLISHED_EMBEDDER:
         notes.append(f"not comparable with the published numbers, which used {PUBLISHED_EMBEDDER}")
     one_sided = int(np.sum(truth.all(axis=0) | ~truth.any(axis=0)))
     if one_sided:
-        notes.append(f"{one_sided} of {len(tags)} tags left out: no item has them, or every item")
-    collected = tally.evaluation([Metric("ROC"), Metric("PR")], notes)
-    # A draw repeats some positives and drops whole tags, which lifts average precision.
-    return replace(collected, statistics=statistics, joint=_means_over_tags, most_resamples=RESAMPLES, is_biased=True)
+        notes.append(f"{one_sided} of {truth.shape[1]} tags left out: no item has them, or every item")
+    return notes
 
 
 def _truth_by_letters(truth: str, tags: tuple[str, ...]) -> NDArray[np.bool_]:

@@ -9,9 +9,8 @@ Metrics, times 100 (mir_eval.melody, 50 cents)
     RPA     (strict) Raw pitch accuracy: voiced frames with the right pitch.
 
 Protocols
-    strict  Notes that can't be read are dropped, times are moved to the clip's clock. An answer whose every note
-            starts inside the clip by the recording's clock is taken to be on that clock, any other on the clip's
-            clock. Without any note: 0.
+    strict  Notes that can't be read are dropped, times are moved to the clip's clock (see `cmi.bench.tasks._clips`).
+            Without any note: 0.
     paper   Times are moved by the multiple of 10 s below the first one; an item on which mir_eval fails is left out of
             the mean. No released answers exist for this data set, so this was never compared with a printed digit.
 """
@@ -25,14 +24,14 @@ import numpy as np
 
 from cmi.bench.evaluation import Array, Evaluation, Item, Measured, Setting, evaluate_each, percent_mean, percent_ratio
 from cmi.bench.nulls import Null, constant
+from cmi.bench.tasks._clips import LENGTH, clip_of
 from cmi.errors import InputError
 
-CLIP = 10.0  # seconds
 NULL_ANSWER = str([(float(second), 60) for second in range(10)])
 
-_NOTE = re.compile(
-    r"""[(\[]\s*["']?(\d{1,6}(?:\.\d{0,20})?)\s?s?["']?\s*,\s*["']?(\d{1,3}(?:\.\d{0,20})?|[A-Ga-g][#♯b♭]?-?\d)["']?\s*,?\s*[)\]]"""
-)
+_TIME = r"\d{1,6}(?:\.\d{0,20})?"
+_PITCH = r"\d{1,3}(?:\.\d{0,20})?|[A-Ga-g][#♯b♭]?-?\d"
+_NOTE = re.compile(rf"""[(\[]\s*["']?({_TIME})\s?s?["']?\s*,\s*["']?({_PITCH})["']?\s*,?\s*[)\]]""")
 _NAME = re.compile(r"([A-G])([#♯b♭]?)(-?\d)")
 _SEMITONE = {"C": 0, "D": 2, "E": 4, "F": 5, "G": 7, "A": 9, "B": 11}
 _SHIFT = {"": 0, "#": 1, "♯": 1, "b": -1, "♭": -1}
@@ -83,10 +82,9 @@ def _measure(item: Item) -> Measured:
     truth, answer = _truth(item), parse(item.answer)
     if answer is None:
         return Measured(False, [0.0, 0.0])
-    offset = item.start if item.start is not None else _fold(truth)
-    on_recording_clock = all(offset <= time < offset + (item.length or CLIP) for time, _ in answer)
-    reference = series(truth, offset, silence=0)
-    return Measured(True, accuracies(reference, series(answer, offset if on_recording_clock else 0.0, silence=0)))
+    clip = clip_of(item, [time for time, _ in truth])
+    both = (series(notes, clip.offset([time for time, _ in notes]), silence=0) for notes in (truth, answer))
+    return Measured(True, accuracies(*both))
 
 
 def _measure_paper(item: Item) -> Measured:
@@ -102,7 +100,7 @@ def _measure_paper(item: Item) -> Measured:
 
 
 def _fold(notes: Sequence[Note]) -> float:
-    return CLIP * (notes[0][0] // CLIP)
+    return LENGTH * (notes[0][0] // LENGTH)
 
 
 def _truth(item: Item) -> list[Note]:

@@ -9,8 +9,7 @@ Metrics, times 100, over the frames of all clips
     maF1    The mean of the techniques' own F1.
 
 Protocols
-    strict  Every event of truth and answer, moved to the clip's clock and cut at its ends. An answer whose every event
-            starts inside the clip by the recording's clock is taken to be on that clock, any other on the clip's.
+    strict  Every event of truth and answer, moved to the clip's clock (`cmi.bench.tasks._clips`) and cut at its ends.
             Techniques that occur on neither side are left out.
     paper   Only the first event of truth and of answer; times folded by 10 s, so that an event across the fold is lost;
             techniques that never occur count as 0; and the two names are swapped: 'maF1' holds the micro average.
@@ -27,6 +26,7 @@ from numpy.typing import NDArray
 
 from cmi.bench.evaluation import Array, Evaluation, Item, Measured, Setting, evaluate_each, of_sums
 from cmi.bench.nulls import Null
+from cmi.bench.tasks._clips import LENGTH, Clip, clip_of
 from cmi.bench.text import squash
 from cmi.errors import InputError
 
@@ -34,7 +34,6 @@ TECHNIQUES = (
     "Vibrato", "Point Note", "Upward Portamento", "Downward Portamento", "Plucks", "Glissando", "Tremolo",
 )  # fmt: skip
 NO_TECHNIQUE = "No Tech"
-CLIP = 10.0  # seconds
 FRAMES_PER_SECOND = 100
 READ_WHOLE_BY_TABLE_3 = {"qwen2"}
 
@@ -86,7 +85,7 @@ def _span(start: str, end: str) -> tuple[float, float] | None:
     return span if all(math.isfinite(time) for time in span) else None
 
 
-def frames(events: Iterable[Event], length: float = CLIP) -> NDArray[np.bool_]:
+def frames(events: Iterable[Event], length: float = LENGTH) -> NDArray[np.bool_]:
     """Which technique sounds in which frame of the clip: (frames, techniques). Events are cut at the clip's ends."""
     count = round(length * FRAMES_PER_SECOND)
     sounding = np.zeros((count, len(TECHNIQUES)), dtype=bool)
@@ -98,18 +97,12 @@ def frames(events: Iterable[Event], length: float = CLIP) -> NDArray[np.bool_]:
 
 def folded(events: Iterable[Event]) -> list[Event]:
     """The published scorer's clip clock: times modulo 10 s, an end at a multiple of 10 s staying at the clip's end."""
-    return [Event(start % CLIP, (end - 0.0001) % CLIP + 0.0001, technique) for start, end, technique in events]
+    return [Event(start % LENGTH, (end - 0.0001) % LENGTH + 0.0001, technique) for start, end, technique in events]
 
 
-def clip_clock(events: list[Event], offset: float) -> list[Event]:
+def on_clip_clock(events: list[Event], clip: Clip) -> list[Event]:
+    offset = clip.offset([event.start for event in events])
     return [Event(start - offset, end - offset, technique) for start, end, technique in events]
-
-
-def _offset(item: Item, truth: list[Event]) -> float:
-    """Where the clip starts; if the source does not say: the multiple of 10 s below the first event of its truth."""
-    if item.start is not None:
-        return item.start
-    return CLIP * (min((event.start for event in truth), default=0.0) // CLIP)
 
 
 def _counts(reference: NDArray[np.bool_], estimated: NDArray[np.bool_]) -> list[float]:
@@ -146,11 +139,8 @@ def evaluate(items: Iterable[Item], setting: Setting) -> Evaluation:
 
     def measure(item: Item) -> Measured:
         truth, answer = _truth(item, parse), parse(item.answer)
-        offset, length = _offset(item, truth), item.length or CLIP
-        heard = answer or []
-        on_recording_clock = all(offset <= event.start < offset + length for event in heard)
-        reference = frames(clip_clock(truth, offset), length)
-        estimated = frames(clip_clock(heard, offset) if on_recording_clock else heard, length)
+        clip = clip_of(item, [event.start for event in truth])
+        reference, estimated = (frames(on_clip_clock(events, clip), clip.length) for events in (truth, answer or []))
         return Measured(answer is not None, _counts(reference, estimated))
 
     return evaluate_each(items, measure, [of_sums("maF1", macro_f1), of_sums("miF1", micro_f1)])
