@@ -42,6 +42,8 @@ def test_no_time_is_unparsed(answer):
         ("0.0s,0.54s,1.0ss", [0.0, 0.54, 1.0]),
         ("beats, 1.0s, 0.5s", [0.5, 1.0]),
         ("1:02.5s, 3:", [62.5]),
+        ("0:01:30, 1.5:20", None),  # minutes are whole numbers
+        ("0:01:30", [1.0]),  # a third part is ignored
         ("0.5s, 1.0.5s", None),
         ("0.5s, 40000s", None),
         ("no idea", None),

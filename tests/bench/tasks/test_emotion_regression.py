@@ -41,7 +41,9 @@ def test_no_rating_or_several_is_unparsed(answer):
         ("from 1 to 9 it is 4", 4),
         ("on a 1-9 scale, 6", 6),
         ("7.5", 7.5),
+        ("7.05", 7.05),
         ("7.5 and 6", 7),  # three digits: the first
+        ("a 4/4 beat5", 5),
         ("loop 03", 3),
         ("120 BPM, so 8", 8),
         ("a 9-point scale, Example 1, in a 4/4 beat", None),

@@ -31,7 +31,10 @@ def test_what_lists_nothing_is_unparsed(text):
     ("text", "expected"),
     [
         ("[\"[('5.5', '6.0', 'Point Note')]\"]", [Event(5.5, 6.0, POINT_NOTE)]),
-        ("so: [(5.5, 6.0, 'Point_Note'), (7, 8, 'Vibrato')]", [Event(5.5, 6.0, POINT_NOTE)]),
+        ("so: [('5.5', 6.0, 'Point_Note'), ('7', 8, 'Vibrato')]", [Event(5.5, 6.0, POINT_NOTE)]),
+        ("so: [(5.5, 6.0, 'Point Note')]", None),  # a start without quotes
+        ("The guzheng (a zither) plays [('5.5', '6.0', 'Point Note')]", None),  # a parenthesis before the list
+        ("[\"('5.5', '6.0', 'Point Note')\"]", None),
         ("[('start_time', 'end_time', 'Vibrato')]", []),
         ("[('1.0', '2.0', 'Whistling')]", []),
         ("techniques = []\nfor note in notes: techniques.append(('Vibrato', note.start, note.end))", None),

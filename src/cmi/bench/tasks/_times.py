@@ -64,12 +64,12 @@ def parse_paper(answer: str) -> list[float] | None:
         token = token.strip().replace("s", "")
         if not token[:1].isdigit():
             continue
+        minutes, *seconds = token.split(":")
         try:
-            minutes, colon, seconds = token.partition(":")
-            if not colon:
+            if not seconds:
                 times.append(float(token))
-            elif seconds:
-                times.append(60 * float(minutes) + float(seconds))
+            elif seconds[0]:
+                times.append(60 * int(minutes) + float(seconds[0]))  # a third part is ignored: 0:01:30 is 1 s
         except ValueError:
             return None
     return sorted(times) if times and max(times) <= LATEST else None

@@ -38,8 +38,15 @@ _NUMBER = re.compile(r"(?<![\w.,/:-])\d{1,9}(?:\.\d{1,30})?(?![\d:]|[.,]\d|/\d|-
 _OUT_OF_NINE = re.compile(r"\b(\d(?:\.\d{1,30})?)\s?(?:/\s?9|out of (?:9|nine))\b")
 _SCALE = re.compile(r"\b(?:1|one)\s?(?:-|–|to|and)\s?(?:9|nine)\b|\b\d{1,2}-point\b|\d/\d|\bexample \d", re.I)
 
-_PAPER_REWORDED = (("out of 9", ""), ("1-9 scale", "scale"), ("from 1 to 9", "scale"))
-_PAPER_REMOVED = re.compile(r"\d-point scale|\d/\d time signature|\d/\d beat|Example \d")
+_PAPER_REWORDED = (  # in this order; a word in place of digits keeps its neighbours apart
+    ("out of 9", ""),
+    ("1-9 scale", "scale"),
+    ("from 1 to 9", "scale"),
+    (r"\d-point scale", "scale"),
+    (r"\d/\d time signature", "time"),
+    (r"\d/\d beat", "beat"),
+    (r"Example \d", ""),
+)
 
 
 def parse(answer: str) -> float | None:
@@ -56,12 +63,10 @@ def parse(answer: str) -> float | None:
 def parse_paper(answer: str) -> float | None:
     """What the published scorer reads."""
     for old, new in _PAPER_REWORDED:
-        answer = answer.replace(old, new)
-    answer = _PAPER_REMOVED.sub("", answer)
-    digits = [run.lstrip("0") for run in re.findall(r"\d+", answer)]
-    ratings = [int(run) for run in digits if len(run) == 1]
-    if len(ratings) == 2 and (decimal := f"{ratings[0]}.{ratings[1]}") in answer:
-        return float(decimal)
+        answer = re.sub(old, new, answer)
+    ratings = [run for run in re.findall(r"\d+", answer) if len(run.lstrip("0")) == 1]
+    if len(ratings) == 2 and ".".join(ratings) in answer:
+        return float(".".join(ratings))
     return float(ratings[0]) if ratings else None
 
 

@@ -68,7 +68,7 @@ def _key(match: re.Match[str]) -> Key:
 
 def parse_paper(answer: str) -> Key | None:
     """What the published scorer reads."""
-    text = re.sub(r"[ \d]", "", answer.lower())
+    text = "".join(character for character in answer.lower() if character != " " and not character.isdigit())
     if len(text) <= 3 and text.endswith("m"):
         text += "inor"
     elif len(text) <= 2:

@@ -41,8 +41,13 @@ _COLUMN = {squash(name): i for i, name in enumerate(TECHNIQUES)}
 _TIME = r"""\s*["']?(\d{1,6}(?:\.\d{0,20})?)\s?s?["']?\s*"""
 _EVENT = re.compile(rf"""[(\[]{_TIME},{_TIME},\s*["']?([A-Za-z _-]{{1,40}})["']?\s*,?\s*[)\]]""")
 
-_LITERAL = r"""\s*(?:'([^'()]*)'|"([^"()]*)"|([\d.eE+-]{1,40}))\s*"""
-_PAPER_EVENT = re.compile(rf"\({_LITERAL},{_LITERAL},{_LITERAL},?\s*\)")
+# The published scorer asks for the start's first character, so that a start without quotes voids the answer.
+_QUOTED = r"""'([^'()]*)'|"([^"()]*)\""""
+_NUMBER = r"[\d.eE+-]{1,40}"
+_PAPER_EVENT = re.compile(
+    rf"\(\s*(?:{_QUOTED})\s*,\s*(?:{_QUOTED}|({_NUMBER}))\s*,\s*(?:{_QUOTED}|{_NUMBER})\s*,?\s*\)"
+)
+_GROUPS = (slice(0, 2), slice(2, 5), slice(5, 7))  # of start, end and technique in that expression
 
 
 class Event(NamedTuple):
@@ -60,18 +65,21 @@ def parse(text: str) -> list[Event] | None:
 
 
 def parse_paper(text: str, whole: bool) -> list[Event] | None:
-    """What the published scorer reads: from the first bracket to the first closing parenthesis, or to the last."""
-    begin = text.find("[")
-    end = text.rfind(")") if whole else text.find(")", begin)
+    """What the published scorer reads: from the first bracket to the text's first closing parenthesis, or its last.
+
+    A parenthesis before the bracket, as in 'The guzheng (a zither) plays [...', leaves nothing to read.
+    """
+    begin, end = text.find("["), text.rfind(")") if whole else text.find(")")
     if begin < 0 or end < begin:
         return None
-    body = text[begin : end + 1].removeprefix('["').removeprefix("[").strip()
-    events = []
+    body = text[begin : end + 1]
+    body = body.removeprefix('["' if body.startswith('["[') else "").removeprefix("[").strip()
     matches = list(_PAPER_EVENT.finditer(body)) if whole else [_PAPER_EVENT.fullmatch(body)]
+    events = []
     for match in matches:
         if match is None:
             return None
-        start, stop, name = (match[i] or match[i + 1] or match[i + 2] or "" for i in (1, 4, 7))
+        start, stop, name = (next((group for group in match.groups()[i] if group), "") for i in _GROUPS)
         if start[:1].isdigit() and squash(name) in _COLUMN and (span := _span(start, stop)):
             events.append(Event(span[0], span[1], _COLUMN[squash(name)]))
     return events
