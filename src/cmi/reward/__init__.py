@@ -1,0 +1,1 @@
+"""CMI-RM: two numbers, musicality and alignment, for a take under any mix of text, lyrics and reference audio."""
