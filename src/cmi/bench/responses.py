@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 from cmi.bench.catalog import DATASETS, DataSet, recording, split_name
 from cmi.bench.evaluation import Item
 from cmi.bench.instruction import Instruction
-from cmi.bench.records import read_records
 from cmi.bench.text import LONGEST_ANSWER
 from cmi.errors import InputError
+from cmi.records import read_records
 
 ANNOTATION_PREFIX = "CMI"
 _SUFFIXES = (".jsonl", ".jsonl.gz", ".json", ".json.gz")

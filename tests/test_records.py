@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cmi.bench import records
-from cmi.bench.records import read_records
+from cmi import records
 from cmi.errors import InputError
+from cmi.records import read_records
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

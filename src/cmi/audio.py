@@ -1,0 +1,321 @@
+"""Sound out of files, ready to be judged: decoded, averaged to mono, resampled, cropped, named by content.
+
+Decoding
+    libsndfile reads WAV, FLAC, OGG (Vorbis, Opus), MP3, AIFF, AU and CAF; the rest goes to torchcodec, an extra.
+    The file's bytes tell the format, never its name.
+
+Order
+    Channels are averaged first, the mono signal is resampled, the result is cropped. A crop decodes no more than it
+    needs and equals the same crop of the whole file: to 1e-6 at rates in use, where their ratio is that of small
+    numbers; from 44,101 Hz or the like soxr's own clock drifts, by 1e-3 in half an hour. Memory follows the seconds
+    asked for.
+
+Damage
+    Of a file that is cut off, what can be decoded is used, and the waveform's length says so.
+    Whatever can't be used is an InputError of one sentence that names the file.
+"""
+
+import hashlib
+import math
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BufferedReader
+from pathlib import Path
+from typing import NoReturn, Protocol
+
+import numpy as np
+import soundfile
+import soxr
+from numpy.typing import NDArray
+
+from cmi.errors import InputError, MissingExtra
+
+QUALITY = "HQ"  # of soxr; part of the name of every embedding, since other samples give other embeddings
+SHORTEST = 0.05  # seconds
+LONGEST = 2 * 3600.0  # seconds of sound in one waveform
+MOST_CHANNELS = 64
+LOWEST_RATE, HIGHEST_RATE = 4_000, 768_000  # hertz
+SILENCE = 2.0**-24  # half a step of 24-bit audio; Opus decodes digital silence to 1e-34, not to 0
+
+_BLOCK = 2**16  # samples of all channels that are decoded at once
+_EDGE = 256  # samples at the lower rate; soxr's HQ filter reaches about 100 to either side
+_FARTHEST = 1e9  # seconds; a frame beyond it may not fit libsndfile's 64 bits
+_UNKNOWN_LENGTH = 2**63 - 1  # what libsndfile says of a FLAC stream whose header leaves it open
+# libsndfile reads exotic formats too, some without end: a damaged MIDI sample dump keeps giving zeros
+_FORMATS = {"WAV", "WAVEX", "RF64", "W64", "AIFF", "AU", "CAF", "FLAC", "OGG", "MP3"}
+_NOT_OURS = {1, 4, 18}  # libsndfile's codes for an unrecognised format, an unsupported and an unimplemented encoding
+_MISLEADING = {7}  # "not a regular file": what libsndfile says when an MP3 holds no whole frame
+
+
+@dataclass(frozen=True, eq=False)
+class Waveform:
+    """Mono sound in memory: float32 `samples` of shape (n,), full scale 1.0, at `rate` hertz.
+
+    Two waveforms are equal only if they are the same object; `content_hash` compares what is heard.
+    """
+
+    samples: NDArray[np.float32]
+    rate: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.samples, np.ndarray) or self.samples.dtype != np.float32 or self.samples.ndim != 1:
+            raise InputError(f"a waveform is a one-dimensional float32 array, not {_describe(self.samples)}")
+        if not LOWEST_RATE <= self.rate <= HIGHEST_RATE:
+            raise InputError(f"a rate of {self.rate} Hz, expected {LOWEST_RATE:,} to {HIGHEST_RATE:,} Hz")
+        if not self.samples.size:
+            raise InputError("a waveform without samples")
+        if not np.isfinite(self.samples).all():
+            raise InputError("samples that are NaN or infinite")
+
+    @property
+    def seconds(self) -> float:
+        return self.samples.size / self.rate
+
+
+def load(path: Path, rate: int, seconds: float | None = None, offset: float = 0.0) -> Waveform:
+    """The sound of a file at `rate` hertz, from `offset` on: `seconds` of it (less where it ends), or all the rest.
+
+    A clip of any length from SHORTEST on is returned as it is; padding is the business of whoever needs it.
+    """
+    _require_request(path, rate, seconds, offset)
+    with _opened(path) as source:
+        if seconds is None and source.frames is not None and source.frames / source.rate - offset > LONGEST:
+            _fail_too_long(path)
+        start = round(offset * rate)
+        stop = start + (math.floor(LONGEST * rate) + 1 if seconds is None else round(seconds * rate))
+        samples = _resampled(source, rate, start, stop)
+    if not samples.size:
+        raise InputError(f"{path}: no sound that can be decoded" + (f" from {offset:g} s on" if offset else ""))
+    if seconds is None and samples.size > LONGEST * rate:
+        _fail_too_long(path)
+    if samples.size < math.floor(SHORTEST * rate):
+        raise InputError(f"{path}: {samples.size / rate:.3f} s of sound, the shortest accepted is {SHORTEST} s")
+    try:
+        return Waveform(samples, rate)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def duration(path: Path) -> float:
+    """How many seconds of sound the file's header claims; nothing is decoded."""
+    with _opened(path) as source:
+        if source.frames is None:
+            raise InputError(f"{path}: the header does not say how long it is")
+        return source.frames / source.rate
+
+
+def require_sound(waveform: Waveform, name: str | Path = "audio") -> None:
+    """An InputError that names `name` if the waveform is digital silence throughout."""
+    if np.abs(waveform.samples).max() < SILENCE:
+        raise InputError(f"{name}: silent: nothing to judge")
+
+
+def windows(samples_count: int, window: int, hop: int | None = None) -> list[slice]:
+    """Windows that cover the samples, a new one every `hop` (by default `window`); the last may be short."""
+    hop = window if hop is None else hop
+    if samples_count < 0 or window < 1 or hop < 1:
+        raise ValueError(f"no windows of {window} samples every {hop} in {samples_count}")
+    starts = (start for start in range(0, samples_count, hop) if start == 0 or start - hop + window < samples_count)
+    return [slice(start, min(start + window, samples_count)) for start in starts]
+
+
+def content_hash(audio: Path | Waveform) -> str:
+    """The SHA-256 of a file's bytes, or of a waveform's rate and samples."""
+    if isinstance(audio, Waveform):
+        digest = hashlib.sha256(f"waveform {audio.rate} ".encode())
+        digest.update(audio.samples.astype("<f4").tobytes())
+        return digest.hexdigest()
+    with _open_file(audio) as file:
+        try:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise InputError(f"{audio}: {error.strerror or error}") from error
+
+
+def _describe(value: object) -> str:
+    if isinstance(value, np.ndarray):
+        return f"a {value.dtype} array of shape {value.shape}"
+    return type(value).__name__
+
+
+def _fail_too_long(path: Path) -> NoReturn:
+    raise InputError(f"{path}: longer than {LONGEST / 3600:g} h, ask for fewer seconds of it")
+
+
+def _require_request(path: Path, rate: int, seconds: float | None, offset: float) -> None:
+    if not LOWEST_RATE <= rate <= HIGHEST_RATE:
+        raise InputError(f"a rate of {rate} Hz was asked for, expected {LOWEST_RATE:,} to {HIGHEST_RATE:,} Hz")
+    if not 0 <= offset <= _FARTHEST:
+        raise InputError(f"{path}: an offset of {offset} s, expected 0 to {_FARTHEST:g} s")
+    if seconds is not None and not SHORTEST <= seconds <= LONGEST:
+        raise InputError(f"{path}: {seconds} s were asked for, expected {SHORTEST} to {LONGEST:g} s")
+
+
+class _Source(Protocol):
+    """A file being decoded. `frames` is the header's claim, None where it makes none."""
+
+    rate: int
+    channels: int
+    frames: int | None
+
+    def blocks(self, begin: int, end: int) -> Iterator[NDArray[np.float32]]:
+        """Frames `begin` to `end` in arrays of shape (n, channels); they end early where the sound does."""
+
+
+def _resampled(source: _Source, rate: int, start: int, stop: int) -> NDArray[np.float32]:
+    """Samples `start` to `stop` of what the whole source is at `rate`, or as many of them as there are.
+
+    Decoding begins at a frame that falls on a sample of the result, far enough ahead for the filter to settle.
+    """
+    common = math.gcd(source.rate, rate)
+    edge = 0 if source.rate == rate else math.ceil(_EDGE * rate / min(source.rate, rate))
+    steps = max(0, start - edge) // (rate // common)
+    begin = steps * (source.rate // common)
+    end = -(-(stop + edge) * source.rate // rate)  # rounded up
+
+    position = steps * (rate // common)
+    kept = [np.empty(0, np.float32)]
+    for chunk in _resampled_chunks(map(_mono, source.blocks(begin, end)), source.rate, rate):
+        kept.append(chunk[max(0, start - position) : max(0, stop - position)])
+        position += chunk.size
+    return np.concatenate(kept)
+
+
+def _resampled_chunks(
+    blocks: Iterator[NDArray[np.float32]], source_rate: int, rate: int
+) -> Iterator[NDArray[np.float32]]:
+    if source_rate == rate:
+        yield from blocks
+        return
+    resampler = soxr.ResampleStream(source_rate, rate, 1, dtype="float32", quality=QUALITY)
+    for block in blocks:
+        yield resampler.resample_chunk(block)
+    yield resampler.resample_chunk(np.empty(0, np.float32), last=True)
+
+
+def _mono(block: NDArray[np.float32]) -> NDArray[np.float32]:
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is reported as such in the end
+        mean: NDArray[np.float64] = block.mean(axis=1, dtype=np.float64)
+        return mean.astype(np.float32)
+
+
+def _open_file(path: Path) -> BufferedReader:
+    try:
+        if path.is_dir():
+            raise InputError(f"{path}: a folder, expected an audio file")
+        if path.exists() and not path.is_file():  # opening a pipe would wait forever
+            raise InputError(f"{path}: not a regular file")
+        return path.open("rb")
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[_Source]:
+    """The file's source, its header within the limits."""
+    with _open_file(path) as file:
+        if not os.fstat(file.fileno()).st_size:
+            raise InputError(f"{path}: an empty file")
+        sound = _open_sound(path, file)
+        if sound is None:
+            yield _within_limits(path, _CodecSource(path, file))
+        else:
+            with sound:
+                yield _within_limits(path, _SoundFileSource(sound))
+
+
+def _open_sound(path: Path, file: BufferedReader) -> soundfile.SoundFile | None:
+    """libsndfile's view of the file, or None: a format that is not its own."""
+    try:
+        # by descriptor: given a name, libsndfile would take noise called .vox or .gsm for headerless audio
+        sound = soundfile.SoundFile(file.fileno(), closefd=False)
+    except soundfile.LibsndfileError as error:
+        if error.code in _NOT_OURS:
+            return None
+        reason = "" if error.code in _MISLEADING else f" ({error.error_string.rstrip('.')})"
+        raise InputError(f"{path}: damaged, cut off, or with a false header{reason}") from error
+    if sound.format not in _FORMATS:
+        sound.close()
+        return None
+    return sound
+
+
+def _within_limits(path: Path, source: _Source) -> _Source:
+    if not 1 <= source.channels <= MOST_CHANNELS:
+        raise InputError(f"{path}: {source.channels} channels, expected 1 to {MOST_CHANNELS}")
+    if not LOWEST_RATE <= source.rate <= HIGHEST_RATE:
+        raise InputError(f"{path}: a rate of {source.rate} Hz, expected {LOWEST_RATE:,} to {HIGHEST_RATE:,} Hz")
+    if source.frames is not None and source.frames < 1:
+        raise InputError(f"{path}: no sound in it (0 s)")
+    return source
+
+
+class _SoundFileSource:
+    def __init__(self, sound: soundfile.SoundFile) -> None:
+        self.rate: int = sound.samplerate
+        self.channels: int = sound.channels
+        self.frames: int | None = None if sound.frames == _UNKNOWN_LENGTH else sound.frames
+        self._sound = sound
+
+    def blocks(self, begin: int, end: int) -> Iterator[NDArray[np.float32]]:
+        end = end if self.frames is None else min(end, self.frames)
+        if begin >= end:
+            return
+        try:
+            self._sound.seek(begin)
+        except soundfile.LibsndfileError:  # beyond the end of a file that is cut off
+            return
+        while begin < end:
+            block = self._read(min(end - begin, max(1, _BLOCK // self.channels)))
+            if not len(block):
+                return
+            yield block
+            begin += len(block)
+
+    def _read(self, frames: int) -> NDArray[np.float32]:
+        """The next frames, none at the end.
+
+        Where a FLAC file is cut off, or its header states no length, soundfile raises after the last frames are in
+        the buffer and does not say how many there are: those that are NaN no more.
+        """
+        buffer = np.full((frames, self.channels), np.nan, np.float32)
+        try:
+            count = len(self._sound.read(out=buffer))
+        except soundfile.LibsndfileError:
+            written = np.flatnonzero(~np.isnan(buffer[:, -1]))
+            count = written[-1] + 1 if written.size else 0
+        return buffer[:count]
+
+
+class _CodecSource:
+    """Any format that FFmpeg knows, through torchcodec: in one block, since torchcodec seeks by starting over."""
+
+    def __init__(self, path: Path, file: BufferedReader) -> None:
+        try:
+            from torchcodec.decoders import AudioDecoder
+        except ImportError as error:
+            what = f"{path}: not readable as WAV, FLAC, OGG or MP3; any other format is read by torchcodec, which"
+            raise MissingExtra(what, "codec") from error
+        except (OSError, RuntimeError) as error:
+            raise InputError(f"{path}: torchcodec can't be loaded to read it; install FFmpeg") from error
+        file.seek(0)
+        try:
+            self._decoder = AudioDecoder(file)  # not by name: FFmpeg takes 'concat:a' or 'http:b' for an address
+        except (RuntimeError, ValueError) as error:
+            raise InputError(f"{path}: not audio, damaged, or cut off") from error
+        about = self._decoder.metadata
+        self.rate: int = about.sample_rate or 0
+        self.channels: int = about.num_channels or 0
+        seconds = about.duration_seconds_from_header
+        self.frames: int | None = None if seconds is None else round(seconds * self.rate)
+        self._begin = about.begin_stream_seconds_from_header or 0.0
+
+    def blocks(self, begin: int, end: int) -> Iterator[NDArray[np.float32]]:
+        start, stop = (self._begin + frame / self.rate for frame in (begin, end))
+        try:
+            samples = self._decoder.get_samples_played_in_range(start, stop).data
+        except (RuntimeError, ValueError):  # nothing to decode there
+            return
+        yield samples.numpy().T

@@ -1,0 +1,192 @@
+"""The nouns of reward modelling: what was asked, what was offered, who preferred what, and how good it is.
+
+Audio is a path, or a Waveform in memory. A part of a prompt that is absent is '' (text, lyrics) or None (reference).
+"""
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol, get_args
+
+from cmi.audio import Waveform
+from cmi.errors import InputError
+from cmi.records import read_records
+
+Audio = Path | Waveform
+Modality = Literal["text", "text+lyrics", "text+audio", "text+lyrics+audio"]
+Axis = Literal["musicality", "alignment", "overall"]
+Choice = Literal["a", "b", "both", "neither"]
+
+ABSENT = {"", "none", "null"}  # what spreadsheets and dumps write where there is nothing
+JSON_SUFFIXES = {".jsonl", ".json", ".ndjson"}
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What was asked for: a description, words to be sung, a recording to be like. Any part may be absent."""
+
+    text: str = ""
+    lyrics: str = ""
+    reference: Audio | None = None
+
+    def __post_init__(self) -> None:
+        for field, value in (("text", self.text), ("lyrics", self.lyrics)):
+            if not isinstance(value, str):
+                raise TypeError(f"{field} is {type(value).__name__}, expected a string ('' where there is none)")
+        if self.reference is not None:
+            _require_audio("reference", self.reference)
+
+    @property
+    def modality(self) -> Modality:
+        """What the prompt is made of; text comes first even where it is empty."""
+        if self.lyrics:
+            return "text+lyrics" if self.reference is None else "text+lyrics+audio"
+        return "text" if self.reference is None else "text+audio"
+
+
+@dataclass(frozen=True)
+class Take:
+    """One recording offered as an answer to a prompt."""
+
+    prompt: Prompt
+    audio: Audio
+
+    def __post_init__(self) -> None:
+        _require_audio("audio", self.audio)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two recordings, `a` and `b`, offered as answers to the same prompt."""
+
+    prompt: Prompt
+    a: Audio
+    b: Audio
+
+    def __post_init__(self) -> None:
+        _require_audio("a", self.a)
+        _require_audio("b", self.b)
+
+    @property
+    def takes(self) -> tuple[Take, Take]:
+        return Take(self.prompt, self.a), Take(self.prompt, self.b)
+
+
+@dataclass(frozen=True)
+class Preference:
+    """Which take of a pair was preferred on an axis, how surely (1 to 5, None where not asked), and by whom."""
+
+    pair: Pair
+    axis: Axis
+    choice: Choice
+    confidence: int | None = None
+    rater: str = ""
+
+    def __post_init__(self) -> None:
+        if self.axis not in get_args(Axis):
+            raise InputError(f"axis {self.axis!r}, expected one of {', '.join(get_args(Axis))}")
+        if self.choice not in get_args(Choice):
+            raise InputError(f"choice {self.choice!r}, expected one of {', '.join(get_args(Choice))}")
+        if self.confidence is not None and self.confidence not in range(1, 6):
+            raise InputError(f"confidence {self.confidence!r}, expected a whole number from 1 to 5, or none")
+
+
+class Score(NamedTuple):
+    """What a scorer gives a take; higher is better."""
+
+    musicality: float
+    alignment: float
+
+
+class Scorer(Protocol):
+    """A reward model: one score per take, in their order, each independent of the others."""
+
+    def score(self, takes: Sequence[Take]) -> list[Score]: ...
+
+
+def read_takes(path: Path) -> Iterator[tuple[str, Take]]:
+    """The takes of a manifest with their ids, one at a time: JSON-lines or CSV with a header.
+
+    Fields: audio; optionally id (by default the row's number, from 1), text, lyrics, reference. Others are ignored.
+    Relative paths start at the manifest's folder. Memory holds one row and the ids.
+    """
+    seen: set[str] = set()
+    for number, (place, row) in enumerate(_rows(path), 1):
+        where = f"{path} {place}"
+        take_id = _id(row, where) or str(number)
+        if take_id in seen:
+            raise InputError(f"{where}: 'id' is {take_id!r}, which an earlier row has too")
+        seen.add(take_id)
+        yield take_id, _take(row, where, path.parent)
+
+
+def _take(row: dict[str, Any], where: str, folder: Path) -> Take:
+    audio = _text(row, "audio", where)
+    if not audio:
+        raise InputError(f"{where}: 'audio' is missing, expected the path of a recording")
+    reference = _text(row, "reference", where)
+    prompt = Prompt(_text(row, "text", where), _text(row, "lyrics", where), folder / reference if reference else None)
+    return Take(prompt, folder / audio)
+
+
+def _text(row: dict[str, Any], field: str, where: str) -> str:
+    """A field's text, '' if it is absent: not there, null, blank, or the words 'None' and 'null' alone."""
+    value = row.get(field)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise InputError(f"{where}: {field!r} is {type(value).__name__}, expected text")
+    return "" if value.strip().lower() in ABSENT else value
+
+
+def _id(row: dict[str, Any], where: str) -> str:
+    value = row.get("id")
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if value is not None and not isinstance(value, str):
+        raise InputError(f"{where}: 'id' is {type(value).__name__}, expected text or a whole number")
+    return value or ""
+
+
+def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each row with its place."""
+    suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+    if suffix.lower() in JSON_SUFFIXES:
+        return read_records(path)
+    if path.suffix.lower() == ".csv":
+        return _csv_rows(path)
+    raise InputError(f"{path}: expected a manifest named .jsonl or .csv")
+
+
+def _csv_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    line = 1
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file, strict=True)
+            columns = [] if reader.fieldnames is None else list(reader.fieldnames)
+            _require_columns(path, columns)
+            line = reader.line_num + 1
+            for row in reader:
+                if None in row:
+                    raise InputError(f"{path} line {line}: more fields than the header's {len(columns)}")
+                yield f"line {line}", row
+                line = reader.line_num + 1
+    except csv.Error as error:
+        raise InputError(f"{path} line {line}: not CSV ({error})") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text; save it as UTF-8") from error
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
+
+
+def _require_columns(path: Path, columns: list[str]) -> None:
+    if "audio" not in columns:
+        raise InputError(f"{path} line 1: no column 'audio' in the header ({', '.join(columns) or 'empty'})")
+    if len(set(columns)) < len(columns):
+        raise InputError(f"{path} line 1: the header has a column twice ({', '.join(columns)})")
+
+
+def _require_audio(field: str, value: object) -> None:
+    if not isinstance(value, Audio):
+        raise TypeError(f"{field} is {type(value).__name__}, expected a Path or a Waveform")
