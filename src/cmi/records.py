@@ -53,8 +53,9 @@ def _records(path: Path, file: TextIO) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _skip_blank(file: TextIO) -> str:
     """The first character that is not white space, or nothing."""
-    while (character := file.read(1)).isspace():
-        pass
+    character = file.read(1)
+    while character.isspace():
+        character = file.read(1)
     return character
 
 
