@@ -18,8 +18,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cmi.bench.encoder import Encoder, clean, find_model, load_encoder, require_packages, token_batches
+from cmi.bench.encoder import Encoder, clean, load_encoder, token_batches
 from cmi.errors import InputError
+from cmi.hub import find_model, require_packages
 
 DEFAULT_MODEL = "roberta-large"
 DEFAULT_LAYER = 17  # of 24: agrees best with human judgement on WMT16, says the bert-score package

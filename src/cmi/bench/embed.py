@@ -23,9 +23,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cmi.bench.encoder import Encoder, clean, find_model, load_encoder, require_packages, token_batches
+from cmi.bench.encoder import Encoder, clean, load_encoder, token_batches
 from cmi.cache import VectorCache, content_key
 from cmi.errors import InputError
+from cmi.hub import find_model, require_packages
 
 Progress = Callable[[int], None]  # told how many more distinct texts are done
 

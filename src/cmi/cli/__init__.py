@@ -8,6 +8,7 @@ import typer
 
 from cmi import __version__
 from cmi.cli import bench
+from cmi.cli.score import score
 from cmi.errors import InputError
 
 app = typer.Typer(
@@ -17,6 +18,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(bench.app, name="bench")
+app.command()(score)
 
 
 def _version(wanted: bool) -> None:

@@ -8,6 +8,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from cmi.errors import InputError
+from cmi.hub import find_model
 from cmi.reward.checkpoint import WEIGHTS, check_keys, encoder_config, head_config, read_config, split_state
 from cmi.reward.encoders.muq_mulan import CHUNK, SHORTEST, MuQMuLan
 from cmi.reward.model import PromptTokens, RewardHead
@@ -16,16 +17,21 @@ from cmi.reward.model import PromptTokens, RewardHead
 class RewardModel(nn.Module):
     """CMI-RM: a take and its prompt in, [alignment, musicality] out."""
 
-    def __init__(self, encoder: MuQMuLan, head: RewardHead) -> None:
+    def __init__(
+        self, encoder: MuQMuLan, head: RewardHead, name: str = "untrained", folder: Path | None = None
+    ) -> None:
         super().__init__()
         self.encoder = encoder
         self.head = head
+        self.name = name  # with the revision; goes into every output
+        self.folder = folder  # where it was loaded from
         self.eval()
 
     @classmethod
-    def from_pretrained(cls, folder: Path | str) -> "RewardModel":
-        """The model in a folder with the authors' `model.safetensors` and `config.yaml`."""
-        path = Path(folder) / WEIGHTS
+    def from_pretrained(cls, name: Path | str, revision: str | None = None) -> "RewardModel":
+        """The model in a folder, or on the hub, with the authors' `model.safetensors` and `config.yaml`."""
+        folder, full_name = find_model(str(name), revision, "the reward model")
+        path = folder / WEIGHTS
         if not path.is_file():
             raise InputError(f"{path}: no such file; expected a folder with {WEIGHTS}")
         try:
@@ -36,13 +42,11 @@ class RewardModel(nn.Module):
             raise InputError(f"{path}: not a safetensors file ({error})") from error
         try:
             with torch.device("meta"):
-                model = cls(
-                    MuQMuLan(encoder_config(shapes)), RewardHead(head_config(shapes, read_config(Path(folder))))
-                )
+                model = cls(MuQMuLan(encoder_config(shapes)), RewardHead(head_config(shapes, read_config(folder))))
             check_keys({key: tuple(tensor.shape) for key, tensor in model.checkpoint_state().items()}, shapes)
         except InputError as error:
             raise InputError(f"{path}: {error}") from error
-        model = cls(MuQMuLan(model.encoder.config), RewardHead(model.head.config))
+        model = cls(MuQMuLan(model.encoder.config), RewardHead(model.head.config), full_name, folder)
         for name, part in split_state(state).items():
             getattr(model, name).load_state_dict(part, strict=False)
         return model

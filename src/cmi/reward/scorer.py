@@ -16,12 +16,14 @@ from torch import Tensor
 from cmi import audio
 from cmi.audio import Waveform
 from cmi.errors import InputError
-from cmi.reward.encoders.muq_mulan import CHUNK, RATE, SHORTEST
+from cmi.reward.checkpoint import WEIGHTS
+from cmi.reward.encoders.muq_mulan import CHUNK, RATE, SHORTEST, TEXT_TOKENS
 from cmi.reward.model import PromptTokens
 from cmi.reward.reward_model import RewardModel
 from cmi.take import Prompt, Score, Take
 
 HEARD_SECONDS = 120.0  # as the published model was trained
+TOKENIZER = "FacebookAI/xlm-roberta-base"
 GROUP = 32  # takes in memory at a time
 
 Sound = Path | Waveform
@@ -33,6 +35,20 @@ class Judged(NamedTuple):
 
     score: Score
     seconds: float
+
+
+def load_tokenizer(folder: Path | None) -> Tokenizer:
+    """XLM-R's tokenizer: from the checkpoint's own folder if it is there, else from the hub."""
+    from transformers import AutoTokenizer
+
+    own = folder is not None and (folder / "tokenizer.json").exists()
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder if own else TOKENIZER, trust_remote_code=False)
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"the tokenizer {TOKENIZER} could not be had: put its tokenizer.json beside {WEIGHTS}"
+        ) from error
+    return lambda text: list(tokenizer(text, truncation=True, max_length=TEXT_TOKENS)["input_ids"])
 
 
 class RewardScorer:
@@ -47,34 +63,52 @@ class RewardScorer:
         self.seconds = seconds
 
     def score(self, takes: Sequence[Take]) -> list[Score]:
-        return [judged.score for judged in self.judge(takes)]
+        """Scores in the takes' order. InputError for the first take that can't be heard."""
+        scores = []
+        for judged in self.judge(takes):
+            if isinstance(judged, InputError):
+                raise judged
+            scores.append(judged.score)
+        return scores
 
     @torch.inference_mode()
-    def judge(self, takes: Iterable[Take]) -> Iterator[Judged]:
-        """Each take's score in turn. InputError for a take that can't be heard."""
+    def judge(self, takes: Iterable[Take]) -> Iterator[Judged | InputError]:
+        """Each take's score in turn, or why it can't be heard: one broken file spoils no other."""
         rest = iter(takes)
         while group := list(islice(rest, GROUP)):
             yield from self._judge_group(group)
 
-    def _judge_group(self, takes: list[Take]) -> list[Judged]:
+    def _judge_group(self, takes: list[Take]) -> list[Judged | InputError]:
         sounds = {_name(sound): sound for take in takes for sound in (take.audio, take.prompt.reference) if sound}
-        waveforms = {name: self._load(sound) for name, sound in sounds.items()}
+        loaded = {name: self._load(sound) for name, sound in sounds.items()}
+        waveforms = {name: samples for name, samples in loaded.items() if isinstance(samples, Tensor)}
+        broken = {name: error for name, error in loaded.items() if isinstance(error, InputError)}
         heard = self._hear(waveforms)
-        distinct = {text for take in takes for text in (take.prompt.text, take.prompt.lyrics)}
+        audible = [take for take in takes if not (_sounds(take) & broken.keys())]
+        distinct = {text for take in audible for text in (take.prompt.text, take.prompt.lyrics)}
         texts = {text: self._read(text) for text in distinct}
-        prompts = {key: self._encode(prompt, texts, heard) for key, prompt in _distinct_prompts(takes).items()}
-        judged = []
+        prompts = {key: self._encode(prompt, texts, heard) for key, prompt in _distinct_prompts(audible).items()}
+        judged: list[Judged | InputError] = []
         for take in takes:
+            failed = next((broken[name] for name in _sounds(take) if name in broken), None)
+            if failed is not None:
+                judged.append(failed)
+                continue
             name = _name(take.audio)
             alignment, musicality = self.model.head.judge(prompts[_prompt_key(take.prompt)], heard[name])[0].tolist()
             judged.append(Judged(Score(musicality=musicality, alignment=alignment), len(waveforms[name]) / RATE))
         return judged
 
-    def _load(self, sound: Sound) -> Tensor:
-        """At most the seconds that are heard, at the model's rate: (n,)."""
-        waveform = sound if isinstance(sound, Waveform) else audio.load(sound, RATE, self.seconds)
+    def _load(self, sound: Sound) -> Tensor | InputError:
+        """At most the seconds that are heard, at the model's rate: (n,). Or why there are none."""
+        try:
+            waveform = sound if isinstance(sound, Waveform) else audio.load(sound, RATE, self.seconds)
+        except InputError as error:
+            return error
         if waveform.rate != RATE:
-            raise InputError(f"a waveform at {waveform.rate} Hz; the model hears {RATE} Hz")
+            return InputError(f"a waveform at {waveform.rate} Hz; the model hears {RATE} Hz")
+        if len(waveform.samples) < SHORTEST:
+            return InputError(f"a waveform of {len(waveform.samples)} samples; {SHORTEST} are the fewest to be heard")
         return torch.from_numpy(waveform.samples[: int(self.seconds * RATE)].copy())
 
     def _hear(self, waveforms: dict[Hashable, Tensor]) -> dict[Hashable, Tensor]:
@@ -91,9 +125,6 @@ class RewardScorer:
                 encoded = self.model.encoder.encode_chunks(torch.stack([chunk for _, _, chunk in part]))
                 for (name, i, _), token in zip(part, encoded, strict=True):
                     tokens[name][i] = token
-        for name, parts in tokens.items():
-            if not parts:
-                raise InputError(f"{name}: {len(waveforms[name])} samples are too short to be heard")
         return {name: torch.cat([parts[i] for i in sorted(parts)])[None] for name, parts in tokens.items()}
 
     def _read(self, text: str) -> Tensor:
@@ -106,6 +137,10 @@ class RewardScorer:
 
 def _name(sound: Sound) -> Hashable:
     return sound if isinstance(sound, Path) else id(sound)
+
+
+def _sounds(take: Take) -> set[Hashable]:
+    return {_name(sound) for sound in (take.audio, take.prompt.reference) if sound}
 
 
 def _prompt_key(prompt: Prompt) -> Hashable:

@@ -1,0 +1,66 @@
+"""`cmi score`: musicality and alignment of takes."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def score(
+    audio: Annotated[list[Path] | None, typer.Argument(help="Takes of one prompt.", show_default=False)] = None,
+    text: Annotated[str, typer.Option(help="What was asked for in words.")] = "",
+    lyrics: Annotated[str, typer.Option(help="What was to be sung.")] = "",
+    reference: Annotated[Path | None, typer.Option(help="How it was to sound.", show_default=False)] = None,
+    manifest: Annotated[
+        Path | None, typer.Option(help="JSONL or CSV of takes: id, audio, text, lyrics, reference.", show_default=False)
+    ] = None,
+    model: Annotated[str, typer.Option(help="A CMI-RM checkpoint: its folder, or a hub id.")] = "HaiwenXia/CMI-RM",
+    log: Annotated[
+        Path | None, typer.Option(help="Keep each score here; the same command resumes.", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON line for each take.")] = False,
+) -> None:
+    """Score takes: musicality and alignment to the prompt. Higher is better; scores compare takes, they have no unit.
+
+    A file that can't be heard is listed with the reason, and the exit code is then 2; the others are scored.
+
+    Examples:
+
+        cmi score take1.wav take2.wav --text "slow sad piano with rain" --model CMI-RM/
+
+        cmi score --manifest takes.jsonl --model CMI-RM/ --log scores.jsonl --json
+    """
+    import json
+    import sys
+
+    from rich.console import Console
+
+    from cmi.cli.progress import progress
+    from cmi.errors import InputError, MissingExtra
+    from cmi.report.tables import print_tables
+
+    try:
+        from cmi.reward.reward_model import RewardModel
+        from cmi.reward.score_takes import score_takes, scores_table
+        from cmi.reward.scorer import RewardScorer, load_tokenizer
+        from cmi.take import Prompt, Take, read_takes
+    except ModuleNotFoundError as error:
+        raise MissingExtra("scoring takes", "reward") from error
+
+    prompt = Prompt(text, lyrics, reference)
+    takes = [(str(path), Take(prompt, path)) for path in audio or []]
+    takes += list(read_takes(manifest)) if manifest else []
+    if not takes:
+        raise InputError("nothing to score: name audio files, or a list of them with --manifest")
+    loaded = RewardModel.from_pretrained(model)
+    scorer = RewardScorer(loaded, load_tokenizer(loaded.folder))
+    with progress() as bar:
+        task = bar.add_task("takes scored", total=len(takes))
+        records = score_takes(takes, scorer, log, lambda: bar.advance(task))
+    if as_json:
+        sys.stdout.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+    else:
+        print_tables([scores_table(records, loaded.name)], Console())
+    broken = sum("error" in record for record in records)
+    if broken:
+        raise InputError(f"{broken} of {len(records)} takes could not be heard; the reasons are listed with the scores")
