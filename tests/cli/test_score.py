@@ -121,6 +121,15 @@ def test_a_killed_run_resumes_to_the_same_result(checkpoint, takes):
     assert log.read_text().count("\n") == 4  # what could not be heard is tried again next time
 
 
+def test_a_take_that_is_named_twice_is_scored_once(checkpoint, takes):
+    log = takes / "scores.jsonl"
+    twice = run(takes / "take0.flac", takes / "take0.flac", "--model", checkpoint, "--json", "--log", log)
+    assert twice.returncode == 0, twice.stderr
+    first, second = records(twice.stdout)
+    assert first == second
+    assert log.read_text().count("\n") == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -4,7 +4,6 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from itertools import tee
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +26,9 @@ def score_takes(
     with RunLog(log, key="key") if log else nullcontext() as run_log:
         known = {record["key"]: record for record in read_records(log)} if log else {}
         rows = [(_key(identifier, take, scorer), identifier, take) for identifier, take in takes]
-        for_scorer, for_record = tee(row for row in rows if row[0] not in known)
-        for judged, (key, identifier, take) in zip(
-            scorer.judge(take for _, _, take in for_scorer), for_record, strict=True
-        ):
+        pending = {key: (identifier, take) for key, identifier, take in rows if key not in known}
+        scores = scorer.judge(take for _, take in pending.values())
+        for judged, (key, (identifier, take)) in zip(scores, pending.items(), strict=True):
             record: dict[str, Any] = {"key": key, "id": identifier, "audio": str(take.audio), "model": model}
             if isinstance(judged, InputError):
                 record["error"] = str(judged)
