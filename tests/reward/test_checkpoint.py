@@ -85,7 +85,17 @@ def test_what_the_score_never_reads_may_be_there_or_not(tiny, folder):
     counters = [key for key in tiny.checkpoint_state() if key.endswith("num_batches_tracked")]
     assert counters
     change(folder, lambda state: [state.pop(key) for key in counters])
-    assert RewardModel.from_pretrained(folder).head.config == tiny.head.config
+    loaded = RewardModel.from_pretrained(folder)
+    assert loaded.head.config == tiny.head.config
+    assert not any(tensor.is_meta for tensor in (*loaded.parameters(), *loaded.buffers()))
+
+
+@torch.inference_mode()
+def test_a_half_precision_checkpoint_is_heard_in_full_precision(folder):
+    change(folder, lambda state: state.update({k: v.bfloat16() for k, v in state.items() if v.is_floating_point()}))
+    loaded = RewardModel.from_pretrained(folder)
+    assert {parameter.dtype for parameter in loaded.parameters()} == {torch.float32}
+    assert loaded.hear(torch.randn(24_000)).isfinite().all()
 
 
 def test_files_that_are_no_checkpoint_are_bad_input(tmp_path):

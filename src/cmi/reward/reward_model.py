@@ -46,10 +46,12 @@ class RewardModel(nn.Module):
             check_keys({key: tuple(tensor.shape) for key, tensor in model.checkpoint_state().items()}, shapes)
         except InputError as error:
             raise InputError(f"{path}: {error}") from error
-        model = cls(MuQMuLan(model.encoder.config), RewardHead(model.head.config), full_name, folder)
-        for name, part in split_state(state).items():
-            getattr(model, name).load_state_dict(part, strict=False)
-        return model
+        # The checkpoint's tensors take the place of the empty ones: nothing is initialised only to be overwritten.
+        for part_name, part in split_state(state).items():
+            getattr(model, part_name).load_state_dict(part, strict=False, assign=True)
+        model.encoder.restore_buffers()
+        model.name, model.folder = full_name, folder
+        return model.float()
 
     def save_pretrained(self, folder: Path | str) -> None:
         """Weights under the authors' names."""

@@ -8,6 +8,7 @@ Built from a checkpoint's shapes alone, with no download. Module names are those
 
 import math
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -188,6 +189,18 @@ class MuQMuLan(nn.Module):
         self.audio_module = AudioTower(config)
         self.text_module = TextTower(config)
         self.requires_grad_(False).eval()
+
+    def restore_buffers(self) -> None:
+        """Compute what no checkpoint need hold, for towers whose weights were loaded onto empty tensors."""
+        muq = cast(MuQ, self.audio_module.model["model"])
+        muq.mel = LogMel()
+        muq.conformer.embed_positions = type(muq.conformer.embed_positions)(muq.conformer.config)
+        embeddings, positions = self.text_module.model.embeddings, self.config.xlmr_positions
+        embeddings.position_ids = torch.arange(positions)[None]
+        embeddings.token_type_ids = torch.zeros(1, positions, dtype=torch.long)
+        for module in self.modules():
+            if isinstance(module, nn.modules.batchnorm._BatchNorm):
+                module.num_batches_tracked = torch.tensor(0)  # a count for training only
 
     @property
     def dim(self) -> int:
