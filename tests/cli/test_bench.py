@@ -22,6 +22,13 @@ def cmi(*arguments, **more):
     )
 
 
+def lines(path) -> int:
+    try:
+        return path.read_bytes().count(b"\n")
+    except FileNotFoundError:  # not there yet, or finished and renamed just now
+        return 0
+
+
 def answers(tmp_path, *names, model="listener"):
     """A folder with some of the sample answers."""
     folder = tmp_path / "answers"
@@ -173,7 +180,7 @@ def test_a_killed_run_resumes_from_its_log(tmp_path):
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    while process.poll() is None and not (partial.exists() and partial.read_bytes().count(b"\n") >= 2):
+    while process.poll() is None and lines(partial) < 2:
         time.sleep(0.005)
     process.kill()
     process.wait()

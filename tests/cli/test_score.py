@@ -67,6 +67,13 @@ def run(*arguments):
     )
 
 
+def lines(path) -> int:
+    try:
+        return path.read_bytes().count(b"\n")
+    except FileNotFoundError:  # not there yet, or finished and renamed just now
+        return 0
+
+
 def records(text):
     return [json.loads(line) for line in text.splitlines()]
 
@@ -111,7 +118,7 @@ def test_a_killed_run_resumes_to_the_same_result(checkpoint, takes):
     arguments = ["--manifest", takes / "takes.jsonl", "--model", checkpoint, "--json", "--log", log]
     process = subprocess.Popen(command(*arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     partial = log.with_name("scores.jsonl.partial")
-    while process.poll() is None and not (partial.exists() and partial.read_bytes().count(b"\n") >= 1):
+    while process.poll() is None and lines(partial) < 1:
         time.sleep(0.005)
     process.kill()
     process.wait()
