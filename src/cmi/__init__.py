@@ -1,3 +1,27 @@
 """cmi judges music made or heard by machines under compositional multimodal instruction."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cmi.audio import Waveform as Waveform
+    from cmi.reward.reward_model import RewardModel as RewardModel
+    from cmi.take import Pair as Pair
+    from cmi.take import Prompt as Prompt
+    from cmi.take import Score as Score
+    from cmi.take import Take as Take
+
 __version__ = "0.1.0"
+
+_HOMES = {
+    "RewardModel": "cmi.reward.reward_model",
+    "Waveform": "cmi.audio",
+    **dict.fromkeys(("Pair", "Prompt", "Score", "Take"), "cmi.take"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """What users import from here is loaded when they ask for it: `import cmi` stays light."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'cmi' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -39,7 +39,7 @@ MOST_CHANNELS = 64
 LOWEST_RATE, HIGHEST_RATE = 4_000, 768_000  # hertz
 SILENCE = 2.0**-24  # half a step of 24-bit audio; Opus decodes digital silence to 1e-34, not to 0
 
-_BLOCK = 2**16  # samples of all channels that are decoded at once
+_BLOCK = 2**18  # samples of all channels that are decoded at once
 _EDGE = 256  # samples at the lower rate; soxr's HQ filter reaches about 100 to either side
 _FARTHEST = 1e9  # seconds; a frame beyond it may not fit libsndfile's 64 bits
 _UNKNOWN_LENGTH = 2**63 - 1  # what libsndfile says of a FLAC stream whose header leaves it open
@@ -96,6 +96,13 @@ def load(path: Path, rate: int, seconds: float | None = None, offset: float = 0.
         return Waveform(samples, rate)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
+
+
+def resample(waveform: Waveform, rate: int) -> Waveform:
+    """The same sound at `rate` hertz."""
+    if waveform.rate == rate:
+        return waveform
+    return Waveform(soxr.resample(waveform.samples, waveform.rate, rate, quality=QUALITY), rate)
 
 
 def duration(path: Path) -> float:
@@ -197,8 +204,11 @@ def _resampled_chunks(
 
 def _mono(block: NDArray[np.float32]) -> NDArray[np.float32]:
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is reported as such in the end
-        mean: NDArray[np.float64] = block.mean(axis=1, dtype=np.float64)
-        return mean.astype(np.float32)
+        share = np.float32(1 / block.shape[1])
+        total = block[:, 0] * share
+        for channel in block.T[1:]:  # several times as fast as numpy's mean over so short an axis
+            total += channel * share
+        return total
 
 
 def _open_file(path: Path) -> BufferedReader:

@@ -30,7 +30,7 @@ def find_model(name: str, revision: str | None, what: str, otherwise: str = "") 
     from huggingface_hub.errors import HFValidationError
 
     try:
-        with _quiet_hub():
+        with quiet_hub():
             folder = Path(snapshot_download(name, revision=revision, allow_patterns=list(MODEL_FILES)))
     except HFValidationError as error:
         raise InputError(f"{what} {name!r} is neither a folder here nor a hub id: pass one{otherwise}") from error
@@ -55,7 +55,7 @@ def _fingerprint(folder: Path) -> str:
 
 
 @contextmanager
-def _quiet_hub() -> Iterator[None]:
+def quiet_hub() -> Iterator[None]:
     """No remarks from the hub's client on each of its five tries; one sentence of ours will do."""
     from logging import ERROR
 

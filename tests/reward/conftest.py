@@ -20,10 +20,15 @@ TINY_ENCODER = MuQMuLanConfig(
 TINY_HEAD = HeadConfig(dim=32, heads=4, dim_head=8, ff_hidden=85, prompt_depth=2, joint_depth=1, mlp_dim=16)
 
 
+def bytes_of(text: str) -> list[int]:
+    """The golden fixtures' tokenizer: bytes between a start and an end token."""
+    return [0, *(4 + byte for byte in text.encode()), 2]
+
+
 @pytest.fixture(scope="session")
 def tiny() -> RewardModel:
     torch.manual_seed(0)
-    return RewardModel(MuQMuLan(TINY_ENCODER), RewardHead(TINY_HEAD))
+    return RewardModel(MuQMuLan(TINY_ENCODER), RewardHead(TINY_HEAD), tokenize=bytes_of)
 
 
 @pytest.fixture(scope="session")

@@ -20,8 +20,8 @@ def test_what_is_saved_loads_and_scores_the_same(tiny, folder):
     samples, ids = torch.randn(1, 24_000), torch.tensor([[0, 5, 9, 2]])
     scores = []
     for model in (tiny, loaded):
-        text, lyrics = model.encoder.encode_ids(ids), model.encoder.encode_ids(ids[:, [0, 3]])
-        scores.append(model(PromptTokens(text, lyrics), model.encoder.encode_chunks(samples)))
+        text, lyrics = model.encoder.encode_text(ids), model.encoder.encode_text(ids[:, [0, 3]])
+        scores.append(model(PromptTokens(text, lyrics), model.encoder.encode_sound(samples)))
     assert torch.equal(*scores)
     assert loaded.encoder.config == tiny.encoder.config
     assert loaded.head.config == tiny.head.config

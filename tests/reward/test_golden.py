@@ -32,7 +32,7 @@ def test_every_case_of_every_variant(golden, golden_folder, variant):
 
     compared = 0
     for case in json.loads((golden / "cases.json").read_text()):
-        text, lyrics = (model.encoder.encode_ids(torch.tensor([case[key]])) for key in ("text_ids", "lyrics_ids"))
+        text, lyrics = (model.encoder.encode_text(torch.tensor([case[key]])) for key in ("text_ids", "lyrics_ids"))
         for seconds in (120, 30):
             wanted = expected[f"single_max_dur_{seconds}"].get(case["id"])
             if wanted is not None:
@@ -51,15 +51,15 @@ def test_every_stage(golden, golden_folder):
     muq = model.encoder.audio_module.model["model"]
     mel = muq.mel(waveform(golden, "eval_3s")[None])
     stem = muq.conv(mel)
-    conformer = muq.conformer(stem).last_hidden_state
+    conformer = muq.conformer(stem)
     projected = model.encoder.audio_module.proj(conformer)
     take = model.encoder.audio_module.transformer(projected)
     xlmr = model.encoder.text_module.model(input_ids=torch.tensor([case["text_ids"]])).last_hidden_state
     text = model.encoder.text_module.transformer(xlmr)
-    lyrics = model.encoder.encode_ids(torch.tensor([case["lyrics_ids"]]))
-    prompt = model.head.encode_prompt(PromptTokens(text, lyrics))
+    lyrics = model.encoder.encode_text(torch.tensor([case["lyrics_ids"]]))
+    prompt = model.head.fuse(model.head.join(PromptTokens(text, lyrics)))
     found = {
-        "mel_norm": mel,
+        "mel_norm": mel.transpose(1, 2),
         "conv_out": stem,
         "conformer_out": conformer,
         "audio_proj": projected,

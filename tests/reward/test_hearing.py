@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from cmi.errors import InputError
-from cmi.reward.encoders.muq_mulan import CHUNK, SHORTEST, mel_filters
+from cmi.reward.encoders.muq_mulan import CHUNK, SHORTEST, Conformer, MuQMuLanConfig, mel_filters
 
 
 @torch.inference_mode()
@@ -30,9 +30,9 @@ def test_silence_and_full_scale_are_finite(tiny):
 @torch.inference_mode()
 def test_chunks_are_heard_alike_alone_and_together(tiny):
     chunks = torch.randn(5, 48_000)
-    together = tiny.encoder.encode_chunks(chunks)
+    together = tiny.encoder.encode_sound(chunks)
     for i, chunk in enumerate(chunks):
-        assert torch.allclose(tiny.encoder.encode_chunks(chunk[None])[0], together[i], atol=1e-6)
+        assert torch.allclose(tiny.encoder.encode_sound(chunk[None])[0], together[i], atol=1e-6)
 
 
 def test_mel_filters_are_triangles_without_gaps():
@@ -41,3 +41,49 @@ def test_mel_filters_are_triangles_without_gaps():
     assert filters.min() == 0
     assert filters.max() <= 1
     assert (filters[2:-2].sum(dim=1) > 0).all()
+
+
+@torch.inference_mode()
+def test_a_short_chunk_beside_a_long_one_is_heard_as_alone(tiny):
+    """Every length of the last frame, window and stride, padded to 3 s."""
+    lengths = [SHORTEST, 1200, 2399, 2400, 12_000, 24_001, 47_999, 72_000]
+    chunks = torch.zeros(len(lengths), 72_000)
+    for i, length in enumerate(lengths):
+        chunks[i, :length] = torch.randn(length)
+        chunks[i, length:] = 7.0  # what is beyond the end must not be heard
+    together = tiny.encoder.encode_sound(chunks, torch.tensor(lengths))
+    for i, length in enumerate(lengths):
+        alone = tiny.encoder.encode_sound(chunks[i : i + 1, :length])[0]
+        assert len(alone) == tiny.encoder.count(length)
+        assert torch.allclose(alone, together[i, : len(alone)], atol=2e-6)
+
+
+@torch.inference_mode()
+def test_a_short_text_beside_a_long_one_is_read_as_alone(tiny):
+    ids = torch.tensor([[0, 9, 8, 7, 2], [0, 5, 2, 1, 1]])
+    together = tiny.encoder.encode_text(ids, ids != 1)
+    assert torch.allclose(together[0], tiny.encoder.encode_text(ids[:1])[0], atol=1e-6)
+    assert torch.allclose(together[1, :3], tiny.encoder.encode_text(ids[1:, :3])[0], atol=1e-6)
+
+
+@torch.inference_mode()
+def test_the_conformer_is_the_one_of_transformers():
+    from transformers import Wav2Vec2ConformerConfig
+    from transformers.models.wav2vec2_conformer.modeling_wav2vec2_conformer import Wav2Vec2ConformerEncoder
+
+    config = Wav2Vec2ConformerConfig(
+        hidden_size=48, num_hidden_layers=2, num_attention_heads=4, intermediate_size=96, hidden_act="swish",
+        position_embeddings_type="rotary", conv_depthwise_kernel_size=31, attn_implementation="eager",
+    )  # fmt: skip
+    torch.manual_seed(0)
+    theirs = Wav2Vec2ConformerEncoder(config).eval()
+    for module in theirs.modules():
+        if isinstance(module, torch.nn.BatchNorm1d):
+            module.running_mean.normal_()
+            module.running_var.uniform_(0.5, 2)
+    ours = Conformer(MuQMuLanConfig(conformer_dim=48, conformer_depth=2, conformer_heads=4, conformer_ff=96)).eval()
+    missing = ours.load_state_dict(theirs.state_dict(), strict=False)
+    assert not missing.missing_keys
+    assert all(key.startswith("pos_conv_embed") for key in missing.unexpected_keys)
+    x = torch.randn(2, 60, 48)
+    assert torch.allclose(ours(x), theirs(x).last_hidden_state, atol=1e-5)

@@ -15,6 +15,20 @@ def score(
         Path | None, typer.Option(help="JSONL or CSV of takes: id, audio, text, lyrics, reference.", show_default=False)
     ] = None,
     model: Annotated[str, typer.Option(help="A CMI-RM checkpoint: its folder, or a hub id.")] = "HaiwenXia/CMI-RM",
+    revision: Annotated[str | None, typer.Option(help="Of a hub id.", show_default=False)] = None,
+    window: Annotated[
+        str, typer.Option(help="What is heard: first120, first10, mean10 (of sections of 10 s) or full (songs).")
+    ] = "first120",
+    all_words: Annotated[
+        bool, typer.Option("--all-words", help="Read texts and lyrics beyond 512 tokens in further windows.")
+    ] = False,
+    explain: Annotated[
+        Path | None, typer.Option(help="Draw the scores over time into this .png or .svg.", show_default=False)
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    cache_gb: Annotated[
+        float, typer.Option("--cache-gb", min=0, help="Keep what was heard, up to so much; 0 for nothing.")
+    ] = 20.0,
     log: Annotated[
         Path | None, typer.Option(help="Keep each score here; the same command resumes.", show_default=False)
     ] = None,
@@ -28,6 +42,8 @@ def score(
 
         cmi score take1.wav take2.wav --text "slow sad piano with rain" --model CMI-RM/
 
+        cmi score song.mp3 --lyrics "$(cat song.txt)" --window full --explain song.png --model CMI-RM/
+
         cmi score --manifest takes.jsonl --model CMI-RM/ --log scores.jsonl --json
     """
     import json
@@ -40,9 +56,12 @@ def score(
     from cmi.report.tables import print_tables
 
     try:
+        from cmi.reward.explain import WINDOW as EXPLAINED_WINDOW
+        from cmi.reward.explain import annotated, check_picture, draw, explain_takes
         from cmi.reward.reward_model import RewardModel
         from cmi.reward.score_takes import score_takes, scores_table
-        from cmi.reward.scorer import RewardScorer, load_tokenizer
+        from cmi.reward.token_cache import GIGABYTE, TokenCache
+        from cmi.reward.windows import find_window
         from cmi.take import Prompt, Take, read_takes
     except ModuleNotFoundError as error:
         raise MissingExtra("scoring takes", "reward") from error
@@ -52,15 +71,25 @@ def score(
     takes += list(read_takes(manifest)) if manifest else []
     if not takes:
         raise InputError("nothing to score: name audio files, or a list of them with --manifest")
-    loaded = RewardModel.from_pretrained(model)
-    scorer = RewardScorer(loaded, load_tokenizer(loaded.folder))
+    find_window(window)
+    if explain is not None:
+        check_picture(explain, len(takes))
+    loaded = RewardModel.from_pretrained(model, revision, device)
+    cache = TokenCache(limit=round(cache_gb * GIGABYTE)) if cache_gb else None
     with progress() as bar:
         task = bar.add_task("takes scored", total=len(takes))
-        records = score_takes(takes, scorer, log, lambda: bar.advance(task))
+        scorer = loaded.scorer(window=window, all_words=all_words, cache=cache)
+        records = score_takes(takes, scorer, loaded.full_name, log, lambda: bar.advance(task))
+        if explain is not None:
+            task = bar.add_task("takes explained", total=len(takes))
+            listener = loaded.scorer(window=EXPLAINED_WINDOW, all_words=all_words, cache=cache)
+            explanations = explain_takes(takes, listener, lambda: bar.advance(task))
+            draw(explanations, explain, loaded.full_name)
+            records = annotated(records, explanations)
     if as_json:
         sys.stdout.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
     else:
-        print_tables([scores_table(records, loaded.name)], Console())
+        print_tables([scores_table(records, loaded.full_name)], Console())
     broken = sum("error" in record for record in records)
     if broken:
         raise InputError(f"{broken} of {len(records)} takes could not be heard; the reasons are listed with the scores")

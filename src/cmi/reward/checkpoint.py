@@ -6,6 +6,7 @@ asked only for what the weights can't tell: the mode, and the factors of downsam
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,29 @@ def head_config(shapes: Shapes, config: Mapping[str, Any]) -> HeadConfig:
         reference=reference,
         text=text,
     )
+
+
+def config_of(head: HeadConfig) -> dict[str, Any]:
+    """What `head_config` reads, under the authors' names."""
+    kinds = {"take": head.take, "reference": head.reference, "text": head.text}
+    return {
+        "name": "reward",
+        "dim": head.dim,
+        "mode": head.mode,
+        "attention_mode": head.attention,
+        "mlp_dim": head.mlp_dim,
+        "output_dim": 2,
+        "heads": head.heads,
+        "dim_head": head.dim_head,
+        "prompt_tf_depth": head.prompt_depth,
+        "joint_tf_depth": head.joint_depth,
+        "downsample": {
+            "configs": {name: asdict(spec) for name, spec in kinds.items()},
+            "eval": "take",
+            "ref": "reference",
+            "text": "text",
+        },
+    }
 
 
 def tower_config(shapes: Shapes, layers: str) -> TowerConfig:

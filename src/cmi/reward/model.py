@@ -6,6 +6,9 @@
 
 The tokens come from a frozen encoder (`cmi.reward.encoders`). Nothing here knows positions: the order of tokens does
 not matter, nor which of them are text and which lyrics. Module names are those of the published checkpoint.
+
+Inputs of different lengths share a call only with a mask of their real tokens: what is padded is neither attended to
+nor averaged. Downsamplers see whole, unpadded inputs, since they cut off what does not fill a window.
 """
 
 from dataclasses import dataclass, field
@@ -47,8 +50,11 @@ class HeadConfig:
     text: Downsampling = field(default_factory=Downsampling)
 
 
+Mask = Tensor | None  # (B, T), true where there is a token; None: everywhere
+
+
 class PromptTokens(NamedTuple):
-    """A prompt as the encoder gives it. Absent text or lyrics are the tokens of the empty string."""
+    """A prompt as the encoder gives it, unpadded. Absent text or lyrics are the tokens of the empty string."""
 
     text: Tensor  # (B, n, D)
     lyrics: Tensor  # (B, m, D)
@@ -79,12 +85,12 @@ class Attention(nn.Module):
         self.k_scale = nn.Parameter(torch.ones(dim_head))
         self.to_out = nn.Sequential(nn.Linear(heads * dim_head, dim, bias=False))
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, mask: Mask = None) -> Tensor:
         x = self.norm(x)
         q, k, v = (_split_heads(part, self.heads) for part in (self.to_q(x), *self.to_kv(x).chunk(2, dim=-1)))
         q = functional.normalize(q, dim=-1) * self.q_scale  # (B, H, T, d)
         k = functional.normalize(k, dim=-1) * self.k_scale
-        heard = functional.scaled_dot_product_attention(q, k, v, scale=ATTENTION_SCALE)
+        heard = functional.scaled_dot_product_attention(q, k, v, attn_mask=_keys(mask), scale=ATTENTION_SCALE)
         return self.to_out(_join_heads(heard))
 
 
@@ -100,12 +106,12 @@ class CrossAttention(nn.Module):
         self.to_kv = nn.Linear(dim, 2 * heads * dim_head, bias=False)
         self.to_out = nn.Sequential(nn.Linear(heads * dim_head, dim, bias=False))
 
-    def forward(self, x: Tensor, prompt: Tensor) -> Tensor:
+    def forward(self, x: Tensor, prompt: Tensor, mask: Mask = None) -> Tensor:
         if not prompt.shape[1]:
             return torch.zeros_like(x)  # nothing was asked
         parts = (self.to_q(self.norm_q(x)), *self.to_kv(self.norm_kv(prompt)).chunk(2, dim=-1))
         q, k, v = (_split_heads(part, self.heads) for part in parts)
-        return self.to_out(_join_heads(functional.scaled_dot_product_attention(q, k, v)))
+        return self.to_out(_join_heads(functional.scaled_dot_product_attention(q, k, v, attn_mask=_keys(mask))))
 
 
 def _split_heads(x: Tensor, heads: int) -> Tensor:
@@ -115,6 +121,10 @@ def _split_heads(x: Tensor, heads: int) -> Tensor:
 
 def _join_heads(x: Tensor) -> Tensor:
     return x.transpose(1, 2).flatten(2)  # (B, H, T, d) -> (B, T, H d)
+
+
+def _keys(mask: Mask) -> Mask:
+    return None if mask is None else mask[:, None, None]  # (B, 1, 1, T): for every head and query
 
 
 class GatedGelu(nn.Module):
@@ -136,10 +146,10 @@ class Transformer(nn.Module):
         layers = [nn.ModuleList([Attention(dim, heads, dim_head), feed_forward(dim, ff_hidden)]) for _ in range(depth)]
         self.layers = nn.ModuleList(layers)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, mask: Mask = None) -> Tensor:
         for layer in self.layers:
             attention, feed = layer.children()
-            x = x + attention(x)
+            x = x + attention(x, mask)
             x = x + feed(x)
         return x
 
@@ -153,9 +163,9 @@ class DecoderLayer(nn.Module):
         self.cross_attn = CrossAttention(dim, heads, dim_head)
         self.ffn = feed_forward(dim, ff_hidden)
 
-    def forward(self, x: Tensor, prompt: Tensor) -> Tensor:
-        x = x + self.self_attn(x)
-        x = x + self.cross_attn(x, prompt)
+    def forward(self, x: Tensor, prompt: Tensor, mask: Mask, prompt_mask: Mask) -> Tensor:
+        x = x + self.self_attn(x, mask)
+        x = x + self.cross_attn(x, prompt, prompt_mask)
         return x + self.ffn(x)
 
 
@@ -266,10 +276,7 @@ def downsampler(dim: int, spec: Downsampling) -> nn.Module:
 
 
 class RewardHead(nn.Module):
-    """Tokens in, [alignment, musicality] out: unbounded, higher is better.
-
-    All prompts of a call have one length and so have all takes: nothing is padded, so that nothing leaks.
-    """
+    """Tokens in, [alignment, musicality] out: unbounded, higher is better."""
 
     def __init__(self, config: HeadConfig) -> None:
         super().__init__()
@@ -289,27 +296,54 @@ class RewardHead(nn.Module):
         self.text_downsampler = downsampler(c.dim, c.text)
         self.lyrics_downsampler = downsampler(c.dim, c.text)
 
-    def encode_prompt(self, prompt: PromptTokens) -> Tensor:
-        """One prompt serves all its takes: (B, P, D)."""
+    def join(self, prompt: PromptTokens) -> Tensor:
+        """The parts of prompts, each thinned out, in one row: (B, P, D)."""
         parts = [self.text_downsampler(prompt.text)]
         if self.config.mode != "text_only":
             parts.append(self.lyrics_downsampler(prompt.lyrics))
         if prompt.reference is not None:
             parts.append(self.ref_downsampler(prompt.reference))
-        return self.prompt_transformer(torch.cat(parts, dim=1))
+        return torch.cat(parts, dim=1)
 
-    def judge(self, prompt: Tensor, take: Tensor) -> Tensor:
-        """Scores of takes (B, T, D) under encoded prompts (B, P, D): (B, 2)."""
-        take = self.eval_downsampler(take)
+    def thin(self, take: Tensor) -> Tensor:
+        return self.eval_downsampler(take)  # (B, t, D) -> (B, T, D)
+
+    def fuse(self, prompt: Tensor, mask: Mask = None) -> Tensor:
+        """Joined prompts, made one: a fused prompt serves all its takes."""
+        return self.prompt_transformer(prompt, mask)  # (B, P, D)
+
+    def judge(self, prompt: Tensor, take: Tensor, prompt_mask: Mask = None, take_mask: Mask = None) -> Tensor:
+        """Scores of thinned takes (B, T, D) under fused prompts (B, P, D): (B, 2) alignment, musicality."""
         if self.config.attention == "SA":
-            joint = self.joint_transformer(torch.cat([prompt, take], dim=1))  # (B, P + T, D)
+            mask = _concatenated(prompt, take, prompt_mask, take_mask)
+            joint = self.joint_transformer(torch.cat([prompt, take], dim=1), mask)  # (B, P + T, D)
             heard = joint[:, prompt.shape[1] :]  # (B, T, D)
         else:
             heard = take
             for layer in self.joint_transformer:  # type: ignore[attr-defined]
-                heard = layer(heard, prompt)
-        pooled = heard.sum(dim=1) / max(1, heard.shape[1])  # (B, D)
-        return self.score_projector(pooled)  # (B, 2)  alignment, musicality
+                heard = layer(heard, prompt, take_mask, prompt_mask)
+        pooled = masked_mean(heard.float(), take_mask)  # (B, D)
+        return self.score_projector(pooled)  # (B, 2)
 
     def forward(self, prompt: PromptTokens, take: Tensor) -> Tensor:
-        return self.judge(self.encode_prompt(prompt), take)
+        """Scores of takes as the encoder gives them, all of one length, as their prompts are."""
+        return self.judge(self.fuse(self.join(prompt)), self.thin(take))
+
+
+def mask_of(lengths: Tensor | None, length: int) -> Mask:
+    """(B,) -> (B, length), true for as many as each has; None stays None."""
+    return None if lengths is None else torch.arange(length, device=lengths.device)[None] < lengths[:, None]
+
+
+def masked_mean(x: Tensor, mask: Mask) -> Tensor:
+    """The mean of the tokens that are there; 0 where none is."""
+    if mask is None:
+        return x.sum(dim=1) / max(1, x.shape[1])
+    return (x * mask[:, :, None]).sum(dim=1) / mask.sum(dim=1, keepdim=True).clamp(min=1)
+
+
+def _concatenated(a: Tensor, b: Tensor, a_mask: Mask, b_mask: Mask) -> Mask:
+    if a_mask is None and b_mask is None:
+        return None
+    parts = (x.new_ones(x.shape[:2], dtype=torch.bool) if m is None else m for x, m in ((a, a_mask), (b, b_mask)))
+    return torch.cat(list(parts), dim=1)

@@ -1,35 +1,86 @@
-"""`RewardModel`: the frozen encoder and the head together, loaded from a folder and saved to one."""
+"""`RewardModel`: the frozen encoder and the head together. Loaded, saved, shared, and asked for scores."""
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, Literal, NamedTuple, Self, overload
 
 import torch
+import yaml
+from huggingface_hub import PyTorchModelHubMixin
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from cmi.errors import InputError
 from cmi.hub import find_model
-from cmi.reward.checkpoint import WEIGHTS, check_keys, encoder_config, head_config, read_config, split_state
-from cmi.reward.encoders.muq_mulan import CHUNK, SHORTEST, MuQMuLan
+from cmi.reward.checkpoint import (
+    CONFIG,
+    WEIGHTS,
+    check_keys,
+    config_of,
+    encoder_config,
+    head_config,
+    read_config,
+    split_state,
+)
+from cmi.reward.encoders.muq_mulan import MuQMuLan
 from cmi.reward.model import PromptTokens, RewardHead
+from cmi.reward.model_card import TEMPLATE
+from cmi.reward.scorer import RewardScorer
+from cmi.reward.token_cache import TokenCache
+from cmi.reward.tokenizer import TOKENIZER_FILES, Tokenize, load_tokenizer
+from cmi.take import Score, Take
+
+Precision = Literal["auto", "fp32", "bf16"]
 
 
-class RewardModel(nn.Module):
-    """CMI-RM: a take and its prompt in, [alignment, musicality] out."""
+class Comparison(NamedTuple):
+    """How probably the first of two takes is preferred: on each axis, and by the mean of both."""
+
+    musicality: float
+    alignment: float
+    overall: float
+
+
+class RewardModel(
+    nn.Module,
+    PyTorchModelHubMixin,
+    library_name="cmi",
+    pipeline_tag="audio-classification",
+    tags=["music", "reward-model"],
+    model_card_template=TEMPLATE,
+):
+    """CMI-RM: a take and its prompt in, musicality and alignment out.
+
+    model = RewardModel.from_pretrained("CMI-RM/")
+    model.score(Take(Prompt("slow sad piano"), Path("take.flac")))
+    """
 
     def __init__(
-        self, encoder: MuQMuLan, head: RewardHead, name: str = "untrained", folder: Path | None = None
+        self,
+        encoder: MuQMuLan,
+        head: RewardHead,
+        name: str = "",
+        folder: Path | None = None,
+        tokenize: Tokenize | None = None,
     ) -> None:
         super().__init__()
         self.encoder = encoder
         self.head = head
-        self.name = name  # with the revision; goes into every output
+        self.name = name  # with the revision; goes into every output. '' for weights that no file holds
         self.folder = folder  # where it was loaded from
+        self._tokenize = tokenize
         self.eval()
 
     @classmethod
-    def from_pretrained(cls, name: Path | str, revision: str | None = None) -> "RewardModel":
-        """The model in a folder, or on the hub, with the authors' `model.safetensors` and `config.yaml`."""
+    def from_pretrained(  # type: ignore[override]
+        cls, name: Path | str, revision: str | None = None, device: str = "auto", precision: Precision = "auto"
+    ) -> Self:
+        """The model in a folder, or on the hub, with the authors' `model.safetensors` and `config.yaml`.
+
+        The device is `auto` (a GPU if there is one), `cpu`, `cuda` or `mps`; precision is bf16 on CUDA, else fp32.
+        """
         folder, full_name = find_model(str(name), revision, "the reward model")
         path = folder / WEIGHTS
         if not path.is_file():
@@ -43,7 +94,9 @@ class RewardModel(nn.Module):
         try:
             with torch.device("meta"):
                 model = cls(MuQMuLan(encoder_config(shapes)), RewardHead(head_config(shapes, read_config(folder))))
-            check_keys({key: tuple(tensor.shape) for key, tensor in model.checkpoint_state().items()}, shapes)
+            idle = tuple(f"{part}." for part, module in model.head.named_children() if isinstance(module, nn.Identity))
+            used = {key: shape for key, shape in shapes.items() if not key.startswith(idle)}  # as at a factor of 1
+            check_keys({key: tuple(tensor.shape) for key, tensor in model.checkpoint_state().items()}, used)
         except InputError as error:
             raise InputError(f"{path}: {error}") from error
         # The checkpoint's tensors take the place of the empty ones: nothing is initialised only to be overwritten.
@@ -51,28 +104,115 @@ class RewardModel(nn.Module):
             getattr(model, part_name).load_state_dict(part, strict=False, assign=True)
         model.encoder.restore_buffers()
         model.name, model.folder = full_name, folder
-        return model.float()
+        return model.float().placed(find_device(device), precision)
 
-    def save_pretrained(self, folder: Path | str) -> None:
-        """Weights under the authors' names."""
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        save_file(self.checkpoint_state(), Path(folder) / WEIGHTS)
+    def placed(self, device: torch.device, precision: Precision = "auto") -> Self:
+        """On a device, in its precision. Spectrograms, batch norms and the last layers stay in fp32 even in bf16."""
+        self.to(device)
+        if precision == "bf16" or (precision == "auto" and device.type == "cuda"):
+            exact = (nn.modules.batchnorm._BatchNorm,)
+            modules = [module for part in (self.encoder, self.head) for module in part.modules()]
+            last = set(self.head.score_projector.modules())
+            for module in modules:
+                if not isinstance(module, exact) and module not in last:
+                    for parameter in module.parameters(recurse=False):
+                        parameter.data = parameter.data.bfloat16()
+        return self
+
+    @property
+    def precision(self) -> str:
+        return "bf16" if next(self.encoder.parameters()).dtype == torch.bfloat16 else "fp32"
+
+    @property
+    def full_name(self) -> str:
+        """Which model spoke."""
+        return (self.name or "untrained") + ("" if self.precision == "fp32" else f" in {self.precision}")
+
+    @property
+    def encoder_name(self) -> str:
+        return f"{self.name} {self.precision}" if self.name else ""
+
+    def tokenize(self, text: str) -> list[int]:
+        if self._tokenize is None:
+            self._tokenize = load_tokenizer(self.folder)
+        return self._tokenize(text)
+
+    def _save_pretrained(self, save_directory: Path) -> None:
+        """Weights under the authors' names, the configuration beside them, and the tokenizer if it came with them."""
+        state = {key: tensor.contiguous() for key, tensor in self.checkpoint_state().items()}
+        save_file(_without_aliases(state), save_directory / WEIGHTS)
+        (save_directory / CONFIG).write_text(yaml.safe_dump({"model": config_of(self.head.config)}, sort_keys=False))
+        for file in TOKENIZER_FILES:
+            if self.folder is not None and (self.folder / file).is_file():
+                (save_directory / file).write_bytes((self.folder / file).read_bytes())
 
     def checkpoint_state(self) -> dict[str, Tensor]:
         """All weights under the authors' names."""
         return {**self.encoder.state_dict(), **self.head.state_dict()}
 
     def hear(self, samples: Tensor) -> Tensor:
-        """The tokens of one recording at 24 kHz: (n,) -> (1, T, D), 25 a second.
+        """The tokens of one recording at 24 kHz, in chunks of 30 s: (n,) -> (1, T, D), 25 a second.
 
-        It is heard in chunks of 30 s, each on its own. A last chunk of 1024 samples (43 ms) or less
-        is too short to be heard and left out; a whole recording that short is refused.
+        A last chunk of 1024 samples (43 ms) or less is too short to be heard and left out; a whole recording that
+        short is refused.
         """
-        chunks = [chunk for chunk in torch.split(samples, CHUNK) if len(chunk) >= SHORTEST]
+        encoder = self.encoder
+        chunks = [chunk for chunk in torch.split(samples, encoder.chunk) if len(chunk) >= encoder.shortest]
         if not chunks:
-            raise InputError(f"{len(samples)} samples are too short to be heard: {SHORTEST} are the fewest")
-        return torch.cat([self.encoder.encode_chunks(chunk[None]) for chunk in chunks], dim=1)
+            raise InputError(f"{len(samples)} samples are too short to be heard: {encoder.shortest} are the fewest")
+        return torch.cat([encoder.encode_sound(chunk[None]) for chunk in chunks], dim=1)
 
     def forward(self, prompt: PromptTokens, take: Tensor) -> Tensor:
         """Scores of takes under their prompts, both as tokens: (B, 2) alignment, musicality."""
         return self.head(prompt, take)
+
+    def scorer(self, **options: Any) -> RewardScorer:
+        """An engine for many takes; options as in `RewardScorer`. Tokens of files are kept in the user's cache."""
+        return RewardScorer(self, **{"cache": TokenCache(), **options})
+
+    @overload
+    def score(self, takes: Take, **options: Any) -> Score: ...
+
+    @overload
+    def score(self, takes: Sequence[Take], **options: Any) -> list[Score]: ...
+
+    def score(self, takes: Take | Sequence[Take], **options: Any) -> Score | list[Score]:
+        """The score of a take, or of each of several; options as in `RewardScorer`."""
+        several = [takes] if isinstance(takes, Take) else takes
+        scores = self.scorer(**options).score(several)
+        return scores[0] if isinstance(takes, Take) else scores
+
+    def compare(self, a: Take, b: Take, **options: Any) -> Comparison:
+        """How probably `a` is preferred to `b`: the logistic function of the difference of their scores."""
+        first, second = self.score([a, b], **options)
+        musicality, alignment = (one - other for one, other in zip(first, second, strict=True))
+        return Comparison(*map(_logistic, (musicality, alignment, (musicality + alignment) / 2)))
+
+
+def find_device(name: str) -> torch.device:
+    """`auto` is a GPU if there is one."""
+    known = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    if name == "auto":
+        return torch.device(next(kind for kind, there in known.items() if there))
+    kind = name.split(":")[0]
+    if not known.get(kind, False):
+        there = ", ".join(kind for kind, usable in known.items() if usable)
+        raise InputError(f"device {name!r} is not here: use auto or {there}")
+    try:
+        return torch.device(name)
+    except RuntimeError as error:
+        raise InputError(f"device {name!r}, expected auto, cpu, mps, cuda or cuda:0") from error
+
+
+def _logistic(x: float) -> float:
+    return 0.5 * (1 + math.tanh(x / 2))
+
+
+def _without_aliases(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Safetensors refuses tensors that share memory: the repeated block of a `conv` downsampler is copied."""
+    seen: set[int] = set()
+    copied = {}
+    for key, tensor in state.items():
+        copied[key] = tensor.clone() if tensor.data_ptr() in seen else tensor
+        seen.add(tensor.data_ptr())
+    return copied

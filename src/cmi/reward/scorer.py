@@ -1,66 +1,112 @@
 """Scores for takes: the same file gets the same score, alone, in any batch and in any order.
 
-Recordings are heard in chunks of equal length batched together, each text and each prompt is encoded once, and nothing
-is padded next to a longer neighbour. Takes are worked through in groups, so that memory does not grow with them.
+    files -> workers: hash, cache, decode, resample -> encoder, in batches -> prompts, fused once each -> scores
+
+Takes are worked through in groups, so that memory does not grow with them; while one is computed the next is read. A
+recording, a text or a prompt that comes again soon is not encoded again.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain, islice, tee
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
-from cmi import audio
-from cmi.audio import Waveform
 from cmi.errors import InputError
-from cmi.reward.checkpoint import WEIGHTS
-from cmi.reward.encoders.muq_mulan import CHUNK, RATE, SHORTEST, TEXT_TOKENS
-from cmi.reward.model import PromptTokens
-from cmi.reward.reward_model import RewardModel
-from cmi.take import Prompt, Score, Take
+from cmi.reward import sounds
+from cmi.reward.batching import Batching, to_host
+from cmi.reward.encoders import Encoder
+from cmi.reward.hearing import Job, Loaded, Loader, default_workers, read_ahead
+from cmi.reward.model import RewardHead, mask_of
+from cmi.reward.plans import Group, Plan, plan_groups
+from cmi.reward.prompts import PromptIds, PromptReader
+from cmi.reward.sounds import Stretch
+from cmi.reward.token_cache import Entry, TokenCache
+from cmi.reward.windows import DEFAULT_WINDOW, Window, find_window
+from cmi.take import Score, Take
 
-HEARD_SECONDS = 120.0  # as the published model was trained
-TOKENIZER = "FacebookAI/xlm-roberta-base"
-GROUP = 32  # takes in memory at a time
+FEW = 4  # takes that are not worth starting workers for
+STEP = 32  # tokens that the length of a take or a prompt is rounded up to on a GPU
 
-Sound = Path | Waveform
-Tokenizer = Callable[[str], list[int]]  # a text's token ids with its start and end tokens, cut to what the model takes
+Heard = dict[Job, Entry | InputError]
+
+
+class Section(NamedTuple):
+    """A stretch of a take that was judged on its own, in seconds."""
+
+    start: float
+    end: float
+    score: Score
 
 
 class Judged(NamedTuple):
-    """A take's score and how many of its seconds were heard."""
+    """A take's score, how many of its seconds were heard, its sections, and what was left out of its prompt."""
 
     score: Score
     seconds: float
+    sections: tuple[Section, ...]
+    notes: tuple[str, ...]
 
 
-def load_tokenizer(folder: Path | None) -> Tokenizer:
-    """XLM-R's tokenizer: from the checkpoint's own folder if it is there, else from the hub."""
-    from transformers import AutoTokenizer
+class Model(Protocol):
+    """What a scorer needs of a reward model."""
 
-    own = folder is not None and (folder / "tokenizer.json").exists()
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(folder if own else TOKENIZER, trust_remote_code=False)
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"the tokenizer {TOKENIZER} could not be had: put its tokenizer.json beside {WEIGHTS}"
-        ) from error
-    return lambda text: list(tokenizer(text, truncation=True, max_length=TEXT_TOKENS)["input_ids"])
+    @property
+    def encoder(self) -> Encoder: ...
+
+    @property
+    def head(self) -> RewardHead: ...
+
+    @property
+    def encoder_name(self) -> str:
+        """Names the encoder's weights and precision; '' if they have no name, so that nothing is kept of them."""
+
+    def tokenize(self, text: str) -> list[int]:
+        """A text's token ids, all of them, between a start and an end token."""
+
+
+class _Ready(NamedTuple):
+    """A take that can be judged."""
+
+    prompt: PromptIds
+    stretches: list[Stretch]
+    notes: tuple[str, ...]
 
 
 class RewardScorer:
-    """A reward model behind `Scorer.score`."""
+    """A reward model behind `Scorer.score`.
+
+    `batch` is the number of chunks, texts or takes in one call; `workers` that of the processes that read ahead. With
+    `all_words`, what the encoder can't take at once of text and lyrics is read on in further windows; else it is cut,
+    and the notes say so.
+    """
 
     def __init__(
-        self, model: RewardModel, tokenizer: Tokenizer, batch: int = 8, seconds: float = HEARD_SECONDS
+        self,
+        model: Model,
+        window: str = DEFAULT_WINDOW,
+        batch: int | None = None,
+        workers: int | None = None,
+        cache: TokenCache | None = None,
+        all_words: bool = False,
     ) -> None:
         self.model = model
-        self.tokenizer = tokenizer
-        self.batch = batch
-        self.seconds = seconds
+        self.window: Window = find_window(window)
+        self.all_words = all_words
+        device = next(model.head.parameters()).device
+        on_gpu = device.type != "cpu"
+        self.batching = Batching(batch or (32 if on_gpu else 1), fixed=on_gpu, device=device)
+        self.group = self.batching.size * (2 if on_gpu else 1)  # takes
+        self.workers = default_workers(device) if workers is None else workers
+        self.cache = cache if model.encoder_name else None
+        self._writer = ThreadPoolExecutor(1)
+        self._kept: Future[Any] = self._writer.submit(lambda: None)
+        encoder = model.encoder
+        self._loader = Loader(encoder.rate, encoder.shortest, model.encoder_name, self.cache)
+        self._reader = PromptReader(model.tokenize, encoder, model.head, self.batching, all_words)
 
     def score(self, takes: Sequence[Take]) -> list[Score]:
         """Scores in the takes' order. InputError for the first take that can't be heard."""
@@ -71,81 +117,99 @@ class RewardScorer:
             scores.append(judged.score)
         return scores
 
-    @torch.inference_mode()
     def judge(self, takes: Iterable[Take]) -> Iterator[Judged | InputError]:
         """Each take's score in turn, or why it can't be heard: one broken file spoils no other."""
         rest = iter(takes)
-        while group := list(islice(rest, GROUP)):
-            yield from self._judge_group(group)
+        first = list(islice(rest, FEW))
+        groups, ahead = tee(plan_groups(chain(first, rest), self.window, self.group))
+        files = (job for group in ahead for job in group.fresh if isinstance(job.sound, Path))
+        loaded = read_ahead(files, self._loader, self.workers if len(first) == FEW else 0, self.group)
+        heard: Heard = {}
+        waiting: Callable[[], list[Judged | InputError]] | None = None
+        for group in groups:
+            fresh = {job: next(loaded) if isinstance(job.sound, Path) else self._loader[job] for job in group.fresh}
+            started = self._start(group, fresh, heard)
+            if waiting is not None:
+                yield from waiting()  # while the GPU is at the group just started
+            waiting = started
+            if not self.batching.fixed:  # computed already: nothing is gained by waiting
+                yield from waiting()
+                waiting = None
+        if waiting is not None:
+            yield from waiting()
+        self._kept.result()
 
-    def _judge_group(self, takes: list[Take]) -> list[Judged | InputError]:
-        sounds = {_name(sound): sound for take in takes for sound in (take.audio, take.prompt.reference) if sound}
-        loaded = {name: self._load(sound) for name, sound in sounds.items()}
-        waveforms = {name: samples for name, samples in loaded.items() if isinstance(samples, Tensor)}
-        broken = {name: error for name, error in loaded.items() if isinstance(error, InputError)}
-        heard = self._hear(waveforms)
-        audible = [take for take in takes if not (_sounds(take) & broken.keys())]
-        distinct = {text for take in audible for text in (take.prompt.text, take.prompt.lyrics)}
-        texts = {text: self._read(text) for text in distinct}
-        prompts = {key: self._encode(prompt, texts, heard) for key, prompt in _distinct_prompts(audible).items()}
-        judged: list[Judged | InputError] = []
-        for take in takes:
-            failed = next((broken[name] for name in _sounds(take) if name in broken), None)
-            if failed is not None:
-                judged.append(failed)
-                continue
-            name = _name(take.audio)
-            alignment, musicality = self.model.head.judge(prompts[_prompt_key(take.prompt)], heard[name])[0].tolist()
-            judged.append(Judged(Score(musicality=musicality, alignment=alignment), len(waveforms[name]) / RATE))
-        return judged
+    @torch.inference_mode()
+    def _start(
+        self, group: Group, fresh: Mapping[Job, Loaded | InputError], heard: Heard
+    ) -> Callable[[], list[Judged | InputError]]:
+        """Hand a group to the device; the result waits for its scores."""
+        heard |= {job: error for job, error in fresh.items() if isinstance(error, InputError)}
+        new = {job: loaded for job, loaded in fresh.items() if isinstance(loaded, Loaded)}
+        encoded = sounds.encode(new, self.model.encoder, self.batching)
+        heard |= encoded
+        ready = [self._ready(plan, heard) for plan in group.plans]
+        takes = [take for take in ready if isinstance(take, _Ready)]
+        prompts = self._reader.fuse((take.prompt for take in takes), heard)
+        items = [(prompts[take.prompt], stretch.tokens) for take in takes for stretch in take.stretches]
+        scores = self.batching.apply(self._judge, items, STEP, STEP)
+        keys = {loaded.key: job for job, loaded in new.items() if loaded.key and loaded.entry is None}
+        wait = to_host([*scores, *(encoded[job].tokens for job in keys.values())])
+        for job in group.forgotten:
+            heard.pop(job)
 
-    def _load(self, sound: Sound) -> Tensor | InputError:
-        """At most the seconds that are heard, at the model's rate: (n,). Or why there are none."""
+        def finish() -> list[Judged | InputError]:
+            host = iter(wait())
+            rows = iter([next(host).tolist() for _ in scores])
+            self._keep({key: encoded[job]._replace(tokens=next(host)) for key, job in keys.items()})
+            return [_judged(take, rows) if isinstance(take, _Ready) else take for take in ready]
+
+        return finish
+
+    def _keep(self, entries: dict[str, Entry]) -> None:
+        """Write to the cache while the next group is computed; at most one group waits to be written."""
+        self._kept.result()
+        if self.cache is not None:
+            self._kept = self._writer.submit(self.cache.put_many, entries)
+
+    def _ready(self, plan: Plan, heard: Heard) -> _Ready | InputError:
+        """A take with all it needs, or why it can't be judged."""
         try:
-            waveform = sound if isinstance(sound, Waveform) else audio.load(sound, RATE, self.seconds)
+            if plan.error is not None:
+                raise plan.error
+            if plan.reference is not None:
+                _audible([plan.reference], heard)
+            ids, notes = self._reader.ids(plan.take.prompt, plan.reference)
+            entries = _audible(plan.audio, heard)
         except InputError as error:
             return error
-        if waveform.rate != RATE:
-            return InputError(f"a waveform at {waveform.rate} Hz; the model hears {RATE} Hz")
-        if len(waveform.samples) < SHORTEST:
-            return InputError(f"a waveform of {len(waveform.samples)} samples; {SHORTEST} are the fewest to be heard")
-        return torch.from_numpy(waveform.samples[: int(self.seconds * RATE)].copy())
+        parts = [s for job, entry in entries.items() for s in sounds.stretches(job, entry, self.model.encoder)]
+        thin = [part._replace(tokens=self.model.head.thin(part.tokens[None])[0]) for part in parts]
+        return _Ready(ids, thin, notes)
 
-    def _hear(self, waveforms: dict[Hashable, Tensor]) -> dict[Hashable, Tensor]:
-        """Tokens of each recording; chunks of one length share a batch, whichever recording they come from."""
-        by_length: defaultdict[int, list[tuple[Hashable, int, Tensor]]] = defaultdict(list)
-        for name, samples in waveforms.items():
-            for i, chunk in enumerate(torch.split(samples, CHUNK)):
-                if len(chunk) >= SHORTEST:  # a shorter rest is left out, as in RewardModel.hear
-                    by_length[len(chunk)].append((name, i, chunk))
-        tokens: dict[Hashable, dict[int, Tensor]] = {name: {} for name in waveforms}
-        for chunks in by_length.values():
-            for start in range(0, len(chunks), self.batch):
-                part = chunks[start : start + self.batch]
-                encoded = self.model.encoder.encode_chunks(torch.stack([chunk for _, _, chunk in part]))
-                for (name, i, _), token in zip(part, encoded, strict=True):
-                    tokens[name][i] = token
-        return {name: torch.cat([parts[i] for i in sorted(parts)])[None] for name, parts in tokens.items()}
-
-    def _read(self, text: str) -> Tensor:
-        return self.model.encoder.encode_ids(torch.tensor([self.tokenizer(text)]))
-
-    def _encode(self, prompt: Prompt, texts: dict[str, Tensor], heard: dict[Hashable, Tensor]) -> Tensor:
-        reference = heard[_name(prompt.reference)] if prompt.reference else None
-        return self.model.head.encode_prompt(PromptTokens(texts[prompt.text], texts[prompt.lyrics], reference))
+    def _judge(self, prompt: Tensor, take: Tensor, prompts: Tensor | None, takes: Tensor | None) -> Tensor:
+        masks = mask_of(prompts, prompt.shape[1]), mask_of(takes, take.shape[1])
+        return self.model.head.judge(prompt, take, *masks)  # (B, 2)
 
 
-def _name(sound: Sound) -> Hashable:
-    return sound if isinstance(sound, Path) else id(sound)
+def _audible(jobs: Sequence[Job], heard: Heard) -> dict[Job, Entry]:
+    """What could be heard of a recording. Only its beginning must be there: a file may end before its header says."""
+    first = heard[jobs[0]]
+    if isinstance(first, InputError):
+        raise first
+    entries = {job: entry for job in jobs if isinstance(entry := heard[job], Entry)}
+    if all(entry.silent for entry in entries.values()):
+        raise InputError(f"{jobs[0].name}: silent: nothing to judge")
+    return entries
 
 
-def _sounds(take: Take) -> set[Hashable]:
-    return {_name(sound) for sound in (take.audio, take.prompt.reference) if sound}
-
-
-def _prompt_key(prompt: Prompt) -> Hashable:
-    return prompt.text, prompt.lyrics, _name(prompt.reference) if prompt.reference else None
-
-
-def _distinct_prompts(takes: list[Take]) -> dict[Hashable, Prompt]:
-    return {_prompt_key(take.prompt): take.prompt for take in takes}
+def _judged(take: _Ready, rows: Iterator[list[float]]) -> Judged:
+    """A take's score from its sections' [alignment, musicality]: the mean, weighted by their seconds."""
+    sections = tuple(
+        Section(part.start, part.start + part.seconds, Score(musicality=row[1], alignment=row[0]))
+        for part, row in zip(take.stretches, rows, strict=False)
+    )
+    seconds = sum(part.seconds for part in take.stretches)
+    weighted = [(part.seconds / seconds, section.score) for part, section in zip(take.stretches, sections, strict=True)]
+    score = Score(*(sum(weight * score[axis] for weight, score in weighted) for axis in range(2)))
+    return Judged(score, seconds, sections, take.notes)
