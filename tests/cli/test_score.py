@@ -1,47 +1,24 @@
 """`cmi score` as a user meets it, with a small random checkpoint."""
 
 import json
-import os
 import subprocess
-import sys
 import time
 
 import numpy as np
 import pytest
 import soundfile
-import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
-
-from cmi.reward.encoders.muq_mulan import MuQMuLan, MuQMuLanConfig, TowerConfig
-from cmi.reward.model import HeadConfig, RewardHead
-from cmi.reward.reward_model import RewardModel
-
-TOWER = TowerConfig(dim=32, depth=1, heads=4, dim_head=8, ff_hidden=85)
-ENCODER = MuQMuLanConfig(
-    stem_channels=8, conformer_dim=48, conformer_depth=1, conformer_heads=4, conformer_ff=96, vocabulary=264,
-    xlmr_dim=32, xlmr_depth=1, xlmr_heads=4, xlmr_ff=64, audio_tower=TOWER, text_tower=TOWER,
-)  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("checkpoint")
-    torch.manual_seed(0)
-    head = RewardHead(HeadConfig(dim=32, heads=4, dim_head=8, ff_hidden=85, prompt_depth=1, joint_depth=1, mlp_dim=16))
-    RewardModel(MuQMuLan(ENCODER), head).save_pretrained(folder)
-    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
-    vocabulary = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3} | {letter: 4 + i for i, letter in enumerate(letters)}
-    tokenizer = Tokenizer(models.BPE(vocabulary, [], unk_token="<unk>"))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
-    )
-    tokenizer.save(str(folder / "tokenizer.json"))
-    (folder / "tokenizer_config.json").write_text(
-        '{"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": "<pad>"}'
-    )
-    return folder
+@pytest.fixture
+def run(score_command):
+    """`cmi score` run to its end."""
+
+    def run(*arguments):
+        process = score_command(*arguments)
+        out, err = process.communicate(timeout=300)
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    return run
 
 
 @pytest.fixture
@@ -57,16 +34,6 @@ def takes(tmp_path):
     return tmp_path
 
 
-def command(*arguments):
-    return [sys.executable, "-m", "cmi", "score", *map(str, arguments)]
-
-
-def run(*arguments):
-    return subprocess.run(
-        command(*arguments), capture_output=True, text=True, timeout=300, env={**os.environ, "HF_HUB_OFFLINE": "1"}
-    )
-
-
 def lines(path) -> int:
     try:
         return path.read_bytes().count(b"\n")
@@ -78,7 +45,7 @@ def records(text):
     return [json.loads(line) for line in text.splitlines()]
 
 
-def test_takes_of_one_prompt_are_shown_in_a_table(checkpoint, takes):
+def test_takes_of_one_prompt_are_shown_in_a_table(run, checkpoint, takes):
     shown = run(
         takes / "take0.flac",
         takes / "take1.flac",
@@ -96,7 +63,7 @@ def test_takes_of_one_prompt_are_shown_in_a_table(checkpoint, takes):
     assert f"Scored by {checkpoint.name}@" in shown.stdout
 
 
-def test_broken_files_are_listed_and_the_rest_is_scored(checkpoint, takes):
+def test_broken_files_are_listed_and_the_rest_is_scored(run, checkpoint, takes):
     scored = run("--manifest", takes / "takes.jsonl", "--model", checkpoint, "--json")
     assert scored.returncode == 2
     assert scored.stderr.strip().splitlines()[-1] == (
@@ -112,11 +79,11 @@ def test_broken_files_are_listed_and_the_rest_is_scored(checkpoint, takes):
         assert records(alone.stdout)[0][name] == pytest.approx(found[1][name], abs=1e-6)
 
 
-def test_a_killed_run_resumes_to_the_same_result(checkpoint, takes):
+def test_a_killed_run_resumes_to_the_same_result(run, score_command, checkpoint, takes):
     log = takes / "scores.jsonl"
     whole = run("--manifest", takes / "takes.jsonl", "--model", checkpoint, "--json").stdout
     arguments = ["--manifest", takes / "takes.jsonl", "--model", checkpoint, "--json", "--log", log]
-    process = subprocess.Popen(command(*arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = score_command(*arguments)
     partial = log.with_name("scores.jsonl.partial")
     while process.poll() is None and lines(partial) < 1:
         time.sleep(0.005)
@@ -128,7 +95,7 @@ def test_a_killed_run_resumes_to_the_same_result(checkpoint, takes):
     assert log.read_text().count("\n") == 4  # what could not be heard is tried again next time
 
 
-def test_a_take_that_is_named_twice_is_scored_once(checkpoint, takes):
+def test_a_take_that_is_named_twice_is_scored_once(run, checkpoint, takes):
     log = takes / "scores.jsonl"
     twice = run(takes / "take0.flac", takes / "take0.flac", "--model", checkpoint, "--json", "--log", log)
     assert twice.returncode == 0, twice.stderr
@@ -145,7 +112,7 @@ def test_a_take_that_is_named_twice_is_scored_once(checkpoint, takes):
         (["--manifest", "nowhere.jsonl"], "nowhere.jsonl"),
     ],
 )
-def test_bad_input_is_one_sentence_and_exit_code_2(takes, monkeypatch, arguments, message):
+def test_bad_input_is_one_sentence_and_exit_code_2(run, takes, monkeypatch, arguments, message):
     monkeypatch.chdir(takes)
     failed = run(*arguments)
     assert failed.returncode == 2
@@ -153,6 +120,45 @@ def test_bad_input_is_one_sentence_and_exit_code_2(takes, monkeypatch, arguments
     assert "Traceback" not in failed.stderr
 
 
-def test_help_has_examples():
+def test_help_has_examples(run):
     shown = run("--help")
     assert "cmi score take1.wav" in shown.stdout
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg"])
+def test_scores_over_time_are_drawn_and_named(run, checkpoint, takes, suffix):
+    noise = np.random.default_rng(9).standard_normal(24_000 * 25) / 10
+    noise[: 24_000 * 10] /= 50
+    soundfile.write(takes / "long.flac", noise, 24_000)
+    picture = takes / f"long{suffix}"
+    shown = run(takes / "long.flac", takes / "take0.flac", "--explain", picture, "--model", checkpoint, "--json")
+    assert shown.returncode == 0, shown.stderr
+    long, short = records(shown.stdout)
+    assert [(section["start"], section["end"]) for section in long["explained"]["sections"]] == [
+        (0, 10),
+        (10, 20),
+        (20, 25),
+    ]
+    scores = [section["musicality"] for section in long["explained"]["sections"]]
+    extremes = long["explained"]["musicality"]
+    assert (scores[extremes["weakest"]], scores[extremes["strongest"]]) == (min(scores), max(scores))
+    clock = ["0:00-0:10", "0:10-0:20", "0:20-0:25"]
+    assert f"musicality is strongest at {clock[extremes['strongest']]}" in long["notes"][0]
+    assert short["notes"] == ["too short to tell its parts apart"]
+    assert picture.read_bytes()[:5] in (b"\x89PNG\r", b"<?xml")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--explain", "takes.pdf"], "a picture is a file named .png or .svg"),
+        (["--explain", "nowhere/takes.png"], "nowhere: no such folder"),
+        (["--window", "all"], "expected one of first10, mean10, first120, full"),
+        (["--device", "abacus"], "device 'abacus' is not here"),
+    ],
+)
+def test_a_wrong_option_is_found_before_anything_is_scored(run, checkpoint, takes, monkeypatch, arguments, message):
+    monkeypatch.chdir(takes)
+    failed = run("take0.flac", "--model", checkpoint, *arguments)
+    assert failed.returncode == 2
+    assert message in failed.stderr

@@ -1,5 +1,6 @@
 """The same take, the same score: alone, in any company, in any order."""
 
+import dataclasses
 import random
 
 import numpy as np
@@ -14,6 +15,7 @@ from cmi.errors import InputError
 from cmi.reward.encoders.muq_mulan import RATE
 from cmi.reward.model import PromptTokens
 from cmi.reward.scorer import RewardScorer
+from cmi.reward.token_cache import TokenCache
 from cmi.take import Prompt, Take
 
 
@@ -22,16 +24,21 @@ def noise(seconds: float, seed: int) -> Waveform:
     return Waveform(samples, RATE)
 
 
-LENGTHS = [0.3, 1.0, 1.0, 2.5, 31.0]
+LENGTHS = [0.3, 1.0, 1.0, 2.5, 7.3, 10.0, 31.0]
 SOUNDS = [noise(seconds, seed) for seed, seconds in enumerate(LENGTHS)]
 PROMPTS = [
     Prompt("slow piano"),
     Prompt("slow piano", "la la la"),
     Prompt("fast drums", "", SOUNDS[1]),
-    Prompt("", "oh oh", SOUNDS[4]),
+    Prompt("", "oh oh", SOUNDS[-1]),
+    Prompt("a text of some length, so that it is padded to another length than the others are"),
+    Prompt("x", "y" * 40, SOUNDS[0]),
+    Prompt("strings", "la " * 30),
     Prompt(),
+    Prompt("slow piano", "", SOUNDS[4]),
+    Prompt("", "la la la"),
 ]
-TAKES = [Take(prompt, sound) for prompt in PROMPTS for sound in SOUNDS]
+TAKES = [Take(prompt, sound) for prompt in PROMPTS for sound in SOUNDS][:64]
 
 
 @pytest.fixture(scope="module")
@@ -55,10 +62,119 @@ def alone(tiny):
 @given(batch=st.integers(1, 64), seed=st.integers(0, 1000))
 @settings(max_examples=6, deadline=None)
 def test_scores_depend_on_nothing_but_the_take(tiny, alone, batch, seed):
-    order = random.Random(seed).sample(range(len(TAKES)), len(TAKES))
+    """64 takes of mixed length and modality, in any order and any batch."""
+    assert len(TAKES) == 64
+    order = random.Random(seed).sample(range(64), 64)
     scores = RewardScorer(tiny, batch=batch).score([TAKES[i] for i in order])
     for i, score in zip(order, scores, strict=True):
         assert (score.musicality, score.alignment) == pytest.approx(alone[i], abs=1e-6)
+
+
+@given(batch=st.integers(1, 9), seed=st.integers(0, 1000))
+@settings(max_examples=2, deadline=None)
+def test_the_fixed_shapes_of_a_gpu_change_nothing(tiny, alone, batch, seed):
+    """Chunks padded to 10 s, tokens to 32, batches filled up: what is padded does not leak."""
+    scorer = RewardScorer(tiny, batch=batch)
+    scorer.batching = scorer._reader.batching = dataclasses.replace(scorer.batching, fixed=True)
+    scorer.group = 2 * batch
+    order = random.Random(seed).sample(range(64), 20)
+    for i, score in zip(order, scorer.score([TAKES[i] for i in order]), strict=True):
+        assert (score.musicality, score.alignment) == pytest.approx(alone[i], abs=2e-6)
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_files_read_ahead_come_back_in_their_order_and_broken_ones_in_their_place(tiny, tmp_path, workers):
+    paths = []
+    for i in range(12):
+        paths.append(tmp_path / f"{i}.wav")
+        soundfile.write(paths[-1], noise(0.5 + i / 10, i).samples, RATE, subtype="FLOAT")
+    paths[5].write_bytes(b"RIFF")
+    takes = [Take(Prompt("a", reference=paths[0] if i % 3 else None), path) for i, path in enumerate(paths)]
+    takes.append(Take(Prompt("b"), noise(1, 3)))  # in memory, among files
+    takes.append(Take(Prompt("b", reference=paths[5]), paths[1]))
+    results = list(RewardScorer(tiny, workers=workers).judge(takes))
+    assert [i for i, judged in enumerate(results) if isinstance(judged, InputError)] == [5, 13]
+    assert "5.wav" in str(results[13])
+    for take, judged in zip(takes, results, strict=True):
+        if not isinstance(judged, InputError):
+            assert judged.score == pytest.approx(RewardScorer(tiny).score([take])[0], abs=1e-6)
+
+
+def test_an_endless_supply_of_takes_is_not_read_to_its_end(tiny):
+    drawn = []
+
+    def takes():
+        for i in range(10_000):
+            drawn.append(i)
+            yield Take(Prompt("a"), noise(0.1, i))
+
+    first = next(iter(RewardScorer(tiny).judge(takes())))
+    assert not isinstance(first, InputError)
+    assert len(drawn) < 20
+
+
+@pytest.fixture
+def named(tiny, monkeypatch):
+    """A model with a name, as one that was loaded has: what it hears is kept."""
+    monkeypatch.setattr(tiny, "name", "tiny@1")
+    return tiny
+
+
+@pytest.fixture
+def heard(tiny, monkeypatch):
+    """How many chunks were encoded so far."""
+    counts = []
+    kind = type(tiny.encoder)
+    original = kind.encode_sound
+    monkeypatch.setattr(kind, "encode_sound", lambda self, x, n: counts.append(len(x)) or original(self, x, n))
+    return counts
+
+
+def test_what_was_heard_is_not_encoded_again(named, heard, tmp_path):
+    paths = []
+    for i in range(6):
+        paths.append(tmp_path / f"{i}.wav")
+        soundfile.write(paths[-1], noise(0.5 + i / 10, i).samples, RATE)
+    cache = TokenCache(tmp_path / "cache")
+    first = RewardScorer(named, cache=cache).score([Take(Prompt("a"), path) for path in paths])
+    assert sum(heard) == 6
+    assert RewardScorer(named, cache=cache).score([Take(Prompt("a"), path) for path in paths]) == first
+    copy = tmp_path / "a copy by another name.wav"
+    copy.write_bytes(paths[2].read_bytes())
+    RewardScorer(named, cache=cache).score([Take(Prompt("new", reference=copy), path) for path in paths])
+    assert sum(heard) == 6
+    soundfile.write(paths[0], noise(0.5, 99).samples, RATE)
+    RewardScorer(named, cache=cache).score([Take(Prompt("a"), path) for path in paths])
+    assert sum(heard) == 7
+    RewardScorer(named, "first10", cache=cache).score([Take(Prompt("a"), path) for path in paths])
+    assert sum(heard) == 13  # another window, other chunks
+
+
+def test_a_model_without_a_name_keeps_nothing(tiny, heard, tmp_path):
+    path = tmp_path / "a.wav"
+    soundfile.write(path, noise(1, 1).samples, RATE)
+    for _ in range(2):
+        RewardScorer(tiny, cache=TokenCache(tmp_path / "cache")).score([Take(Prompt("a"), path)])
+    assert sum(heard) == 2
+
+
+def test_long_lyrics_are_cut_and_said_or_read_in_windows(tiny):
+    lyrics, sound = "la " * 400, noise(1, 0)  # 1202 tokens
+    (cut,) = RewardScorer(tiny).judge([Take(Prompt("a", lyrics), sound)])
+    assert cut.notes == ("512 of 1202 tokens of lyrics read",)
+    (same,) = RewardScorer(tiny).judge([Take(Prompt("a", lyrics[:510]), sound)])
+    assert same.score == cut.score
+    assert not same.notes
+    (whole,) = RewardScorer(tiny, all_words=True).judge([Take(Prompt("a", lyrics), sound)])
+    assert whole.notes == ("lyrics of 1202 tokens read in 3 windows",)
+    assert whole.score != cut.score
+
+
+@pytest.mark.parametrize(("text", "message"), [("a" * 200_001, "200,001 characters"), ("a\ud800", "surrogate")])
+def test_a_prompt_that_is_no_text_spoils_its_own_take_only(tiny, text, message):
+    bad, good = RewardScorer(tiny).judge([Take(Prompt(text), noise(1, 0)), Take(Prompt("b"), noise(1, 0))])
+    assert message in str(bad)
+    assert not isinstance(good, InputError)
 
 
 def test_files_are_heard_up_to_the_limit_and_the_seconds_are_said(tiny, tmp_path):
@@ -72,15 +188,16 @@ def test_files_are_heard_up_to_the_limit_and_the_seconds_are_said(tiny, tmp_path
     assert whole.seconds == 15
 
 
-def test_each_text_and_each_recording_is_encoded_once(tiny, monkeypatch):
-    read, heard = [], []
+def test_each_text_and_each_recording_is_encoded_once(tiny, heard, monkeypatch):
+    read = []
     kind = type(tiny.encoder)
-    ids, chunks = kind.encode_text, kind.encode_sound
-    monkeypatch.setattr(kind, "encode_text", lambda self, x, n: read.append(tuple(x[0].tolist())) or ids(self, x, n))
-    monkeypatch.setattr(kind, "encode_sound", lambda self, x, n: heard.append(len(x)) or chunks(self, x, n))
+    original = kind.encode_text
+    monkeypatch.setattr(
+        kind, "encode_text", lambda self, x, n: read.append(tuple(x[0].tolist())) or original(self, x, n)
+    )
     RewardScorer(tiny).score(TAKES)
-    assert len(read) == len(set(read)) == 5
-    assert sum(heard) == 6  # five recordings, one of them of two chunks
+    assert len(read) == len(set(read)) == 10
+    assert sum(heard) == 8  # seven recordings, one of them of two chunks
 
 
 def test_what_can_not_be_heard_is_bad_input(tiny, tmp_path):

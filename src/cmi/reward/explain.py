@@ -103,7 +103,7 @@ def draw(explanations: Sequence[Explanation], path: Path, model: str) -> None:
         axes.set_ylabel("score")
         axes.spines[["top", "right"]].set_visible(False)
     rows[-1].set_xlabel("seconds")
-    rows[0].legend(loc="upper right", frameon=False, ncols=2)
+    figure.legend(*rows[0].get_legend_handles_labels(), loc="outside lower center", frameon=False, ncols=2)
     figure.suptitle(f"Sections of 10 s, each judged on its own by {model}; ▲ strongest, ▼ weakest", fontsize=9)
     try:
         figure.savefig(path, dpi=150)

@@ -5,8 +5,9 @@ shared memory, at most a group of takes ahead, so that memory is bounded for any
 """
 
 import hashlib
+import mmap
+import multiprocessing
 import os
-import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,10 +22,8 @@ from cmi import audio
 from cmi.audio import SILENCE, content_hash
 from cmi.errors import InputError
 from cmi.reward.token_cache import Entry, TokenCache
-from cmi.reward.windows import Span
+from cmi.reward.windows import SPAN, Span
 from cmi.take import Audio
-
-SHARED_MEMORY = 2**30  # bytes; with less, as in some containers, workers could not hand on their samples
 
 
 class Job(NamedTuple):
@@ -90,25 +89,78 @@ def _is_silent(samples: NDArray[np.float32]) -> bool:
     return all(np.abs(part).max() < SILENCE for part in np.array_split(samples, 1 + samples.size // 2**15))
 
 
-def read_ahead(jobs: Iterable[Job], loader: Loader, workers: int, ahead: int) -> Iterator[Loaded | InputError]:
-    """What each job gives, in their order; `jobs` is drawn from about `ahead` jobs before they are asked for."""
-    if not workers or not _can_share_memory():
+def read_ahead(
+    jobs: Iterable[Job], loader: Loader, workers: int, ahead: int, held: int
+) -> Iterator[Loaded | InputError]:
+    """What each job gives, in their order; `jobs` is drawn from about `ahead` jobs before they are asked for.
+
+    What is handed out may be used until `held` more were asked for.
+    """
+    if not workers or "fork" not in multiprocessing.get_all_start_methods():
         yield from (loader[job] for job in jobs)
         return
-    yield from DataLoader(
-        loader,
-        sampler=jobs,  # what a sampler yields need not be a number
+    prefetch = max(2, -(-ahead // workers))
+    slots = Slots(workers * prefetch + held + 1, SPAN * loader.rate * 4)
+    for slot, result in DataLoader(
+        _SlotLoader(loader, slots),
+        sampler=((i % slots.count, job) for i, job in enumerate(jobs)),  # what a sampler yields need not be a number
         batch_size=None,
+        collate_fn=_as_it_is,
         num_workers=workers,
-        prefetch_factor=max(2, -(-ahead // workers)),
-    )
+        prefetch_factor=prefetch,
+        multiprocessing_context="fork",
+    ):
+        yield result if isinstance(result, InputError) else slots.fetch(slot, result)
 
 
-def _can_share_memory() -> bool:
-    try:
-        return shutil.disk_usage("/dev/shm").free > SHARED_MEMORY  # noqa: S108
-    except FileNotFoundError:  # not Linux
-        return True
+class Slots:
+    """Memory that this process shares with those it forks: handing on a tensor costs a copy and nothing else.
+
+    Pages that are never written to take no room. Nothing is left behind by a process that is killed.
+    """
+
+    def __init__(self, count: int, size: int) -> None:
+        self.count = count
+        self._bytes = torch.frombuffer(mmap.mmap(-1, count * size), dtype=torch.uint8).view(count, size)
+
+    def put(self, slot: int, loaded: Loaded) -> Loaded:
+        """In a worker: leave the samples or tokens in a slot, and a description of them in their place."""
+        tensor = loaded.samples if loaded.entry is None else loaded.entry.tokens
+        assert tensor is not None
+        content = tensor.contiguous().view(-1).view(torch.uint8)
+        if len(content) > self._bytes.shape[1]:
+            return loaded  # through a file in shared memory, as torch does it
+        self._bytes[slot, : len(content)] = content
+        return _with_tensor(loaded, torch.empty(tensor.shape, dtype=tensor.dtype, device="meta"))
+
+    def fetch(self, slot: int, loaded: Loaded) -> Loaded:
+        shape = loaded.samples if loaded.entry is None else loaded.entry.tokens
+        assert shape is not None
+        if not shape.is_meta:
+            return loaded
+        content = self._bytes[slot, : shape.numel() * shape.element_size()]
+        return _with_tensor(loaded, content.view(shape.dtype).view(shape.shape))
+
+
+class _SlotLoader(Dataset[Any]):
+    def __init__(self, loader: Loader, slots: Slots) -> None:
+        self.loader = loader
+        self.slots = slots
+
+    def __getitem__(self, job: tuple[int, Job]) -> tuple[int, Loaded | InputError]:
+        slot, wanted = job
+        result = self.loader[wanted]
+        return slot, result if isinstance(result, InputError) else self.slots.put(slot, result)
+
+
+def _with_tensor(loaded: Loaded, tensor: Tensor) -> Loaded:
+    if loaded.entry is None:
+        return loaded._replace(samples=tensor)
+    return loaded._replace(entry=loaded.entry._replace(tokens=tensor))
+
+
+def _as_it_is(item: Any) -> Any:
+    return item
 
 
 def default_workers(device: torch.device) -> int:

@@ -2,7 +2,6 @@
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from typing import NamedTuple
 
 from cmi.errors import InputError
@@ -31,16 +30,29 @@ class Group(NamedTuple):
 
 
 def plan_groups(takes: Iterable[Take], window: Window, size: int) -> Iterator[Group]:
+    """Groups of at most `size` takes, and of not more than `size` stretches to hear before the last take's."""
     recent: OrderedDict[Job, None] = OrderedDict()
-    plans = (_plan(take, window) for take in takes)
-    while group := list(islice(plans, size)):
-        jobs = dict.fromkeys(job for plan in group for job in (*plan.audio, plan.reference) if job is not None)
-        fresh = [job for job in jobs if job not in recent]
-        for job in jobs:
-            recent[job] = None
-            recent.move_to_end(job)
-        excess = max(0, len(recent) - len(jobs) - REMEMBERED)
-        yield Group(group, fresh, [recent.popitem(last=False)[0] for _ in range(excess)])
+    plans: list[Plan] = []
+    jobs: dict[Job, bool] = {}  # whether they have to be heard
+    for take in takes:
+        plan = _plan(take, window)
+        plans.append(plan)
+        for job in (*plan.audio, *([plan.reference] if plan.reference else [])):
+            jobs.setdefault(job, job not in recent)
+        if len(plans) == size or sum(jobs.values()) >= size:
+            yield _group(plans, jobs, recent)
+            plans, jobs = [], {}
+    if plans:
+        yield _group(plans, jobs, recent)
+
+
+def _group(plans: list[Plan], jobs: dict[Job, bool], recent: OrderedDict[Job, None]) -> Group:
+    for job in jobs:
+        recent[job] = None
+        recent.move_to_end(job)
+    excess = max(0, len(recent) - len(jobs) - REMEMBERED)
+    forgotten = [recent.popitem(last=False)[0] for _ in range(excess)]
+    return Group(plans, [job for job, fresh in jobs.items() if fresh], forgotten)
 
 
 def _plan(take: Take, window: Window) -> Plan:

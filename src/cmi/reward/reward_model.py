@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, Self, overload
 
 import torch
 import yaml
-from huggingface_hub import PyTorchModelHubMixin
+from huggingface_hub import PyTorchModelHubMixin, whoami
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
@@ -71,6 +71,7 @@ class RewardModel(
         self.name = name  # with the revision; goes into every output. '' for weights that no file holds
         self.folder = folder  # where it was loaded from
         self._tokenize = tokenize
+        self._hub_mixin_config = None  # else the arguments above would be saved as a config.json
         self.eval()
 
     @classmethod
@@ -145,6 +146,13 @@ class RewardModel(
         for file in TOKENIZER_FILES:
             if self.folder is not None and (self.folder / file).is_file():
                 (save_directory / file).write_bytes((self.folder / file).read_bytes())
+
+    def push_to_hub(self, repo_id: str, **options: Any) -> str:
+        """To the hub, with a card that says how to load it from there; options as in `PyTorchModelHubMixin`."""
+        if "/" not in repo_id:
+            repo_id = f"{whoami(options.get('token'))['name']}/{repo_id}"
+        stated = options.pop("model_card_kwargs", None) or {}
+        return super().push_to_hub(repo_id, model_card_kwargs={"repo_id": repo_id, **stated}, **options)
 
     def checkpoint_state(self) -> dict[str, Tensor]:
         """All weights under the authors' names."""

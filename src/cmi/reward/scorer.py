@@ -25,7 +25,7 @@ from cmi.reward.plans import Group, Plan, plan_groups
 from cmi.reward.prompts import PromptIds, PromptReader
 from cmi.reward.sounds import Stretch
 from cmi.reward.token_cache import Entry, TokenCache
-from cmi.reward.windows import DEFAULT_WINDOW, Window, find_window
+from cmi.reward.windows import DEFAULT_WINDOW, SPAN, Window, find_window
 from cmi.take import Score, Take
 
 FEW = 4  # takes that are not worth starting workers for
@@ -123,7 +123,9 @@ class RewardScorer:
         first = list(islice(rest, FEW))
         groups, ahead = tee(plan_groups(chain(first, rest), self.window, self.group))
         files = (job for group in ahead for job in group.fresh if isinstance(job.sound, Path))
-        loaded = read_ahead(files, self._loader, self.workers if len(first) == FEW else 0, self.group)
+        workers = self.workers if len(first) == FEW else 0
+        held = self.group + self.window.limit // SPAN + 1  # stretches of a group, and of its last take
+        loaded = read_ahead(files, self._loader, workers, 2 * self.group, held)
         heard: Heard = {}
         waiting: Callable[[], list[Judged | InputError]] | None = None
         for group in groups:
