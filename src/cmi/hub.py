@@ -27,13 +27,16 @@ def find_model(name: str, revision: str | None, what: str, otherwise: str = "") 
         folder = Path(name).resolve()
         return folder, f"{folder.name}@{_fingerprint(folder)}"
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
 
     try:
         with quiet_hub():
             folder = Path(snapshot_download(name, revision=revision, allow_patterns=list(MODEL_FILES)))
     except HFValidationError as error:
         raise InputError(f"{what} {name!r} is neither a folder here nor a hub id: pass one{otherwise}") from error
+    except (RepositoryNotFoundError, RevisionNotFoundError) as error:
+        at = f" at revision {revision}" if revision else ""
+        raise InputError(f"the hub has no {name!r}{at}, or it is private (then log in with 'hf auth login')") from error
     except Exception as error:  # the hub's client raises its own, the HTTP library's and the system's errors alike
         pinned = f" --revision {revision}" if revision else ""
         raise InputError(

@@ -114,7 +114,7 @@ def read_takes(path: Path) -> Iterator[tuple[str, Take]]:
     seen: set[str] = set()
     for number, (place, row) in enumerate(_rows(path), 1):
         where = f"{path} {place}"
-        take_id = _id(row, where) or str(number)
+        take_id = identifier(row, where) or str(number)
         if take_id in seen:
             raise InputError(f"{where}: 'id' is {take_id!r}, which an earlier row has too")
         seen.add(take_id)
@@ -122,15 +122,17 @@ def read_takes(path: Path) -> Iterator[tuple[str, Take]]:
 
 
 def _take(row: dict[str, Any], where: str, folder: Path) -> Take:
-    audio = _text(row, "audio", where)
+    audio = text_field(row, "audio", where)
     if not audio:
         raise InputError(f"{where}: 'audio' is missing, expected the path of a recording")
-    reference = _text(row, "reference", where)
-    prompt = Prompt(_text(row, "text", where), _text(row, "lyrics", where), folder / reference if reference else None)
+    reference = text_field(row, "reference", where)
+    prompt = Prompt(
+        text_field(row, "text", where), text_field(row, "lyrics", where), folder / reference if reference else None
+    )
     return Take(prompt, folder / audio)
 
 
-def _text(row: dict[str, Any], field: str, where: str) -> str:
+def text_field(row: dict[str, Any], field: str, where: str) -> str:
     """A field's text, '' if it is absent: not there, null, blank, or the words 'None' and 'null' alone."""
     value = row.get(field)
     if value is None:
@@ -140,7 +142,8 @@ def _text(row: dict[str, Any], field: str, where: str) -> str:
     return "" if value.strip().lower() in ABSENT else value
 
 
-def _id(row: dict[str, Any], where: str) -> str:
+def identifier(row: dict[str, Any], where: str) -> str:
+    """A row's id, '' if it has none."""
     value = row.get("id")
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)

@@ -75,7 +75,8 @@ def scores_table(records: Iterable[dict[str, Any]], model: str) -> Table:
     rows, notes = [], []
     for record in records:
         if "error" in record:
-            notes.append(f"{record['id']}: {record['error']}.")
+            named = record["error"].startswith(record["id"])  # files named on the command line are their own ids
+            notes.append(record["error"] + "." if named else f"{record['id']}: {record['error']}.")
             rows.append([record["id"], "-", "-", "-"])
         else:
             numbers = (f"{record['musicality']:.3f}", f"{record['alignment']:.3f}", f"{record['seconds']:.1f}")
