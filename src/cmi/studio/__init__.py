@@ -1,0 +1,1 @@
+"""The studio: music with known virtues and flaws, and the exact truth about it."""

@@ -1,0 +1,134 @@
+"""A small composer: a seed and a few wishes become a piece whose key, metre, tempo and form are known exactly.
+
+Conventions
+    Every draw comes from one generator seeded by `seed`, so the same call gives the same piece in any process.
+    Styles are data (`cmi.studio.styles`), the form and its chords a chart (`chart`), the notes what players make of it.
+    Every pitch lies in the scale of the key or is the leading tone of a minor key; the first and last chords are tonic.
+"""
+
+import math
+import random
+from collections.abc import Sequence
+from itertools import permutations
+from typing import Literal, get_args
+
+from cmi.errors import InputError
+from cmi.studio.chart import Chart, lay_out
+from cmi.studio.instruments import INSTRUMENTS
+from cmi.studio.piece import Attributes, Key, Mode, Piece, Role, even_beats
+from cmi.studio.players import play
+from cmi.studio.styles import STYLES, Style
+
+__all__ = ["INSTRUMENTS", "STYLES", "Density", "compose"]
+
+Density = Literal["sparse", "moderate", "busy"]
+
+_SLOWEST, _FASTEST = 40, 220  # beats a minute
+_LONGEST = 3600  # seconds
+_MODES: tuple[Mode, ...] = get_args(Mode)
+_DENSITIES: tuple[Density, ...] = get_args(Density)
+
+
+def compose(
+    seed: int,
+    *,
+    style: str | None = None,
+    tempo: float | None = None,
+    metre: int | None = None,
+    mode: Mode | None = None,
+    instruments: Sequence[str] | None = None,
+    density: Density | None = None,
+    seconds: float = 30.0,
+) -> Piece:
+    """A piece of at least `seconds`; what is not asked for is drawn from `seed`.
+
+    `instruments` are all that play, in plain words ('drums' is one). Each takes the role that suits it best,
+    and whoever plays the chords also plays the tune and the bass where nobody else does.
+    """
+    _check(tempo, mode, density, seconds)
+    rng = random.Random(f"cmi.studio.compose {seed}")  # noqa: S311
+    name = rng.choice(_able(style, tempo, metre, instruments))
+    chosen = STYLES[name]
+    drawn_tempo, drawn_metre = float(rng.randint(*chosen.tempos)), rng.choice(chosen.metres)
+    drawn_mode, drawn_density = rng.choice(_MODES), rng.choice((*_DENSITIES, "moderate"))
+    tempo = drawn_tempo if tempo is None else float(tempo)
+    metre, mode, density = metre or drawn_metre, mode or drawn_mode, density or drawn_density
+    key, mood = Key(rng.randrange(12), mode), rng.choice(chosen.moods[mode])
+    players = _band(rng, chosen) if instruments is None else _cast(instruments)
+    bars, sections = lay_out(rng, chosen.harmony[mode], key, metre, _bars_in(seconds, tempo, metre))
+    chart = Chart(rng, chosen, key, metre, _DENSITIES.index(density) + 1, bars)
+    return Piece(
+        name=f"{name.replace(' ', '-')}-{seed}",
+        parts=tuple(play(chart, role, instrument) for role, instrument in players.items()),
+        beats=even_beats(len(bars) * metre, tempo),
+        metre=metre,
+        key=key,
+        attributes=Attributes(name, mood, tempo, density),
+        sections=sections,
+    )
+
+
+def _check(tempo: float | None, mode: str | None, density: str | None, seconds: float) -> None:
+    if tempo is not None and not _SLOWEST <= tempo <= _FASTEST:
+        raise InputError(f"tempo {tempo} is not between {_SLOWEST} and {_FASTEST} beats a minute")
+    if mode is not None and mode not in _MODES:
+        raise InputError(f"mode {mode!r} is not one of {', '.join(_MODES)}")
+    if density is not None and density not in _DENSITIES:
+        raise InputError(f"density {density!r} is not one of {', '.join(_DENSITIES)}")
+    if not 0 < seconds <= _LONGEST:
+        raise InputError(f"seconds {seconds} is not above 0 and at most {_LONGEST}")
+
+
+def _able(style: str | None, tempo: float | None, metre: int | None, instruments: Sequence[str] | None) -> list[str]:
+    """The styles that can play what is asked for, those whose own tempo it is if there are any."""
+    if style is not None and style not in STYLES:
+        raise InputError(f"style {style!r} is not one of {', '.join(STYLES)}")
+    able = [style] if style else list(STYLES)
+    metres = sorted({beats for name in able for beats in STYLES[name].metres})
+    if metre is not None and metre not in metres:
+        raise InputError(f"metre {metre} is not one that {style or 'a style'} plays in: {', '.join(map(str, metres))}")
+    able = [name for name in able if metre is None or metre in STYLES[name].metres]
+    if instruments is not None and "drums" in instruments:
+        drummed = [name for name, known in STYLES.items() if known.groove]
+        able = [name for name in able if name in drummed]
+        if not able:
+            raise InputError(f"style {style!r} has no drums; these have: {', '.join(drummed)}")
+    own = [name for name in able if tempo is None or STYLES[name].tempos[0] <= tempo <= STYLES[name].tempos[1]]
+    return own or able
+
+
+def _band(rng: random.Random, style: Style) -> dict[Role, str]:
+    """The style's own players, one for each role."""
+    drawn = {role: rng.choice(choices) for role, choices in style.players.items()}
+    return {role: name for role, name in drawn.items() if name}
+
+
+def _cast(instruments: Sequence[str]) -> dict[Role, str]:
+    """A role for each instrument asked for, as natural to it as can be, and someone on the chords."""
+    for name in instruments:
+        if name != "drums" and name not in INSTRUMENTS:
+            raise InputError(f"instrument {name!r} is not one of drums, {', '.join(INSTRUMENTS)}")
+    pitched = [INSTRUMENTS[name].roles for name in instruments if name != "drums"]
+    roles: tuple[Role, ...] = ("melody", "harmony", "bass", "pad")
+    castings = [
+        (sum(able.index(role) for able, role in zip(pitched, cast, strict=True)), cast)
+        for cast in permutations(roles, len(pitched))
+        if "harmony" in cast and all(role in able for able, role in zip(pitched, cast, strict=True))
+    ]
+    if not castings or instruments.count("drums") > 1:
+        chordal = ", ".join(name for name, known in INSTRUMENTS.items() if "harmony" in known.roles)
+        raise InputError(
+            f"instruments {', '.join(instruments) or '(none)'} must take a role each of melody, harmony, bass, pad and "
+            f"drums, one of these the harmony: {chordal}"
+        )
+    cast = dict(zip(min(castings)[1], (name for name in instruments if name != "drums"), strict=True))
+    players = {role: cast.get(role, cast["harmony"]) for role in roles if role in cast or role != "pad"}
+    return players | ({"drums": "drums"} if "drums" in instruments else {})
+
+
+def _bars_in(seconds: float, tempo: float, metre: int) -> int:
+    """The fewest bars that last `seconds`, by the arithmetic that places the beats."""
+    bars = max(1, math.floor(seconds * tempo / 60 / metre))
+    while bars * metre * 60 / tempo < seconds:
+        bars += 1
+    return bars

@@ -1,0 +1,120 @@
+"""A small MIR set with exact truth, in CMI-Bench's own layout: key, beats, downbeats, melody, pitch, instrument.
+
+    annotations/CMI_GS_key.jsonl, CMI_gtzan_beat.jsonl, ...    instructions about the studio's clips (`Instruction`)
+    audio/                                                     30 s of composed pieces, 4 s of single notes
+
+`cmi bench score ANSWERS --annotations FOLDER/annotations` scores answers to them as it does those of the published sets.
+Truth comes from the notes, not from an analysis: beats are the piece's, the melody is what the melody part plays.
+"""
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from cmi.bench.instruction import Instruction
+from cmi.bench.tasks.key import TONICS
+from cmi.errors import InputError
+from cmi.studio.compose import compose
+from cmi.studio.piece import Attributes, Key, Note, Part, Piece, even_beats
+from cmi.studio.recordings import RATE, SECONDS, write_flac
+from cmi.studio.render import render
+
+NOTE_SECONDS = 4
+# Families as NSynth names them, with programs whose recordings are in tune and speak at once.
+FAMILIES = {
+    "bass": 33, "brass": 56, "guitar": 24, "keyboard": 0, "organ": 16, "reed": 71, "string": 40, "synth_lead": 80,
+}  # fmt: skip
+LOWEST, HIGHEST = 43, 81  # MIDI pitches of single notes
+
+PROMPTS = {
+    "GS_key": "Name the key of this music, one of the 24 major and minor keys, for example: A minor",
+    "gtzan_beat": "List the times of all beats in seconds, in this format: 0.5s,1.0s,1.5s",
+    "gtzan_downbeat": "List the times of all downbeats in seconds, in this format: 0.5s,2.5s,4.5s",
+    "MedleyDB": "Write the melody as a list of (seconds, MIDI pitch), for example: [(0.0, 60), (0.5, 62)]",
+    "Nsynth_pitch": "Which MIDI pitch sounds? Middle C is 60.",
+    "Nsynth_instrument": f"Which instrument family plays: {', '.join(FAMILIES)}?",
+}
+
+
+class Clip(NamedTuple):
+    name: str
+    piece: Piece
+    answers: dict[str, str]  # by data set
+
+
+def make_mir_set(folder: Path, count: int, seed: int, on_made: Callable[[], None] = lambda: None) -> dict[str, int]:
+    """Write `count` pieces and as many single notes; the number of instructions of each data set."""
+    try:
+        for name in ("audio", "annotations"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: {error.strerror}") from error
+    records: dict[str, list[str]] = {name: [] for name in PROMPTS}
+    for clip in _clips(count, seed):
+        path = folder / "audio" / f"{clip.name}.flac"
+        seconds = NOTE_SECONDS if clip.name.startswith("note") else SECONDS
+        if not path.exists():
+            write_flac(render(clip.piece, RATE)[: seconds * RATE], path)
+        for dataset, answer in clip.answers.items():
+            records[dataset].append(_line(dataset, answer, clip.name, seconds))
+        on_made()
+    for dataset, lines in records.items():
+        (folder / "annotations" / f"CMI_{dataset}.jsonl").write_text("".join(lines), encoding="utf-8")
+    return {dataset: len(lines) for dataset, lines in records.items()}
+
+
+def _line(dataset: str, answer: str, clip: str, seconds: int) -> str:
+    asked = Instruction(
+        PROMPTS[dataset],
+        answer,
+        f"audio/{clip}.flac",
+        0.0,
+        float(seconds),
+        source="cmi studio",
+        uuid=f"{dataset}-{clip}",
+    )
+    return json.dumps(asked.to_record()) + "\n"
+
+
+def _clips(count: int, seed: int) -> Iterator[Clip]:
+    rng = random.Random(f"cmi.studio.mir {seed}")  # noqa: S311
+    for i in range(count):
+        piece = compose(rng.randrange(2**31), seconds=SECONDS)
+        yield Clip(f"piece{i:04d}", piece, piece_answers(piece))
+    for i in range(count):
+        family, pitch = rng.choice(list(FAMILIES)), rng.randint(LOWEST, HIGHEST)
+        note = single_note(FAMILIES[family], pitch)
+        yield Clip(f"note{i:04d}", note, {"Nsynth_pitch": str(pitch), "Nsynth_instrument": family})
+
+
+def piece_answers(piece: Piece) -> dict[str, str]:
+    """What is true of the first 30 s."""
+    melody = next(part for part in piece.parts if part.role == "melody")
+    return {
+        "GS_key": f"{TONICS[piece.key.tonic]} {piece.key.mode}",
+        "gtzan_beat": _times(piece.beats[:-1]),
+        "gtzan_downbeat": _times(piece.downbeats),
+        "MedleyDB": str(melody_of(piece, melody)),
+    }
+
+
+def melody_of(piece: Piece, part: Part) -> list[tuple[float, int]]:
+    """When each note begins and which it is; of notes that begin together, the highest."""
+    tops: dict[float, int] = {}
+    for note, start in zip(part.notes, np.round(piece.clock([n.start for n in part.notes]), 3).tolist(), strict=True):
+        tops[start] = max(note.pitch, tops.get(start, 0))
+    return [(start, pitch) for start, pitch in sorted(tops.items()) if start < SECONDS]
+
+
+def single_note(program: int, pitch: int) -> Piece:
+    part = Part("melody", "instrument", program, (Note(0, NOTE_SECONDS - 1, pitch, 100),))
+    about = Attributes("single note", "plain", 60.0, "sparse")
+    return Piece(f"note {pitch}", (part,), even_beats(NOTE_SECONDS, 60.0), 4, Key(pitch % 12, "major"), about)
+
+
+def _times(seconds: tuple[float, ...]) -> str:
+    return ",".join(f"{round(time, 3)}s" for time in seconds if time < SECONDS)

@@ -1,0 +1,190 @@
+"""Recordings to order: a recipe says all that a take's sound depends on, and the same recipe gives the same bytes.
+
+    piece (composed, or a score of the corpus) -> its flaw -> rendered -> sung over -> cropped -> its flaw -> levelled
+    track (a real recording)                                          -> cropped -> its flaw -> levelled
+
+A flaw of a piece spoils the notes, a flaw of a recording the sound. Level comes last: each take has the loudness its
+recipe says, whatever was done to it, so that no flaw is known by its level.
+"""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import soundfile
+import soxr
+from numpy.typing import NDArray
+
+from cmi.errors import InputError
+from cmi.studio.compose import compose
+from cmi.studio.corpus import read_score
+from cmi.studio.flaws import FLAWS
+from cmi.studio.flaws.production import rms
+from cmi.studio.piece import Note, Piece, clock
+from cmi.studio.render import levelled, render, render_parts
+from cmi.studio.vocals import sing
+
+RATE = 32_000  # hertz
+SECONDS = 30
+LOUDNESS = -20.0  # dBFS RMS, before a recipe's own gain
+PEAK = 0.98
+VOICE_LEVEL = 1.0  # of the band's RMS
+
+Sound = NDArray[np.float32]  # (n, 2)
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is played: a seed and wishes for the composer, a score's name, or a track's path."""
+
+    seed: int = 0
+    wishes: tuple[tuple[str, str | float], ...] = ()
+    seconds: int = SECONDS  # that a composed piece lasts at least
+    score: str = ""
+    track: str = ""
+
+    @property
+    def name(self) -> str:
+        """The same for all versions of a piece: what splits are made by."""
+        return self.track or self.score or f"piece {self.seed}"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    source: Source
+    offset: int = 0  # seconds into the piece
+    flaw: str = ""
+    strength: float = 0.0
+    flaw_seed: int = 0
+    lyrics: str = ""
+    gain: float = 0.0  # decibels
+
+    @property
+    def name(self) -> str:
+        """Names the sound: twelve hex digits of the hash of the recipe."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:12]
+
+
+class Heard(NamedTuple):
+    """What can be known of a recording without listening to the music: what nulls go by."""
+
+    loudness: float  # dBFS RMS
+    seconds: float
+    brightness: float  # hertz: the spectral centroid
+    notes: int
+
+
+@lru_cache(maxsize=64)
+def piece_of(source: Source) -> Piece:
+    """The clean piece of a source that is not a track."""
+    if source.score:
+        return read_score(source.score)
+    return compose(source.seed, seconds=source.seconds, **dict(source.wishes))  # type: ignore[arg-type]
+
+
+def record(recipe: Recipe) -> tuple[Sound, Heard]:
+    """The recording that a recipe asks for, and what nulls know of it."""
+    flaw = FLAWS[recipe.flaw] if recipe.flaw else None
+    rng = np.random.default_rng(recipe.flaw_seed)
+    notes = 0
+    if recipe.source.track:
+        sound = _from_track(Path(recipe.source.track), recipe.offset)
+        if flaw and flaw.family != "production":
+            raise InputError(f"{recipe.source.track}: a recording has no notes for {recipe.flaw} to spoil")
+    else:
+        piece = piece_of(recipe.source)
+        if flaw and flaw.family != "production":
+            piece = flaw.apply(piece, recipe.strength, rng)
+        sound = _cropped(_played(piece, recipe.lyrics), recipe.offset)
+        notes = _notes_between(piece, recipe.offset, recipe.offset + SECONDS)
+    if flaw and flaw.family == "production":
+        sound = flaw.apply(sound, RATE, recipe.strength, rng)
+    sound = _at_level(sound, LOUDNESS + recipe.gain)
+    return sound, Heard(_decibels(sound), len(sound) / RATE, _brightness(sound), notes)
+
+
+def write_flac(sound: Sound, path: Path) -> None:
+    """All or nothing: under another name first."""
+    unfinished = path.with_suffix(".unfinished")
+    soundfile.write(unfinished, sound, RATE, format="FLAC", subtype="PCM_16")
+    unfinished.replace(path)
+
+
+@lru_cache(maxsize=4)  # the takes of a pair are often the same but for what comes after
+def _played(piece: Piece, lyrics: str) -> Sound:
+    """The piece at RATE; with lyrics, sung to its melody in the melody instrument's place."""
+    melody = next((i for i, part in enumerate(piece.parts) if part.role == "melody"), None)
+    if not lyrics or melody is None:
+        return render(piece, RATE)
+    band = [part for i, part in enumerate(render_parts(piece, RATE)) if i != melody]
+    backing = levelled(np.sum(band, axis=0, dtype=np.float32))
+    voice = _fitted(_sung(piece.parts[melody].notes, piece.beats, lyrics), len(backing))
+    loudness = rms(voice[:, None])
+    mixed = backing + (voice * np.float32(VOICE_LEVEL * rms(backing) / loudness if loudness else 0))[:, None]
+    return levelled(mixed)
+
+
+@lru_cache(maxsize=4)
+def _sung(notes: tuple[Note, ...], beats: tuple[float, ...], lyrics: str) -> NDArray[np.float32]:
+    return sing(_singable(notes), partial(clock, beats), lyrics, RATE)
+
+
+def _singable(notes: tuple[Note, ...]) -> list[Note]:
+    """The tune in a voice's range, an octave or two down."""
+    lowered = [note._replace(pitch=note.pitch - 12 * max(0, -(-(note.pitch - 69) // 12))) for note in notes]
+    return sorted(lowered)
+
+
+def _fitted(voice: NDArray[np.float32], length: int) -> NDArray[np.float32]:
+    return np.pad(voice[:length], (0, max(0, length - len(voice))))
+
+
+def _from_track(path: Path, offset: int) -> Sound:
+    with soundfile.SoundFile(path) as file:
+        file.seek(min(round(offset * file.samplerate), file.frames))
+        sound = file.read(round(SECONDS * file.samplerate), dtype="float32", always_2d=True)
+        rate = file.samplerate
+    stereo = np.repeat(sound, 2, axis=1) if sound.shape[1] == 1 else sound[:, :2]
+    return _fitted_stereo(soxr.resample(stereo, rate, RATE), SECONDS * RATE)
+
+
+def _cropped(sound: Sound, offset: int) -> Sound:
+    return _fitted_stereo(sound[offset * RATE : (offset + SECONDS) * RATE], SECONDS * RATE)
+
+
+def _fitted_stereo(sound: Sound, length: int) -> Sound:
+    """Exactly so long: every take lasts as long as any other, so that length tells nothing."""
+    return np.pad(sound[:length], ((0, max(0, length - len(sound))), (0, 0)))
+
+
+def _at_level(sound: Sound, decibels: float) -> Sound:
+    loudness, peak = rms(sound), float(np.abs(sound).max(initial=0))
+    if not loudness:
+        return sound
+    return sound * np.float32(min(10 ** (decibels / 20) / loudness, PEAK / peak))
+
+
+def _decibels(sound: Sound) -> float:
+    return round(20 * float(np.log10(max(rms(sound), 1e-9))), 3)
+
+
+def _brightness(sound: Sound) -> float:
+    """The centroid of the power spectrum of the whole."""
+    power = np.abs(np.fft.rfft(sound.mean(axis=1))) ** 2
+    total = float(power.sum())
+    return round(float((power * np.fft.rfftfreq(len(sound), 1 / RATE)).sum()) / total, 1) if total else 0.0
+
+
+def _notes_between(piece: Piece, start: float, stop: float) -> int:
+    begins = [piece.clock([note.start for note in part.notes]) for part in piece.parts if part.notes]
+    return int(sum(((times >= start) & (times < stop)).sum() for times in begins))
+
+
+def recipe_record(recipe: Recipe) -> dict[str, Any]:
+    """The recipe for a manifest; what is left out is as it is by default."""
+    plain = asdict(Recipe(Source()))
+    return {key: value for key, value in asdict(recipe).items() if value != plain[key]}

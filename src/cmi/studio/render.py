@@ -1,0 +1,100 @@
+"""Pieces to sound: each note begins at the sample its beat falls on.
+
+Sound
+    Stereo, dry, played from a General MIDI soundfont. The level is -18 dBFS RMS, or less where the peak would pass 0.9.
+    Samples are the same in every run and process on one machine.
+
+Times
+    A note that starts at `piece.clock(start)` seconds has its first sample there, to half a sample. What is heard
+    depends on the instrument: drums, pianos and plucked strings speak within 10 ms, bowed strings and pads swell.
+"""
+
+import importlib.util
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cmi.errors import InputError, MissingExtra
+from cmi.studio.piece import Note, Part, Piece
+from cmi.studio.soundfont import DRUM_BANK, Font, open_font, release, tone
+
+LOUDNESS = 10 ** (-18 / 20)  # RMS
+PEAK = 0.9
+TAIL = 1.0  # seconds after the last beat in which notes die away
+WELL_KNOWN = (  # where Debian's fluid-soundfont-gm and timgm6mb-soundfont put theirs
+    Path("/usr/share/sounds/sf2/FluidR3_GM.sf2"),
+    Path("/usr/share/sounds/sf2/TimGM6mb.sf2"),
+)
+
+
+@lru_cache(maxsize=1)
+def soundfont() -> Path:
+    """The soundfont that pieces are played with: the first installed of the well-known ones, else pretty_midi's.
+
+    It is part of a rendering's provenance: another soundfont gives other sound.
+    """
+    package = importlib.util.find_spec("pretty_midi")
+    carried = [Path(folder) / "TimGM6mb.sf2" for folder in (package and package.submodule_search_locations) or ()]
+    for path in (*WELL_KNOWN, *carried):
+        if path.is_file():
+            return path
+    raise MissingExtra("rendering", "studio")
+
+
+def render(piece: Piece, rate: int = 44_100, tail: float = TAIL, font: Path | None = None) -> NDArray[np.float32]:
+    """The piece's sound, of shape (n, 2): round((piece.seconds + tail) * rate) samples."""
+    return levelled(_mixed(piece, piece.parts, rate, tail, font))
+
+
+def render_parts(
+    piece: Piece, rate: int = 44_100, tail: float = TAIL, font: Path | None = None
+) -> list[NDArray[np.float32]]:
+    """Each part's sound apart, at the level it has in the mix before `levelled`: their sum, levelled, is `render`'s."""
+    return [_mixed(piece, (part,), rate, tail, font) for part in piece.parts]
+
+
+def levelled(sound: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The sound at LOUDNESS, or at PEAK where that is less loud; silence stays as it is."""
+    peak = float(np.abs(sound).max(initial=0))
+    if not peak:
+        return sound
+    loudness = float(np.sqrt(np.vdot(sound, sound) / sound.size))
+    return sound * np.float32(min(LOUDNESS / loudness, PEAK / peak))
+
+
+def _mixed(piece: Piece, parts: Iterable[Part], rate: int, tail: float, font: Path | None) -> NDArray[np.float32]:
+    opened = open_font(soundfont() if font is None else font)
+    sound = np.zeros((2, round((piece.seconds + tail) * rate)), np.float32)
+    for part in parts:
+        _play(piece, part, opened, sound, rate)
+    dying = round(tail * rate / 2)
+    if dying:  # what still sounds at the very end would be cut off
+        sound[:, -dying:] *= np.linspace(1, 0, dying, dtype=np.float32)
+    return np.ascontiguousarray(sound.T)
+
+
+def _play(piece: Piece, part: Part, font: Font, sound: NDArray[np.float32], rate: int) -> None:
+    """Add a part to the sound, of shape (2, n); what lies beyond its end is dropped."""
+    bank, program = (DRUM_BANK, 0) if part.role == "drums" else (0, part.program)
+    starts = piece.clock([note.start for note in part.notes])
+    ends = piece.clock([note.start + note.length for note in part.notes])
+    scratch = np.empty_like(sound)  # an array anew for each note takes half as long again
+    for note, start, end in zip(part.notes, starts, ends, strict=True):
+        _require_playable(piece, part, note)
+        first, held = round(start * rate), round((end - start) * rate)
+        voice = font.voice(bank, program, note.pitch, note.velocity)
+        falling = release(voice.release, rate)
+        sounding = tone(voice, part.cents, (held + falling.size) / rate, rate)
+        into = sound[:, first : first + min(held + falling.size, sounding.shape[1])]
+        count = into.shape[1]
+        heard = np.multiply(sounding[:, :count], np.float32((note.velocity / 127) ** 2), out=scratch[:, :count])
+        heard[:, held:] *= falling[: max(0, count - held)]
+        into += heard
+
+
+def _require_playable(piece: Piece, part: Part, note: Note) -> None:
+    if not (0 <= note.pitch <= 127 and 1 <= note.velocity <= 127 and note.start >= 0 and note.length > 0):
+        raise InputError(f"{piece.name}: the {part.instrument} has {note}, which can't be played")

@@ -1,0 +1,198 @@
+"""Real recordings: those in a folder, and Debian's free music, fetched into one.
+
+Fetching
+    `apt-get download` and `dpkg-deb -x`, as any user and with nothing installed. Each package gets a folder of its
+    own and a line in licences.jsonl: name, version, source package, where the licence lies and its SHA-256. A package
+    on record is not fetched again, so an interrupted run is resumed by the same call.
+
+Licences
+    They differ from package to package and within packages: read each `copyright` file before passing music on.
+"""
+
+import hashlib
+import json
+import shutil
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from cmi.audio import content_hash, duration
+from cmi.errors import InputError
+
+SHORTEST = 20.0  # seconds; what is shorter is a jingle or a sound effect
+SUFFIXES = frozenset((".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aif", ".aiff", ".au", ".caf", ".m4a", ".aac"))
+LICENCES = "licences.jsonl"
+PACKAGES = {  # hours of tracks of SHORTEST or more in Debian 12, and the kind of game they were made for
+    "warzone2100-music": (4.05, "strategy"),
+    "ufoai-music": (4.0, "strategy"),
+    "planetblupi-music-ogg": (2.72, "strategy"),
+    "wesnoth-1.16-music": (2.13, "fantasy strategy"),
+    "naev-data": (2.12, "space"),
+    "supertux-data": (1.64, "platform"),
+    "widelands-data": (1.58, "settlement"),
+    "hedgewars-data": (1.56, "comic artillery"),
+    "nexuiz-music": (1.4, "shooter"),
+    "supertuxkart-data": (1.2, "racing"),
+    "colobot-common-sounds": (1.1, "programming"),
+    "singularity-music": (1.07, "simulation"),
+    "freedroidrpg-data": (0.85, "role-playing"),
+    "drascula-music": (0.77, "adventure"),
+    "flare-game": (0.67, "fantasy role-playing"),
+    "fretsonfire-songs-sectoid": (0.45, "guitar playing, with the notes as MIDI"),
+    "fretsonfire-songs-muldjord": (0.44, "guitar playing, with the notes as MIDI"),
+    "hyperrogue-music": (0.4, "puzzle"),
+}
+
+
+class Track(NamedTuple):
+    name: str  # the SHA-256 of the file's bytes
+    path: Path
+    seconds: float
+
+
+class Unusable(NamedTuple):
+    path: Path
+    reason: str
+
+
+class Tracks(NamedTuple):
+    found: list[Track]
+    unusable: list[Unusable]
+
+
+class Fetched(NamedTuple):
+    """One line of licences.jsonl. Paths are relative to the folder it lies in."""
+
+    package: str
+    version: str
+    source: str  # Debian's source package
+    copyright: str  # the file that states the licences
+    copyright_sha256: str
+    files: str  # the folder with what the package holds
+
+
+def find_tracks(folder: Path) -> list[Track]:
+    """The audio files under a folder that last SHORTEST or more, each content once, by content hash."""
+    return survey(folder).found
+
+
+def survey(folder: Path) -> Tracks:
+    """The tracks under a folder, and each audio file that is none with the reason why."""
+    if not folder.is_dir():
+        raise InputError(f"{folder}: not a folder, expected one with audio files")
+    paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        looked_at = list(pool.map(_look, paths))
+    found: dict[str, Track] = {}
+    unusable: list[Unusable] = []
+    for item in looked_at:
+        if isinstance(item, Unusable):
+            unusable.append(item)
+        elif item.name in found:
+            unusable.append(Unusable(item.path, f"the same file as {found[item.name].path}"))
+        else:
+            found[item.name] = item
+    return Tracks(sorted(found.values()), unusable)
+
+
+def fetch_debian(packages: Iterable[str], folder: Path) -> list[Fetched]:
+    """Download and unpack Debian packages into the folder; those on record there are left as they are."""
+    folder.mkdir(parents=True, exist_ok=True)
+    record = folder / LICENCES
+    done = {line.package: line for line in read_licences(folder)}
+    fetched = []
+    for package in dict.fromkeys(packages):
+        if package not in done:
+            done[package] = _fetch(package, folder)
+            with record.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(done[package]._asdict()) + "\n")
+        fetched.append(done[package])
+    return fetched
+
+
+def read_licences(folder: Path) -> list[Fetched]:
+    """What was fetched into the folder. A last line that was cut off counts as not fetched."""
+    record = folder / LICENCES
+    if not record.exists():
+        return []
+    text = record.read_text(encoding="utf-8")
+    whole = text[: text.rfind("\n") + 1]
+    if whole != text:
+        record.write_text(whole, encoding="utf-8")
+    try:
+        return [Fetched(**json.loads(line)) for line in whole.splitlines()]
+    except (ValueError, TypeError) as error:
+        raise InputError(
+            f"{record}: a line that is no record of a package; move the file away to start over"
+        ) from error
+
+
+def _look(path: Path) -> Track | Unusable:
+    try:
+        seconds = duration(path)
+        if seconds < SHORTEST:
+            return Unusable(path, f"{seconds:.1f} s, expected {SHORTEST:g} s or more")
+        return Track(content_hash(path), path, seconds)
+    except InputError as error:
+        return Unusable(path, str(error).removeprefix(f"{path}: "))
+
+
+def _fetch(package: str, folder: Path) -> Fetched:
+    """Everything is unpacked beside its place and moved there whole."""
+    if not all(c.isascii() and (c.islower() or c.isdigit() or c in "+-.") for c in package) or package[:1] in "+-.":
+        raise InputError(f"{package!r} is not a Debian package's name")
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".fetching-") as scratch:
+        room = Path(scratch)
+        _run(["apt-get", "download", package], room, f"{package} can't be downloaded")
+        archive = next(room.glob("*.deb"), None)
+        if archive is None:
+            raise InputError(f"{package} can't be downloaded: apt-get left no file")
+        about = dict.fromkeys(("Package", "Version", "Source"), "")
+        for field in about:
+            about[field] = _run(["dpkg-deb", "-f", archive.name, field], room, f"{archive.name} can't be read").strip()
+        _run(["dpkg-deb", "-x", archive.name, "files"], room, f"{archive.name} can't be unpacked")
+        _unzip_packs(room / "files")
+        place = folder / package
+        shutil.rmtree(place, ignore_errors=True)  # left by a run that ended before it was put on record
+        (room / "files").rename(place)
+    licence = place / "usr" / "share" / "doc" / package / "copyright"
+    if not licence.is_file():
+        raise InputError(f"{package} states no licence: {licence} is missing")
+    return Fetched(
+        package=package,
+        version=about["Version"],
+        source=about["Source"] or package,
+        copyright=str(licence.relative_to(folder)),
+        copyright_sha256=hashlib.sha256(licence.read_bytes()).hexdigest(),
+        files=str(place.relative_to(folder)),
+    )
+
+
+def _unzip_packs(folder: Path) -> None:
+    """Unpack the audio in a game's .pk3 files, which are zip files, beside them."""
+    for pack in sorted(folder.rglob("*.pk3")):
+        try:
+            with zipfile.ZipFile(pack) as content:
+                audio = [name for name in content.namelist() if Path(name).suffix.lower() in SUFFIXES]
+                content.extractall(pack.with_suffix(""), audio)
+        except (zipfile.BadZipFile, OSError) as error:
+            raise InputError(f"{pack}: a damaged pack: {error}") from error
+
+
+def _run(command: list[str], folder: Path, failure: str) -> str:
+    """What the command prints; an InputError that begins with `failure` if it fails."""
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=3600)  # noqa: S603
+    except FileNotFoundError as error:
+        raise InputError(f"{failure}: {command[0]} is missing, which only Debian and its kin have") from error
+    except subprocess.TimeoutExpired as error:
+        raise InputError(f"{failure}: {command[0]} took more than an hour") from error
+    if done.returncode:
+        reasons = [line.removeprefix("E: ") for line in done.stderr.splitlines() if line.startswith("E: ")]
+        said = reasons[-1] if reasons else (done.stderr.strip() or f"{command[0]} failed").splitlines()[-1]
+        raise InputError(f"{failure}: {said}; `apt-get update` may help")
+    return done.stdout

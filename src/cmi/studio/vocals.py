@@ -1,0 +1,265 @@
+"""Sung lyrics: a speech synthesizer's words on a melody's notes.
+
+What it sounds like
+    A robot that sings in tune. espeak-ng's English is plain formant synthesis; WORLD gives each syllable the note's
+    pitch and stretches its vowel to the note's length. Words can be made out at moderate tempo and below about C5,
+    where they get thin. There is no vibrato, no breath and no expression: it is a stand-in for a singer that makes
+    lyrics audible, not a voice anyone would take for a person's.
+
+Text setting
+    One syllable a note, in order. A syllable's vowel begins with its note; the consonants before it come early, as
+    singers place them. Words that find no note are not sung, and notes that find no word stay silent: `sung` tells.
+"""
+
+import ctypes
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import soxr
+from numpy.typing import ArrayLike, NDArray
+
+from cmi.errors import InputError, MissingExtra
+from cmi.studio.piece import Note
+from cmi.studio.render import levelled
+
+VOICE = "en-us+Denis"  # of those without flutter or roughness, whose state would leak from one word into the next
+FRAME = 0.005  # seconds, of WORLD
+LONGEST_ONSET = 0.15  # seconds of consonants sung ahead of a note
+
+_Clock = Callable[[ArrayLike], NDArray[np.float64]]
+_SECTION_MARK = re.compile(r"\[[^\]]*\]")  # [Chorus]
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_VOWELS = frozenset("aeiouAEIOUV03@")  # how espeak's names of English vowels begin; syllabic consonants begin with @
+_NOTHING = 1e-12  # of power, where no one sings
+_SYNCHRONOUS, _PHONEME_EVENTS, _UTF8 = 2, 1, 1
+_DO_NOT_EXIT = 0x8000  # where its data are missing
+_WORDS_A_MINUTE, _PITCH_RANGE = 1, 4  # parameters of espeak
+_END, _PHONEME = 0, 7  # kinds of its events
+
+
+class Phoneme(NamedTuple):
+    name: str
+    start: float  # seconds
+    end: float
+
+    @property
+    def is_vowel(self) -> bool:
+        return self.name.lstrip("',%=")[:1] in _VOWELS
+
+
+class Syllable(NamedTuple):
+    """Where a syllable lies in its spoken word, in seconds."""
+
+    start: float
+    vowel_start: float
+    vowel_end: float
+    end: float
+
+
+class Spoken(NamedTuple):
+    """A word as WORLD's frames."""
+
+    syllables: tuple[Syllable, ...]
+    voiced: NDArray[np.bool_]  # (frames,)
+    spectrum: NDArray[np.float64]  # (frames, bins)
+    noise: NDArray[np.float64]  # (frames, bins)
+    rate: int
+
+
+def words(lyrics: str) -> list[str]:
+    """The words to sing, without punctuation and marks such as [Chorus]."""
+    return _WORD.findall(_SECTION_MARK.sub(" ", lyrics))
+
+
+def syllables(lyrics: str) -> int:
+    """How many notes the lyrics need."""
+    return sum(len(_spoken(word).syllables) for word in words(lyrics))
+
+
+def sung(notes: int, lyrics: str) -> list[str]:
+    """The words that so many notes have room for."""
+    return [word for word, _ in _set(notes, lyrics)]
+
+
+def sing(melody: Sequence[Note], clock: _Clock, lyrics: str, rate: int = 44_100) -> NDArray[np.float32]:
+    """The lyrics on the melody: mono, from time 0 to the end of the last note.
+
+    The pitch is the notes' own. Notes of a melody do not overlap: a note ends where the next begins at the latest.
+    """
+    if not melody:
+        raise InputError("no notes to sing the lyrics on")
+    if not words(lyrics):
+        raise InputError("no words to sing in the lyrics")
+    notes = sorted(melody)
+    starts = clock([note.start for note in notes])
+    ends = np.minimum(clock([note.start + note.length for note in notes]), np.append(starts[1:], np.inf))
+    setting = [(spoken, syllable) for _, spoken in _set(len(notes), lyrics) for syllable in spoken.syllables]
+    if not setting:
+        raise InputError(f"{len(notes)} notes are too few for the first word of the lyrics, {words(lyrics)[0]!r}")
+    onsets = _onsets([syllable for _, syllable in setting], starts[: len(setting)], ends)
+    finishes = np.minimum(ends[: len(setting)], np.append(onsets[1:], np.inf))
+
+    rate_spoken, bins = setting[0][0].rate, setting[0][0].spectrum.shape[1]
+    count = int(np.ceil(ends[-1] / FRAME)) + 1
+    pitch, spectrum, noise = np.zeros(count), np.full((count, bins), _NOTHING), np.ones((count, bins))
+    for (spoken, syllable), note, onset, start, finish in zip(setting, notes, onsets, starts, finishes, strict=False):
+        frames = np.arange(round(onset / FRAME), min(round(finish / FRAME), count))
+        places, in_vowel = _places(syllable, onset, start, finish, frames * FRAME)
+        heard = np.clip(np.rint(places / FRAME).astype(int), 0, len(spoken.voiced) - 1)
+        spectrum[frames], noise[frames] = spoken.spectrum[heard], spoken.noise[heard]
+        pitch[frames] = np.where(spoken.voiced[heard] | in_vowel, _hertz(note.pitch), 0)
+    voice = _world().synthesize(pitch, spectrum, noise, rate_spoken, FRAME * 1000).astype(np.float32)
+    voice = soxr.resample(voice, rate_spoken, rate)
+    return levelled(np.resize(np.append(voice, np.zeros(rate, np.float32)), round(ends[-1] * rate)))
+
+
+def _set(notes: int, lyrics: str) -> Iterator[tuple[str, Spoken]]:
+    """Word after word, while there are notes for all of its syllables."""
+    for word in words(lyrics):
+        spoken = _spoken(word)
+        notes -= len(spoken.syllables)
+        if notes < 0:
+            return
+        yield word, spoken
+
+
+def _onsets(
+    syllables: Sequence[Syllable], starts: NDArray[np.float64], ends: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """When each syllable begins: so early that its vowel falls on the note, but leaving half of the note before."""
+    early = np.array([min(syllable.vowel_start - syllable.start, LONGEST_ONSET) for syllable in syllables])
+    before = np.append(0, (starts[:-1] + ends[: len(starts) - 1]) / 2)
+    return np.maximum(starts - early, before)
+
+
+def _places(
+    syllable: Syllable, onset: float, start: float, finish: float, times: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """For each moment of the song, the moment of the spoken word that sounds, and whether it is the vowel's.
+
+    Consonants after the vowel keep their length, or take half of the note if it is that short. Those before it that
+    find no room ahead of the note take up to a quarter of it.
+    """
+    coda = min(syllable.end - syllable.vowel_end, (finish - start) / 2)
+    squeezed = min((syllable.vowel_start - syllable.start) / 2, (finish - start) / 4)
+    vowel = max(start, onset + squeezed)
+    song = [onset, vowel, finish - coda, finish]
+    return np.interp(times, song, syllable), (times >= vowel) & (times < finish - coda)
+
+
+def _hertz(pitch: int) -> float:
+    return 440 * 2 ** ((pitch - 69) / 12)
+
+
+@lru_cache(maxsize=2000)
+def _spoken(word: str) -> Spoken:
+    world = _world()
+    sound, phonemes, rate = _speak(word)
+    parts = _syllables(phonemes)
+    pitch, times = world.dio(sound, rate, frame_period=FRAME * 1000)
+    pitch = world.stonemask(sound, pitch, times, rate)
+    spectrum = world.cheaptrick(sound, pitch, times, rate)
+    noise = world.d4c(sound, pitch, times, rate)
+    return Spoken(parts, pitch > 0, spectrum, noise, rate)
+
+
+def _syllables(phonemes: Sequence[Phoneme]) -> tuple[Syllable, ...]:
+    """One to a vowel; a consonant between two vowels begins the later syllable, the rest end the earlier one.
+
+    A word without a vowel, such as 'hm', is one syllable whose longest sound is stretched.
+    """
+    vowels = [i for i, phoneme in enumerate(phonemes) if phoneme.is_vowel]
+    if not vowels:
+        vowels = [max(range(len(phonemes)), key=lambda i: phonemes[i].end - phonemes[i].start)]
+    firsts = [0] + [max(later - 1, earlier + 1) for earlier, later in pairwise(vowels)]
+    nexts = [*firsts[1:], len(phonemes)]
+    return tuple(
+        Syllable(phonemes[first].start, phonemes[vowel].start, phonemes[vowel].end, phonemes[following - 1].end)
+        for first, vowel, following in zip(firsts, vowels, nexts, strict=True)
+    )
+
+
+def _world() -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # pyworld asks for its own version by a deprecated way
+            import pyworld
+    except ImportError as error:
+        raise MissingExtra("sung lyrics", "vocals") from error
+    return pyworld
+
+
+class _Name(ctypes.Union):
+    _fields_ = (("number", ctypes.c_int), ("name", ctypes.c_char_p), ("string", ctypes.c_char * 8))
+
+
+class _Event(ctypes.Structure):
+    """espeak_EVENT of espeak-ng's speak_lib.h."""
+
+    _fields_ = (
+        ("type", ctypes.c_int),
+        ("unique_identifier", ctypes.c_uint),
+        ("text_position", ctypes.c_int),
+        ("length", ctypes.c_int),
+        ("audio_position", ctypes.c_int),
+        ("sample", ctypes.c_int),
+        ("user_data", ctypes.c_void_p),
+        ("id", _Name),
+    )
+
+
+_Callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.POINTER(_Event))
+
+
+@lru_cache(maxsize=1)
+def _espeak() -> tuple[ctypes.CDLL, int]:
+    """The library, ready to speak, and its sampling rate."""
+    try:
+        import espeakng_loader
+
+        library = ctypes.CDLL(espeakng_loader.get_library_path())
+        data = espeakng_loader.get_data_path()
+    except (ImportError, OSError, RuntimeError) as error:
+        raise MissingExtra("sung lyrics", "vocals") from error
+    rate = library.espeak_Initialize(_SYNCHRONOUS, 0, data.encode(), _PHONEME_EVENTS | _DO_NOT_EXIT)
+    if rate <= 0 or library.espeak_SetVoiceByName(VOICE.encode()) != 0:
+        raise MissingExtra("sung lyrics", "vocals")
+    library.espeak_SetParameter(_WORDS_A_MINUTE, 150, 0)
+    library.espeak_SetParameter(_PITCH_RANGE, 0, 0)
+    return library, rate
+
+
+def _speak(word: str) -> tuple[NDArray[np.float64], list[Phoneme], int]:
+    """A word's sound, the phonemes in it, and the rate."""
+    library, rate = _espeak()
+    chunks: list[NDArray[np.int16]] = []
+    marks: list[tuple[str, int]] = []
+
+    def hear(samples: Any, count: int, events: Any) -> int:
+        if samples and count:
+            chunks.append(np.ctypeslib.as_array(samples, (count,)).copy())
+        index = 0
+        while events[index].type != _END:
+            if events[index].type == _PHONEME:
+                marks.append((events[index].id.string.decode("utf-8", "replace"), events[index].sample))
+            index += 1
+        return 0
+
+    callback = _Callback(hear)
+    library.espeak_SetSynthCallback(callback)
+    library.espeak_ng_SetRandSeed(ctypes.c_long(1))
+    text = word.encode()
+    library.espeak_Synth(text, len(text) + 1, 0, 1, 0, _UTF8, None, None)
+    library.espeak_Synchronize()
+    spoken = [(name, sample) for name, sample in marks if not name.startswith("_")]
+    if not spoken:
+        raise InputError(f"{word!r} can't be sung: espeak-ng has no sound for it")
+    silence = next(sample for name, sample in reversed([*marks, ("_", sum(map(len, chunks)))]) if name.startswith("_"))
+    bounds = [sample / rate for _, sample in spoken] + [max(silence, spoken[-1][1] + 1) / rate]
+    phonemes = [Phoneme(name, bounds[i], bounds[i + 1]) for i, (name, _) in enumerate(spoken)]
+    return np.concatenate(chunks).astype(np.float64) / 32_768, phonemes, rate
