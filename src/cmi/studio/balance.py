@@ -10,7 +10,7 @@ NULLS: dict[str, Callable[[Heard], float]] = {
     "brighter": lambda heard: heard.brightness,
     "more notes": lambda heard: heard.notes,
 }
-MOST = 0.53  # that a null, or its contrary, may get right
+MOST = 0.53  # that a null, or its contrary, may get right; in a handful of pairs, one more than half of them
 Pair = tuple[Heard, Heard]  # the better and the worse
 
 
@@ -27,14 +27,14 @@ def null_accuracies(pairs: Sequence[Pair]) -> dict[str, float]:
 
 
 def balanced(pairs: Mapping[str, Pair]) -> list[str]:
-    """The ids of the pairs to keep, in their order: as many as leave every null within MOST of its contrary.
+    """The ids of the pairs to keep, in their order: as many as leave no null, and no contrary of one, above MOST.
 
     Greedy: while a null leans too far, the pair goes whose absence brings all nulls nearest to even.
     """
     said = {name: verdicts(pair) for name, pair in pairs.items()}
     lean = {null: sum(v[null] for v in said.values()) for null in NULLS}
     kept = dict.fromkeys(said)
-    while kept and max(map(abs, lean.values())) > (2 * MOST - 1) * len(kept):
+    while kept and max(map(abs, lean.values())) > max(1, (2 * MOST - 1) * len(kept)):
         worst = min(kept, key=lambda name: sum((lean[null] - said[name][null]) ** 2 for null in NULLS))
         del kept[worst]
         lean = {null: lean[null] - said[worst][null] for null in NULLS}

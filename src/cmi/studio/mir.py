@@ -3,7 +3,7 @@
     annotations/CMI_GS_key.jsonl, CMI_gtzan_beat.jsonl, ...    instructions about the studio's clips (`Instruction`)
     audio/                                                     30 s of composed pieces, 4 s of single notes
 
-`cmi bench score ANSWERS --annotations FOLDER/annotations` scores answers to them as it does those of the published sets.
+`cmi bench score ANSWERS --annotations FOLDER/annotations` scores answers to them as it does those of published sets.
 Truth comes from the notes, not from an analysis: beats are the piece's, the melody is what the melody part plays.
 """
 
