@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from cmi import __version__
-from cmi.cli import bench
+from cmi.cli import bench, studio
+from cmi.cli.probe import probe
 from cmi.cli.score import score
 from cmi.errors import InputError
 
@@ -18,7 +19,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(bench.app, name="bench")
+app.add_typer(studio.app, name="studio")
 app.command()(score)
+app.command()(probe)
 
 
 def _version(wanted: bool) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 import soundfile
 import soxr
 from numpy.typing import NDArray
+from scipy import fft
 
 from cmi.errors import InputError
 from cmi.studio.compose import compose
@@ -174,7 +175,7 @@ def _decibels(sound: Sound) -> float:
 
 def _brightness(sound: Sound) -> float:
     """The centroid of the power spectrum of the whole."""
-    power = np.abs(np.fft.rfft(sound.mean(axis=1))) ** 2
+    power = np.abs(fft.rfft((sound[:, 0] + sound[:, 1]) / 2)) ** 2
     total = float(power.sum())
     return round(float((power * np.fft.rfftfreq(len(sound), 1 / RATE)).sum()) / total, 1) if total else 0.0
 

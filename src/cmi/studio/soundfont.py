@@ -183,7 +183,7 @@ def _make_tone(voice: Voice, cents: float, seconds: float, rate: int) -> _Sample
     return sound
 
 
-_kept_tone = lru_cache(maxsize=1000)(_make_tone)  # 0.3 MB each as a rule, 1.4 MB at most at 44.1 kHz
+_kept_tone = lru_cache(maxsize=2500)(_make_tone)  # 0.3 MB each as a rule, 1.4 MB at most at 44.1 kHz
 
 
 def _layer(voice: Voice, region: Region, cents: float, seconds: float, rate: int) -> _Samples:

@@ -105,17 +105,21 @@ def sing(melody: Sequence[Note], clock: _Clock, lyrics: str, rate: int = 44_100)
     finishes = np.minimum(ends[: len(setting)], np.append(onsets[1:], np.inf))
 
     rate_spoken, bins = setting[0][0].rate, setting[0][0].spectrum.shape[1]
-    count = int(np.ceil(ends[-1] / FRAME)) + 1
+    first = int(onsets[0] / FRAME)  # WORLD takes as long for silence as for song: none before the first word,
+    count = int(np.ceil(finishes[-1] / FRAME)) + 1 - first  # and none after the last
     pitch, spectrum, noise = np.zeros(count), np.full((count, bins), _NOTHING), np.ones((count, bins))
     for (spoken, syllable), note, onset, start, finish in zip(setting, notes, onsets, starts, finishes, strict=False):
-        frames = np.arange(round(onset / FRAME), min(round(finish / FRAME), count))
-        places, in_vowel = _places(syllable, onset, start, finish, frames * FRAME)
+        frames = np.arange(round(onset / FRAME) - first, min(round(finish / FRAME) - first, count))
+        places, in_vowel = _places(syllable, onset, start, finish, (frames + first) * FRAME)
         heard = np.clip(np.rint(places / FRAME).astype(int), 0, len(spoken.voiced) - 1)
         spectrum[frames], noise[frames] = spoken.spectrum[heard], spoken.noise[heard]
         pitch[frames] = np.where(spoken.voiced[heard] | in_vowel, _hertz(note.pitch), 0)
     voice = _world().synthesize(pitch, spectrum, noise, rate_spoken, FRAME * 1000).astype(np.float32)
-    voice = soxr.resample(voice, rate_spoken, rate)
-    return levelled(np.resize(np.append(voice, np.zeros(rate, np.float32)), round(ends[-1] * rate)))
+    song = np.zeros(round(ends[-1] * rate), np.float32)
+    begin = round(first * FRAME * rate)
+    sung_part = soxr.resample(voice, rate_spoken, rate)[: song.size - begin]
+    song[begin : begin + sung_part.size] = sung_part
+    return levelled(song)
 
 
 def _set(notes: int, lyrics: str) -> Iterator[tuple[str, Spoken]]:

@@ -1,0 +1,85 @@
+"""`cmi probe`: whether a scorer can be trusted."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def probe(
+    model: Annotated[str, typer.Argument(help="A CMI-RM checkpoint (folder or hub id), or your own as module:Class.")],
+    audio: Annotated[
+        Path | None, typer.Option(help="Probe with the recordings of this folder.", show_default=False)
+    ] = None,
+    pieces: Annotated[
+        int, typer.Option(min=3, max=1000, help="Songs; each is scored in about a hundred versions.")
+    ] = 16,
+    seconds: Annotated[float, typer.Option(min=5, max=120, help="Of each song.")] = 20.0,
+    seed: Annotated[int, typer.Option(min=0, help="Other songs, other flaws, other words.")] = 0,
+    change_bound: Annotated[
+        float, typer.Option(min=0, help="The most that a mere change of file may move a score, in spreads.")
+    ] = 0.1,
+    paraphrase_bound: Annotated[
+        float, typer.Option(min=0, help="The most that other words may move alignment, in spreads.")
+    ] = 0.5,
+    fall_bound: Annotated[
+        float, typer.Option(min=0, max=1, help="The least share of songs that a flaw of strength 0.5 must lower.")
+    ] = 0.8,
+    trend_bound: Annotated[
+        float, typer.Option(min=-1, max=1, help="The greatest correlation of a flaw's strength and the score.")
+    ] = -0.6,
+    order_bound: Annotated[
+        float, typer.Option(min=0, max=1, help="The least share of songs that must prefer the fitting prompt.")
+    ] = 0.8,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw scores against strength into this .png or .svg.", show_default=False)
+    ] = None,
+    revision: Annotated[str | None, typer.Option(help="Of a hub id.", show_default=False)] = None,
+    device: Annotated[str, typer.Option(help="Of a checkpoint: auto, cpu, cuda or mps.")] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="The report for machines.")] = False,
+) -> None:
+    """Probe a scorer: what should not move its scores, what should lower them, and whether it minds the prompt.
+
+    Songs are composed and rendered with flaws of known strength. A folder of your own recordings gets the probes that
+    need neither notes nor captions. The exit code is 0 whether probes pass or fail.
+
+    Examples:
+
+        cmi probe CMI-RM/ --plot probe.png
+
+        cmi probe my_models:MyScorer --pieces 5
+
+        cmi probe my_models:MyScorer --audio takes/ --json
+    """
+    import sys
+
+    from rich.console import Console
+
+    from cmi.cli.progress import progress
+    from cmi.errors import MissingExtra
+    from cmi.report.tables import print_tables, to_json
+
+    try:
+        from cmi.reward import probe_report
+        from cmi.reward.load_scorer import load_scorer
+        from cmi.reward.probe import Bounds
+        from cmi.reward.probe import probe as run_probe
+        from cmi.reward.probes import Song, compose_songs, read_songs
+    except ModuleNotFoundError as error:
+        raise MissingExtra("probing a scorer", "studio") from error
+
+    if plot is not None:
+        probe_report.check_plot(plot)
+    songs: list[Song] = []
+    songs += compose_songs(pieces, seconds, seed) if audio is None else read_songs(audio, pieces, seconds)
+    scorer = load_scorer(model, revision, device)
+    bounds = Bounds(change_bound, paraphrase_bound, fall_bound, trend_bound, order_bound)
+    with progress() as bar:
+        task = bar.add_task("takes scored", total=None)
+        report = run_probe(scorer, songs, seed, bounds, lambda done, all_: bar.update(task, completed=done, total=all_))
+    if plot is not None:
+        probe_report.draw(report, plot)
+    if as_json:
+        sys.stdout.write(to_json(report.record()))
+    else:
+        print_tables(probe_report.tables(report), Console())

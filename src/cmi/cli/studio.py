@@ -1,0 +1,96 @@
+"""`cmi studio`: music with known virtues and flaws."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(no_args_is_help=True, help="Make music with known virtues and flaws.", rich_markup_mode="markdown")
+
+
+@app.command()
+def make(
+    folder: Annotated[Path, typer.Argument(help="Where to write; the same command resumes there.")],
+    pairs: Annotated[int, typer.Option(min=1, max=1_000_000, help="About so many.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same bytes.")] = 0,
+    hold_out: Annotated[
+        list[str] | None,
+        typer.Option(help="A flaw, or a family of flaws, that only the split 'heldout' has.", show_default=False),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes; by default one a core.", show_default=False)
+    ] = None,
+) -> None:
+    """Make a preference set: pairs of takes whose winner is known, as JSON lines and FLAC.
+
+    Pieces are composed and rendered here, spoilt in known ways, and captioned; takes are level and equally long, and
+    the set is balanced until loudness, length, brightness and the number of notes tell nothing.
+
+    Example:  cmi studio make pairs/ --pairs 200 --seed 1
+    """
+    from rich.console import Console
+
+    from cmi.cli.progress import progress
+    from cmi.report.tables import print_tables
+
+    try:
+        from cmi.studio.make import make_set, summary_table
+        from cmi.studio.pairs import HELD_OUT, known_flaws
+    except ModuleNotFoundError as error:
+        from cmi.errors import MissingExtra
+
+        raise MissingExtra("the studio", "studio") from error
+
+    held_out = known_flaws(hold_out) if hold_out else HELD_OUT
+    with progress() as bar:
+        task = bar.add_task("pairs recorded", total=None)
+        about = make_set(
+            folder, pairs, seed, held_out, workers, lambda done, total: bar.update(task, completed=done, total=total)
+        )
+    print_tables([summary_table(about)], Console())
+
+
+@app.command()
+def show(
+    folder: Annotated[Path, typer.Argument(help="Where to write; what is there of the same names is replaced.")],
+    seed: Annotated[int, typer.Option(min=0, help="Another piece, other accidents.")] = 0,
+    style: Annotated[str | None, typer.Option(help="Of the piece; by default any.", show_default=False)] = None,
+    flaw: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A flaw, or a family of flaws, to show; may be repeated. By default one of each family.",
+            show_default=False,
+        ),
+    ] = None,
+    strength: Annotated[float, typer.Option(min=0, max=1, help="Of the flaws; 0.5 is plain, 1 is blatant.")] = 0.6,
+) -> None:
+    """Show what flaws do: one piece, clean and flawed, as pictures and on a page to listen to.
+
+    Open index.html in a browser: it needs no network. Marks show where a version differs most from the clean one.
+
+    Examples:
+
+        cmi studio show flaws/ --seed 3
+
+        cmi studio show flaws/ --style "jazz swing" --flaw performance --flaw dropouts --strength 0.8
+    """
+    from cmi.cli.progress import progress
+
+    try:
+        from cmi.studio.show import ONE_OF_EACH, show_flaws
+    except ModuleNotFoundError as error:
+        from cmi.errors import MissingExtra
+
+        raise MissingExtra("the studio", "studio") from error
+
+    with progress() as bar:
+        task = bar.add_task("versions drawn", total=None)
+        page = show_flaws(
+            folder,
+            seed,
+            style,
+            flaw or ONE_OF_EACH,
+            strength,
+            lambda done, total: bar.update(task, completed=done, total=total),
+        )
+    print(page)

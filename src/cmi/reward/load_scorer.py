@@ -1,0 +1,159 @@
+"""Any scorer by its name on the command line.
+
+    CMI-RM/, HaiwenXia/CMI-RM    a CMI-RM checkpoint: its folder, or a hub id
+    my_models:MyScorer           a class of yours with `score(takes) -> list[Score]`
+    my_models:MyAdapter          a class of yours by CMI-RewardBench's contract: `sr` and `score_batch`
+
+Classes are called without arguments. Their module is looked for in the current folder, then on the Python path; naming
+it runs its code.
+
+CMI-RewardBench's contract
+    `score_batch(inputs=..., batch_size=..., max_dur=...)`, called as its authors' benchmark does. An input has `audio`
+    and `ref_audio` (a path as text, or a tensor at `sr` for sound in memory; None where there is no reference), `text`
+    and `lyrics`, and `to_dict()`. The answer has shape [N, 2]: alignment, musicality.
+"""
+
+import hashlib
+import importlib
+import inspect
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from cmi.audio import Waveform, resample
+from cmi.errors import InputError, MissingExtra
+from cmi.take import Audio, Score, Scorer, Take
+
+MAX_DUR = 120.0  # seconds, as in the paper and in the authors' benchmark command
+BATCH = 4  # the default of the authors' benchmark
+
+
+class NamedScorer:
+    """A scorer that says which model speaks, and whose answers are checked: one finite score for each take."""
+
+    def __init__(self, name: str, scorer: Scorer) -> None:
+        self.name = name
+        self._scorer = scorer
+
+    def score(self, takes: Sequence[Take]) -> list[Score]:
+        scores = list(self._scorer.score(takes))
+        if len(scores) != len(takes):
+            raise InputError(f"{self.name} gave {len(scores)} scores for {len(takes)} takes, expected one for each")
+        return [self._checked(score, take) for score, take in zip(scores, takes, strict=True)]
+
+    def _checked(self, score: Any, take: Take) -> Score:
+        try:
+            checked = Score(float(score.musicality), float(score.alignment))
+        except (AttributeError, TypeError, ValueError) as error:
+            kind = type(score).__name__
+            raise InputError(f"{self.name} gave {kind} {score!r} for a take, expected a cmi.take.Score") from error
+        if not all(map(math.isfinite, checked)):
+            raise InputError(f"{self.name} gave {checked} for {_described(take.audio)}, expected finite numbers")
+        return checked
+
+
+def load_scorer(name: str, revision: str | None = None, device: str = "auto") -> NamedScorer:
+    """The scorer called `name`; revision (of a hub id) and device are for checkpoints alone."""
+    if ":" in name and not Path(name).exists():
+        return _load_class(name)
+    try:
+        from cmi.reward.reward_model import RewardModel
+    except ModuleNotFoundError as error:
+        raise MissingExtra("a CMI-RM checkpoint", "reward") from error
+    model = RewardModel.from_pretrained(name, revision, device)
+    return NamedScorer(model.full_name, model.scorer())
+
+
+@dataclass(frozen=True)
+class AdapterInput:
+    """A take as CMI-RewardBench hands it to a model."""
+
+    audio: Any
+    text: str
+    lyrics: str
+    ref_audio: Any
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class AdapterScorer:
+    """A model by CMI-RewardBench's contract behind `Scorer.score`."""
+
+    def __init__(self, adapter: Any) -> None:
+        self.adapter = adapter
+
+    def score(self, takes: Sequence[Take]) -> list[Score]:
+        batches = [takes[start : start + BATCH] for start in range(0, len(takes), BATCH)]
+        return [score for batch in batches for score in self._score_batch(batch)]
+
+    def _score_batch(self, takes: Sequence[Take]) -> list[Score]:
+        inputs = [self._input(take) for take in takes]
+        answer = self.adapter.score_batch(inputs=inputs, batch_size=len(inputs), max_dur=MAX_DUR)
+        rows = np.asarray(answer.detach().cpu() if hasattr(answer, "detach") else answer)
+        if rows.shape != (len(takes), 2):
+            named = type(self.adapter).__name__
+            raise InputError(f"{named}.score_batch gave shape {rows.shape} for {len(takes)} takes, expected [N, 2]")
+        return [Score(musicality=float(musicality), alignment=float(alignment)) for alignment, musicality in rows]
+
+    def _input(self, take: Take) -> AdapterInput:
+        prompt = take.prompt
+        reference = None if prompt.reference is None else self._sound(prompt.reference)
+        return AdapterInput(self._sound(take.audio), prompt.text, prompt.lyrics, reference)
+
+    def _sound(self, audio: Audio) -> Any:
+        if isinstance(audio, Path):
+            return str(audio)
+        import torch
+
+        return torch.from_numpy(resample(audio, int(self.adapter.sr)).samples)
+
+
+def _load_class(name: str) -> NamedScorer:
+    module_name, _, class_name = name.partition(":")
+    module = _load_module(module_name)
+    made = getattr(module, class_name, None)
+    if not callable(made):
+        known = ", ".join(key for key, value in vars(module).items() if inspect.isclass(value))
+        raise InputError(f"module {module_name!r} has no class {class_name!r}; its classes are: {known or 'none'}")
+    try:
+        inspect.signature(made).bind()
+    except TypeError as error:
+        raise InputError(f"{name} is called without arguments, and needs some ({error})") from error
+    scorer = made()
+    full_name = f"{name}@{_fingerprint(module)}"
+    if callable(getattr(scorer, "score", None)):
+        return NamedScorer(full_name, scorer)
+    if callable(getattr(scorer, "score_batch", None)) and hasattr(scorer, "sr"):
+        return NamedScorer(full_name, AdapterScorer(scorer))
+    raise InputError(f"{name} has no method score(takes), nor CMI-RewardBench's sr and score_batch")
+
+
+def _load_module(name: str) -> ModuleType:
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (error.name == name or name.startswith(f"{error.name}.")):
+            raise InputError(f"no module {name!r} in {here} or on the Python path") from error
+        raise InputError(f"module {name!r} needs {error.name!r}, which is not installed") from error
+    except (TypeError, ValueError) as error:  # '' and names that begin with a dot
+        raise InputError(f"{name!r} is not the name of a module: expected module:Class") from error
+
+
+def _fingerprint(module: ModuleType) -> str:
+    """Twelve hex digits of the hash of the module's own file; 'unknown' where it has none."""
+    path = getattr(module, "__file__", None)
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12] if path else "unknown"
+
+
+def _described(audio: Audio) -> str:
+    return f"a waveform of {audio.seconds:.1f} s" if isinstance(audio, Waveform) else str(audio)

@@ -1,0 +1,368 @@
+"""Captions: text prompts that say true things about a piece, or false ones, and know which.
+
+What a caption says
+    Some of the facts, in one of many wordings: tags, labels, a sentence or several. It always names the style, or two
+    instruments (the only one, where there is one), and one fact more. All of the words are in `wordings`.
+
+True, false, undecided
+    `holds` compares a caption with the facts of any piece. What listeners might call either way is undecided: folk for
+    a fiddle tune, an electric piano for a piano, a sparse piece for a moderate one, 80 for 160 beats a minute.
+    Instruments are false if half or more of those named do not play, nor anything like them.
+
+Wrong captions
+    They are captions of what some other piece might be, made by the same code: the text does not tell that it is wrong.
+    Where the altered fact would look odd beside the true style (a fast lullaby), the style is not mentioned.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import get_args
+
+from cmi.errors import InputError
+from cmi.studio import wordings
+from cmi.studio.piece import Mode, Piece, Role
+from cmi.studio.styles import STYLES
+from cmi.studio.wordings import Attribute, Place
+
+ATTRIBUTES: tuple[Attribute, ...] = get_args(Attribute)
+
+_PROMINENCE: tuple[Role, ...] = ("melody", "harmony", "drums", "bass", "pad")
+_MENTIONED: dict[Attribute, float] = {
+    "style": 0.75, "instruments": 0.65, "mood": 0.6, "tempo": 0.55, "density": 0.2, "vocals": 0.15, "metre": 0.1,
+    "mode": 0.1,
+}  # fmt: skip  # how often, about as people do
+_FAR = 0.4  # of the tempo: what is closer might be called the same
+_OCTAVE = 0.05  # of the double or half tempo: what is closer might be tapped the same
+_TRIES = 2000
+_ARTICLE = re.compile(r"\b([Aa]) (?=(?!eu|uni|one\b)[aeiou8])", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What may be said about a piece."""
+
+    style: str
+    mood: str
+    tempo: float  # beats a minute
+    density: str
+    instruments: tuple[str, ...]  # the most prominent first
+    metre: int  # beats in a bar
+    mode: Mode
+    vocals: bool = False
+
+
+@dataclass(frozen=True)
+class Caption:
+    """A text, the facts it is about, and which of these it says; of the instruments it may name a few only."""
+
+    text: str
+    facts: Facts
+    says: frozenset[Attribute]
+    instruments: tuple[str, ...] = ()  # those named
+    wrong: frozenset[Attribute] = frozenset()  # what is false, of the piece it was written for
+
+
+def facts(piece: Piece, vocals: bool = False) -> Facts:
+    """The facts of a piece; `vocals` says whether somebody sings on it."""
+    known = piece.attributes
+    parts = sorted((part for part in piece.parts if part.notes), key=lambda part: _PROMINENCE.index(part.role))
+    instruments = tuple(dict.fromkeys(part.instrument for part in parts))
+    for what, word, words in (
+        ("style", known.style, wordings.STYLES),
+        ("mood", known.mood, wordings.MOODS),
+        *(("instrument", name, wordings.INSTRUMENTS) for name in instruments),
+    ):
+        if word not in words:
+            raise InputError(f"{piece.name}: captions have no words for the {what} {word!r}")
+    if not instruments:
+        raise InputError(f"{piece.name}: no part has notes, so there is nothing to say about it")
+    return Facts(known.style, known.mood, known.tempo, known.density, instruments, piece.metre, piece.key.mode, vocals)
+
+
+def sayable(facts: Facts) -> tuple[Attribute, ...]:
+    """The attributes that can be put in words: not a metre of two, nor 'no vocals' where a choir plays."""
+    unsaid = {"metre": facts.metre not in wordings.METRES, "vocals": "choir" in facts.instruments and not facts.vocals}
+    return tuple(attribute for attribute in ATTRIBUTES if not unsaid.get(attribute))
+
+
+def alterable(facts: Facts) -> tuple[Attribute, ...]:
+    """The attributes that a caption can be decidedly wrong about."""
+    unclear = {
+        "density": facts.density == "moderate",
+        "metre": facts.metre not in wordings.METRES,
+        "vocals": "choir" in facts.instruments,
+    }
+    return tuple(attribute for attribute in ATTRIBUTES if not unclear.get(attribute))
+
+
+def caption(facts: Facts, rng: Random, says: Collection[Attribute] | None = None) -> Caption:
+    """A caption that fits; `says` asks for just these attributes, else they are drawn."""
+    if says is None:
+        drawn = _draw(facts, rng)
+    else:
+        drawn = tuple(attribute for attribute in ATTRIBUTES if attribute in says)
+        if not drawn or len(drawn) < len(says) or not set(drawn) <= set(sayable(facts)):
+            raise InputError(f"a caption of this piece can say {', '.join(sayable(facts))}; not {sorted(says)}")
+    named = _name_some(facts, rng, drawn)
+    return Caption(_write(facts, drawn, named, rng), facts, frozenset(drawn), named)
+
+
+def wrong_caption(facts: Facts, rng: Random, about: Attribute | None = None, others: Sequence[Facts] = ()) -> Caption:
+    """A caption that is false about what `about` names and true in all else, or false as a whole.
+
+    Wrong as a whole, or about the style, it is a caption of another piece, in another style or for other instruments;
+    `wrong` tells what of it is decidedly false. What it says can be said of this piece too: `caption(facts, rng, says)`
+    is a right caption to set beside it. Other facts come from `others`, the pieces of a
+    data set for instance, else they are made up as our composer would.
+    """
+    if about is not None and about not in alterable(facts):
+        raise InputError(f"a caption can't be decidedly wrong about the {about} of this piece")
+    unsayable = tuple(attribute for attribute in ATTRIBUTES if attribute not in sayable(facts))
+    must = () if about is None else (about,)
+    for _ in range(_TRIES):
+        claimed = _altered(facts, rng.choice(others) if others else _imagined(rng, facts.vocals), about)
+        drawn = _draw(claimed, rng, must, (*unsayable, *_odd(claimed, about)))
+        made = Caption("", claimed, frozenset(drawn), _name_some(claimed, rng, drawn))
+        wrong = false_of(made, facts)
+        if (about or ("style" if "style" in drawn else "instruments")) in wrong:
+            return replace(made, text=_write(claimed, drawn, made.instruments, rng), wrong=wrong)
+    raise InputError(f"none of {len(others)} other pieces is contrary to this one in {about or 'style or instruments'}")
+
+
+def paraphrase(caption: Caption, rng: Random) -> Caption:
+    """Another wording of the same: the same attributes, the same instruments."""
+    said = tuple(attribute for attribute in ATTRIBUTES if attribute in caption.says)
+    text = caption.text
+    while text == caption.text:
+        text = _write(caption.facts, said, caption.instruments, rng)
+    return replace(caption, text=text)
+
+
+def holds(caption: Caption, attribute: Attribute, facts: Facts) -> bool | None:
+    """Whether what the caption says of `attribute` is true of a piece with these facts; None is undecided."""
+    claimed = caption.facts
+    if attribute not in sayable(facts):
+        return None
+    if attribute == "instruments":
+        if all(name in facts.instruments for name in caption.instruments):
+            return True
+        absent = sum(_absent(name, facts) for name in caption.instruments)
+        return False if absent >= len(caption.instruments) / 2 else None
+    if getattr(claimed, attribute) == getattr(facts, attribute):
+        return True
+    return False if _contrary(attribute, claimed, facts) else None
+
+
+def false_of(caption: Caption, facts: Facts) -> frozenset[Attribute]:
+    """What of a caption is decidedly false of a piece with these facts."""
+    return frozenset(attribute for attribute in caption.says if holds(caption, attribute, facts) is False)
+
+
+def _contrary(attribute: Attribute, claimed: Facts, true: Facts) -> bool:
+    """Whether two different values of an attribute exclude each other."""
+    if attribute == "style":
+        waltzes = claimed.style == "waltz" and true.metre == 3
+        return not waltzes and {claimed.style, true.style} not in wordings.NEAR_STYLES
+    if attribute == "mood":
+        return {wordings.FAMILY[claimed.mood], wordings.FAMILY[true.mood]} in wordings.CONTRARY_MOODS
+    if attribute == "tempo":
+        ratio = claimed.tempo / true.tempo
+        octave = any(abs(ratio / octave - 1) < _OCTAVE for octave in (0.5, 2))
+        return abs(ratio - 1) >= _FAR and not octave and _pace(claimed.tempo) != _pace(true.tempo)
+    if attribute == "density":
+        return {claimed.density, true.density} == {"sparse", "busy"}
+    if attribute == "metre":
+        return {claimed.metre, true.metre} <= set(wordings.METRES)
+    if attribute == "vocals":
+        return "choir" not in true.instruments
+    return True
+
+
+def _absent(instrument: str, facts: Facts) -> bool:
+    """Whether neither the instrument plays nor one that could be taken for it."""
+    kin = [names for names in wordings.KIN if instrument in names]
+    return not any(name == instrument or any(name in names for names in kin) for name in facts.instruments)
+
+
+def _imagined(rng: Random, vocals: bool) -> Facts:
+    """What our composer might write next."""
+    name = rng.choice(tuple(STYLES))
+    style, mode = STYLES[name], rng.choice(get_args(Mode))
+    players = [rng.choice(style.players[role]) for role in _PROMINENCE if role in style.players]
+    return Facts(
+        name,
+        rng.choice(style.moods[mode]),
+        float(rng.randint(*style.tempos)),
+        rng.choice(("sparse", "moderate", "moderate", "busy")),
+        tuple(dict.fromkeys(player for player in players if player)),
+        rng.choice(style.metres),
+        mode,
+        vocals,
+    )
+
+
+def _altered(facts: Facts, other: Facts, about: Attribute | None) -> Facts:
+    """The facts with what `about` names taken from the other piece; for the style and for None, with all."""
+    if about in (None, "style"):
+        return other
+    if about == "vocals":
+        return replace(facts, vocals=not facts.vocals)
+    return replace(facts, **{about: getattr(other, about)})
+
+
+def _odd(claimed: Facts, about: Attribute | None) -> tuple[Attribute, ...]:
+    """What would sound implausible beside an altered fact, and so give it away."""
+    beside: dict[Attribute | None, tuple[Attribute, ...]] = {"mood": ("mode",), "mode": ("mood",)}
+    unsaid = beside.get(about, ())
+    style = STYLES.get(claimed.style)
+    usual = style is not None and {
+        "tempo": style.tempos[0] <= claimed.tempo <= style.tempos[1],
+        "mood": any(claimed.mood in moods for moods in style.moods.values()),
+        "metre": claimed.metre in style.metres,
+        "instruments": all(any(name in names for names in style.players.values()) for name in claimed.instruments),
+    }.get(about or "", True)
+    altered_alone = about in ("tempo", "mood", "metre", "instruments")
+    return (*unsaid, "style") if altered_alone and not usual else unsaid
+
+
+def _draw(
+    facts: Facts, rng: Random, must: Collection[Attribute] = (), unsaid: Collection[Attribute] = ()
+) -> tuple[Attribute, ...]:
+    """Which attributes to mention."""
+    able = [attribute for attribute in sayable(facts) if attribute not in unsaid]
+    while True:
+        drawn = tuple(name for name in able if name in must or rng.random() < _MENTIONED[name])
+        if len(drawn) > 1 and ("style" in drawn or "instruments" in drawn):
+            return drawn
+
+
+def _name_some(facts: Facts, rng: Random, says: Collection[Attribute]) -> tuple[str, ...]:
+    """The instruments to name: the first ones or any, in their order, two or more if the style is not named."""
+    if "instruments" not in says:
+        return ()
+    everyone = facts.instruments
+    least = 1 if "style" in says else min(2, len(everyone))
+    count = rng.randint(least, min(4, len(everyone)))
+    chosen = range(count) if rng.random() < 0.5 else sorted(rng.sample(range(len(everyone)), count))
+    return tuple(everyone[i] for i in chosen)
+
+
+def _write(facts: Facts, says: Sequence[Attribute], named: tuple[str, ...], rng: Random) -> str:
+    """The text."""
+    kind = rng.random()
+    if kind < 0.25:
+        text = _tags(facts, says, named, rng)
+    elif kind < 0.32:
+        labels = [_say(facts, attribute, "label", named, rng) for attribute in _shuffled(says, rng)]
+        text = rng.choice(wordings.LABEL_SEPARATORS).join(labels)
+    else:
+        text = _sentences(facts, says, named, rng, split=kind < 0.5)
+    text = _ARTICLE.sub(r"\1n ", text)
+    text = text.removesuffix(".") if rng.random() < 0.3 else text
+    casing = rng.random()
+    return text.lower() if casing < 0.25 else text if casing < 0.35 else text[0].upper() + text[1:]
+
+
+def _tags(facts: Facts, says: Sequence[Attribute], named: tuple[str, ...], rng: Random) -> str:
+    """The style first more often than not, the rest in any order."""
+    order = _shuffled(says, rng)
+    if rng.random() < 0.6:
+        order.sort(key=lambda attribute: attribute != "style")
+    tags = [_say(facts, attribute, "tag", named, rng) for attribute in order]
+    return rng.choice(wordings.TAG_FRAMES).format(rng.choice(wordings.SEPARATORS).join(tags))
+
+
+def _sentences(facts: Facts, says: Sequence[Attribute], named: tuple[str, ...], rng: Random, split: bool) -> str:
+    """'Write me a slow waltz for accordion.'; if split, some of it follows in sentences of its own."""
+    room = rng.randint(1, 3)
+    adjectives: list[str] = []
+    tails: list[str] = []
+    after: list[str] = []
+    for attribute in _shuffled([attribute for attribute in says if attribute != "style"], rng):
+        if split and rng.random() < 0.6:
+            after.append(_say(facts, attribute, "sentence", named, rng))
+        elif attribute not in ("instruments", "metre") and len(adjectives) < room and rng.random() < 0.75:
+            adjectives.append(_say(facts, attribute, "adjective", named, rng))
+        else:
+            tail = _say(facts, attribute, "tail", named, rng, unlike=tails)
+            tails.insert(0 if attribute == "instruments" else len(tails), tail)
+    noun = _style(facts, rng, alone=True) if "style" in says else rng.choice(wordings.NOUNS)
+    joint = " and " if len(adjectives) == 2 and rng.random() < 0.4 else ", "
+    phrase = " ".join(["a", *([joint.join(adjectives)] if adjectives else []), noun])
+    phrase += "".join(f"{', ' if i > 1 else ' '}{tail}" for i, tail in enumerate(tails))
+    return " ".join([rng.choice(wordings.FRAMES).format(phrase), *after])
+
+
+def _say(
+    facts: Facts, attribute: Attribute, place: Place, named: tuple[str, ...], rng: Random, unlike: Sequence[str] = ()
+) -> str:
+    """One fact in words fit for a place; where it can, beginning otherwise than `unlike` do."""
+    if attribute == "vocals":
+        patterns, word = wordings.VOCALS[facts.vocals][place], ""
+    elif attribute == "tempo":
+        patterns, word = _tempo(facts.tempo, place, rng)
+    else:
+        patterns, word = wordings.PATTERNS[attribute][place], _word(facts, attribute, place, named, rng)
+    begun = [text.split()[0] for text in unlike]
+    fresh = [pattern for pattern in patterns if pattern.split()[0] not in begun]
+    return rng.choice(fresh or patterns).format(word)
+
+
+def _word(facts: Facts, attribute: Attribute, place: Place, named: tuple[str, ...], rng: Random) -> str:
+    if attribute == "style":
+        return _style(facts, rng, alone=False)
+    if attribute == "instruments":
+        return _ensemble(named, place, rng)
+    if attribute == "mode":
+        return facts.mode
+    words = (
+        wordings.MOODS[facts.mood] if attribute == "mood"
+        else wordings.DENSITIES[facts.density] if attribute == "density"
+        else wordings.METRES[facts.metre]
+    )  # fmt: skip
+    return rng.choice(words)
+
+
+def _style(facts: Facts, rng: Random, alone: bool) -> str:
+    """The style as a noun, or as its bare name where it need not stand alone."""
+    genres, nouns = wordings.STYLES[facts.style]
+    nouns = tuple(
+        noun
+        for noun in nouns
+        if noun not in wordings.NEEDS or any(name in facts.instruments for name in wordings.NEEDS[noun])
+    )
+    if not alone:
+        return rng.choice(genres or nouns)
+    word = rng.choice((*genres, *nouns))
+    return word if word in nouns else f"{word} {rng.choice(wordings.NOUNS)}"
+
+
+def _ensemble(named: tuple[str, ...], place: Place, rng: Random) -> str:
+    words = [rng.choice(wordings.INSTRUMENTS[name]) for name in named]
+    if place == "tag" and rng.random() < 0.8:
+        return ", ".join(words)
+    if place in ("tail", "sentence") and rng.random() < 0.4:
+        words = [word if word.endswith(wordings.UNCOUNTED) else f"a {word}" for word in words]
+    *most, last = words
+    joint = rng.choice((" and ", " and ", " and ", " plus ", " & ") if len(words) == 2 else (" and ", ", and "))
+    return f"{', '.join(most)}{joint}{last}" if most else last
+
+
+def _tempo(tempo: float, place: Place, rng: Random) -> tuple[tuple[str, ...], str]:
+    """Patterns and a word: a number, or how fast that is."""
+    if rng.random() < 0.45:
+        return wordings.BPM[place], str(round(tempo))
+    pace = wordings.PACES[_pace(tempo)]
+    if place == "adjective" or (place == "tag" and rng.random() < 0.6):
+        return ("{}",), rng.choice(pace.adjectives)
+    return wordings.PACE[place], rng.choice(pace.tempos)
+
+
+def _pace(tempo: float) -> int:
+    return next(i for i, pace in enumerate(wordings.PACES) if tempo < pace.below)
+
+
+def _shuffled(says: Sequence[Attribute], rng: Random) -> list[Attribute]:
+    return rng.sample(says, len(says))
