@@ -10,3 +10,8 @@ class MissingExtra(InputError):
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs the {extra} extra: pip install 'cmi[{extra}]'")
+        self.what = what
+        self.extra = extra
+
+    def __reduce__(self) -> tuple[type["MissingExtra"], tuple[str, str]]:
+        return MissingExtra, (self.what, self.extra)  # so that it can come from a worker process

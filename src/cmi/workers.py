@@ -12,7 +12,9 @@ def process_pool(workers: int | None = None) -> ProcessPoolExecutor:
 
     Open it before files that are locked: forked processes hold on to those.
     """
-    return ProcessPoolExecutor(workers or os.cpu_count(), initializer=_die_with_parent)
+    pool = ProcessPoolExecutor(workers or os.cpu_count(), initializer=_die_with_parent)
+    pool.submit(os.getpid).result()  # only now are they forked
+    return pool
 
 
 def _die_with_parent() -> None:

@@ -63,3 +63,11 @@ def test_bad_input_is_one_sentence_and_exit_code_2(run, tmp_path, arguments, sen
     assert len(refused.stderr.strip().splitlines()) == 1
     assert refused.stdout == ""
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]  # nothing was begun
+
+
+def test_mir_writes_instructions_that_bench_reads(run, tmp_path):
+    made = run("mir", "mir", "--clips", 2)
+    assert made.returncode == 0, made.stderr
+    assert "mir/annotations/CMI_GS_key.jsonl: 2 instructions" in made.stdout
+    assert len(list((tmp_path / "mir" / "audio").glob("*.flac"))) == 4
+    assert run("mir", "taken/mir").returncode == 2

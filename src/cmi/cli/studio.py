@@ -1,11 +1,24 @@
 """`cmi studio`: music with known virtues and flaws."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from cmi.errors import MissingExtra
+
 app = typer.Typer(no_args_is_help=True, help="Make music with known virtues and flaws.", rich_markup_mode="markdown")
+
+
+@contextmanager
+def _studio() -> Iterator[None]:
+    """Imports that may be missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingExtra("the studio", "studio") from error
 
 
 @app.command()
@@ -33,13 +46,9 @@ def make(
     from cmi.cli.progress import progress
     from cmi.report.tables import print_tables
 
-    try:
+    with _studio():
         from cmi.studio.make import make_set, summary_table
         from cmi.studio.pairs import HELD_OUT, known_flaws
-    except ModuleNotFoundError as error:
-        from cmi.errors import MissingExtra
-
-        raise MissingExtra("the studio", "studio") from error
 
     held_out = known_flaws(hold_out) if hold_out else HELD_OUT
     with progress() as bar:
@@ -48,6 +57,28 @@ def make(
             folder, pairs, seed, held_out, workers, lambda done, total: bar.update(task, completed=done, total=total)
         )
     print_tables([summary_table(about)], Console())
+
+
+@app.command()
+def mir(
+    folder: Annotated[Path, typer.Argument(help="Where to write; what is there is not made again.")],
+    clips: Annotated[int, typer.Option(min=1, max=100_000, help="Pieces, and as many single notes.")] = 50,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same bytes.")] = 0,
+) -> None:
+    """Make a small MIR set with exact truth, in CMI-Bench's layout: key, beats, downbeats, melody, pitch, instrument.
+
+    Example:  cmi studio mir mir/ --clips 20, then  cmi bench score ANSWERS --annotations mir/annotations
+    """
+    from cmi.cli.progress import progress
+
+    with _studio():
+        from cmi.studio.mir import make_mir_set
+
+    with progress() as bar:
+        task = bar.add_task("clips made", total=2 * clips)
+        counts = make_mir_set(folder, clips, seed, lambda: bar.advance(task))
+    for dataset, count in counts.items():
+        print(f"{folder / 'annotations' / f'CMI_{dataset}.jsonl'}: {count} instructions")
 
 
 @app.command()
@@ -76,12 +107,8 @@ def show(
     """
     from cmi.cli.progress import progress
 
-    try:
+    with _studio():
         from cmi.studio.show import ONE_OF_EACH, show_flaws
-    except ModuleNotFoundError as error:
-        from cmi.errors import MissingExtra
-
-        raise MissingExtra("the studio", "studio") from error
 
     with progress() as bar:
         task = bar.add_task("versions drawn", total=None)

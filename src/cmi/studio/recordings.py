@@ -73,7 +73,7 @@ class Recipe:
 class Heard(NamedTuple):
     """What can be known of a recording without listening to the music: what nulls go by."""
 
-    loudness: float  # dBFS RMS
+    loudness: float  # dBFS RMS of the mono mix
     seconds: float
     brightness: float  # hertz: the spectral centroid
     notes: int
@@ -163,14 +163,19 @@ def _fitted_stereo(sound: Sound, length: int) -> Sound:
 
 
 def _at_level(sound: Sound, decibels: float) -> Sound:
-    loudness, peak = rms(sound), float(np.abs(sound).max(initial=0))
+    loudness, peak = _loudness(sound), float(np.abs(sound).max(initial=0))
     if not loudness:
         return sound
     return sound * np.float32(min(10 ** (decibels / 20) / loudness, PEAK / peak))
 
 
+def _loudness(sound: Sound) -> float:
+    """Of the two channels together, as models hear them: noise that differs between them is softer there."""
+    return rms((np.float32(0.5) * (sound[:, 0] + sound[:, 1]))[:, None])
+
+
 def _decibels(sound: Sound) -> float:
-    return round(20 * float(np.log10(max(rms(sound), 1e-9))), 3)
+    return round(20 * float(np.log10(max(_loudness(sound), 1e-9))), 3)
 
 
 def _brightness(sound: Sound) -> float:
