@@ -389,3 +389,28 @@ def test_only_the_standard_library_is_imported():
     code = "import sys, cmi.runlog; print([m for m in ('numpy', 'torch', 'rich', 'typer') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_forked_process_does_not_hold_the_log_of_a_parent_that_is_gone(tmp_path):
+    path = tmp_path / "log.jsonl"
+    code = f"""
+import os, sys, time
+from pathlib import Path
+from cmi.runlog import RunLog
+log = RunLog(Path({str(path)!r}))
+log.append({{"id": 1}})
+if os.fork() == 0:
+    print("ready", flush=True)
+time.sleep(30)
+"""
+    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, start_new_session=True)
+    try:
+        parent.stdout.readline()
+        with pytest.raises(InputError, match="another process"):
+            RunLog(path)
+        parent.kill()
+        parent.wait()
+        with RunLog(path) as log:
+            assert 1 in log
+    finally:
+        os.killpg(parent.pid, signal.SIGKILL)

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self, TypeGuard
+from weakref import WeakSet
 
 from cmi.errors import InputError
 
@@ -51,6 +52,7 @@ class RunLog:
         except BaseException:
             self.close()
             raise
+        _open_logs.add(self)
 
     def __enter__(self) -> Self:
         return self
@@ -124,6 +126,18 @@ class RunLog:
         if self._name != name:
             self._name = self._name.replace(name)
             _sync_folder(name)
+
+
+_open_logs: WeakSet[RunLog] = WeakSet()
+
+
+def _let_go() -> None:
+    for log in list(_open_logs):
+        log.close()
+
+
+# A forked process shares the lock, and may outlive its parent for a while: it lets go of the file at once.
+os.register_at_fork(after_in_child=_let_go)
 
 
 def read_records(path: Path) -> Iterator[dict[str, Any]]:
