@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from cmi.errors import InputError
 from cmi.records import read_records
-from cmi.take import Pair, Preference, Prompt, identifier, text_field
+from cmi.take import Pair, Preference, Prompt, text_field, with_ids
 
 FIELDS = ("id", "text", "lyrics", "reference", "a", "b", "axis", "choice", "confidence", "rater")
 
@@ -28,13 +28,7 @@ class Labelled(NamedTuple):
 
 def read_preferences(path: Path) -> Iterator[Labelled]:
     """The preferences of a file, one at a time. InputError for what is wrong, with its line."""
-    seen: set[str] = set()
-    for number, (place, row) in enumerate(read_records(path), 1):
-        where = f"{path} {place}"
-        name = identifier(row, where) or str(number)
-        if name in seen:
-            raise InputError(f"{where}: 'id' is {name!r}, which an earlier row has too")
-        seen.add(name)
+    for name, where, row in with_ids(path, read_records(path)):
         yield Labelled(name, _preference(row, where, path.parent), {k: v for k, v in row.items() if k not in FIELDS})
 
 

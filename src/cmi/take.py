@@ -4,7 +4,7 @@ Audio is a path, or a Waveform in memory. A part of a prompt that is absent is '
 """
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, get_args
@@ -111,14 +111,20 @@ def read_takes(path: Path) -> Iterator[tuple[str, Take]]:
     Fields: audio; optionally id (by default the row's number, from 1), text, lyrics, reference. Others are ignored.
     Relative paths start at the manifest's folder. Memory holds one row and the ids.
     """
-    seen: set[str] = set()
-    for number, (place, row) in enumerate(_rows(path), 1):
-        where = f"{path} {place}"
-        take_id = identifier(row, where) or str(number)
-        if take_id in seen:
-            raise InputError(f"{where}: 'id' is {take_id!r}, which an earlier row has too")
-        seen.add(take_id)
+    for take_id, where, row in with_ids(path, _rows(path)):
         yield take_id, _take(row, where, path.parent)
+
+
+def with_ids(path: Path, rows: Iterable[tuple[str, dict[str, Any]]]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Each row with its id (its number from 1 where it has none) and its place. An id twice is an InputError."""
+    seen: set[str] = set()
+    for number, (place, row) in enumerate(rows, 1):
+        where = f"{path} {place}"
+        name = _identifier(row, where) or str(number)
+        if name in seen:
+            raise InputError(f"{where}: 'id' is {name!r}, which an earlier row has too")
+        seen.add(name)
+        yield name, where, row
 
 
 def _take(row: dict[str, Any], where: str, folder: Path) -> Take:
@@ -142,8 +148,7 @@ def text_field(row: dict[str, Any], field: str, where: str) -> str:
     return "" if value.strip().lower() in ABSENT else value
 
 
-def identifier(row: dict[str, Any], where: str) -> str:
-    """A row's id, '' if it has none."""
+def _identifier(row: dict[str, Any], where: str) -> str:
     value = row.get("id")
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)

@@ -57,6 +57,7 @@ def probe(
 
     from cmi.cli.progress import progress
     from cmi.errors import MissingExtra
+    from cmi.report.pictures import require_picture
     from cmi.report.tables import print_tables, to_json
 
     try:
@@ -69,7 +70,7 @@ def probe(
         raise MissingExtra("probing a scorer", "studio") from error
 
     if plot is not None:
-        probe_report.check_plot(plot)
+        require_picture(plot)
     songs: list[Song] = []
     songs += compose_songs(pieces, seconds, seed) if audio is None else read_songs(audio, pieces, seconds)
     scorer = load_scorer(model, revision, device)

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cmi.errors import InputError, MissingExtra
+from cmi.report.pictures import require_picture, save_picture
 from cmi.reward.scorer import Judged, RewardScorer, Section
 from cmi.take import Score, Take
 
 WINDOW = "mean10"
 MOST_TAKES = 20  # in one picture
 COLOURS = {"musicality": "#0072b2", "alignment": "#d55e00"}  # told apart by all eyes
-FORMATS = (".png", ".svg")
 
 
 class Explanation(NamedTuple):
@@ -71,10 +71,7 @@ def annotated(records: Iterable[dict[str, Any]], explanations: Iterable[Explanat
 
 def check_picture(path: Path, takes: int) -> None:
     """InputError if no picture could be drawn there in the end."""
-    if path.suffix.lower() not in FORMATS:
-        raise InputError(f"{path}: a picture is a file named {' or '.join(FORMATS)}")
-    if not path.parent.is_dir():
-        raise InputError(f"{path.parent}: no such folder")
+    require_picture(path)
     if takes > MOST_TAKES:
         raise InputError(f"{takes} takes are too many for one picture: explain at most {MOST_TAKES} at a time")
 
@@ -105,10 +102,7 @@ def draw(explanations: Sequence[Explanation], path: Path, model: str) -> None:
     rows[-1].set_xlabel("seconds")
     figure.legend(*rows[0].get_legend_handles_labels(), loc="outside lower center", frameon=False, ncols=2)
     figure.suptitle(f"Sections of 10 s, each judged on its own by {model}; ▲ strongest, ▼ weakest", fontsize=9)
-    try:
-        figure.savefig(path, dpi=150)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
+    save_picture(figure, path)
 
 
 def _span(section: Section) -> str:

@@ -4,13 +4,13 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
-from cmi.errors import InputError, MissingExtra
+from cmi.errors import MissingExtra
+from cmi.report.pictures import save_picture
 from cmi.report.tables import Table
 from cmi.reward.probe import HALF, RANDOM_CHANGE, Report
 from cmi.reward.probes import STRENGTHS
 from cmi.stats import Interval
 
-PICTURES = (".png", ".svg")
 VERDICTS = {True: "pass", False: "FAIL", None: "-"}
 
 
@@ -85,14 +85,6 @@ def _summary(report: Report) -> str:
     )
 
 
-def check_plot(path: Path) -> None:
-    """InputError if no picture could be drawn there in the end."""
-    if path.suffix.lower() not in PICTURES:
-        raise InputError(f"{path}: a picture is a file named {' or '.join(PICTURES)}")
-    if not path.parent.is_dir():
-        raise InputError(f"{path.parent}: no such folder")
-
-
 def draw(report: Report, path: Path) -> None:
     """Mean change of musicality against strength, one panel for each family and one line for each flaw."""
     try:
@@ -118,10 +110,7 @@ def draw(report: Report, path: Path) -> None:
     panels[0].set_ylabel("change of musicality, in spreads of clean songs")
     title = f"{report.model}: mean over {report.songs} songs; lines should fall, dotted ones fail"
     figure.suptitle(title, fontsize=9)
-    try:
-        figure.savefig(path, dpi=150)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
+    save_picture(figure, path)
 
 
 def _families(report: Report) -> list[str]:

@@ -1,0 +1,24 @@
+"""Pictures in files: found fit to be written before the work, written after it."""
+
+from pathlib import Path
+from typing import Any
+
+from cmi.errors import InputError
+
+FORMATS = (".png", ".svg")
+
+
+def require_picture(path: Path) -> None:
+    """InputError if no picture could be written there in the end."""
+    if path.suffix.lower() not in FORMATS:
+        raise InputError(f"{path}: a picture is a file named {' or '.join(FORMATS)}")
+    if not path.parent.is_dir():
+        raise InputError(f"{path.parent}: no such folder")
+
+
+def save_picture(figure: Any, path: Path) -> None:
+    """Write one of matplotlib's figures."""
+    try:
+        figure.savefig(path, dpi=150)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
