@@ -150,6 +150,19 @@ def test_what_was_heard_is_not_encoded_again(named, heard, tmp_path):
     assert sum(heard) == 13  # another window, other chunks
 
 
+def test_what_comes_from_the_cache_is_remembered_whole_while_workers_read_on(named, tmp_path):
+    """A reference serves all takes, long after the memory that it was handed on in was used for others."""
+    paths = []
+    for i in range(30):
+        paths.append(tmp_path / f"{i}.wav")
+        soundfile.write(paths[-1], noise(0.5 + i / 50, i).samples, RATE)
+    takes = [Take(Prompt("a", reference=paths[0]), path) for path in paths[1:]]
+    cache = TokenCache(tmp_path / "cache")
+    first = RewardScorer(named, cache=cache, workers=0).score(takes)
+    again = RewardScorer(named, cache=cache, workers=1).score(takes)
+    np.testing.assert_allclose(np.array(again), np.array(first), atol=1e-6)
+
+
 def test_a_model_without_a_name_keeps_nothing(tiny, heard, tmp_path):
     path = tmp_path / "a.wav"
     soundfile.write(path, noise(1, 1).samples, RATE)

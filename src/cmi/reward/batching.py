@@ -63,7 +63,10 @@ def stack(rows: Sequence[Tensor], length: int, device: torch.device) -> tuple[Te
 
 
 def to_device(tensor: Tensor, device: torch.device) -> Tensor:
-    return tensor.pin_memory().to(device, non_blocking=True) if _to_pin(tensor, device) else tensor.to(device)
+    """A copy, even where it is there already: what was given may be overwritten."""
+    if _to_pin(tensor, device):
+        return tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.to(device, copy=True)
 
 
 def _to_pin(tensor: Tensor, device: torch.device) -> bool:
