@@ -156,7 +156,7 @@ def test_what_comes_from_the_cache_is_remembered_whole_while_workers_read_on(nam
     for i in range(30):
         paths.append(tmp_path / f"{i}.wav")
         soundfile.write(paths[-1], noise(0.5 + i / 50, i).samples, RATE)
-    takes = [Take(Prompt("a", reference=paths[0]), path) for path in paths[1:]]
+    takes = [Take(Prompt(f"prompt {i}", reference=paths[0]), path) for i, path in enumerate(paths[1:])]
     cache = TokenCache(tmp_path / "cache")
     first = RewardScorer(named, cache=cache, workers=0).score(takes)
     again = RewardScorer(named, cache=cache, workers=1).score(takes)
