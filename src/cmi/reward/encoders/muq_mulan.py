@@ -149,7 +149,7 @@ def halving(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """A 3 x 3 convolution of stride 2; the checkpoint's kernels are (frequency, time), our tensors the other way."""
     if x.shape[1] > 1:
         return functional.conv2d(x, _by_time(weight), bias, stride=2, padding=1)
-    # From a single channel it is nine products, for which cuDNN takes ten times as long as a matrix product does: one
+    # From a single channel it is nine products, for which cuDNN took four times as long as a matrix product does: one
     # of sixteen columns, since nine are not aligned.
     patches = functional.pad(functional.unfold(x, 3, padding=1, stride=2), (0, 0, 0, 7))  # (B, 16, T F / 4)
     kernels = functional.pad(weight.transpose(2, 3).flatten(1), (0, 7))  # (C, 16)
