@@ -9,7 +9,7 @@ import pytest
 from cmi.errors import InputError
 from cmi.studio import render as rendering
 from cmi.studio.piece import Attributes, Key, Note, Part, Piece, even_beats
-from cmi.studio.render import LOUDNESS, PEAK, levelled, render, render_parts, soundfont
+from cmi.studio.render import LOUDNESS, PEAK, levelled, render, soundfont
 from cmi.studio.soundfont import open_font
 
 RATE = 44_100
@@ -159,9 +159,16 @@ def test_level_is_set_and_never_clips():
     assert not render(piece(part([]))).any()
 
 
-def test_parts_add_up_to_the_mix():
-    together = levelled(sum(render_parts(example())))
-    assert np.abs(together - render(example())).max() < 1e-5
+@pytest.mark.parametrize("span", [(0.0, 1.5), (0.7, 2.1), (1.0, 100.0)])
+def test_a_span_is_what_the_whole_has_there_but_for_the_level(span):
+    begin, end = (round(min(seconds, 1000) * 44_100) for seconds in span)
+    apart, whole = render(example(), span=span), levelled(render(example())[begin:end])
+    assert apart.shape == whole.shape
+    assert np.abs(apart - whole).max() < 1e-5
+
+
+def test_a_span_after_the_end_is_empty():
+    assert render(example(), span=(1000.0, 1030.0)).shape == (0, 2)
 
 
 def test_the_same_in_any_order_and_in_another_process():

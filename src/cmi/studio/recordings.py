@@ -9,7 +9,7 @@ recipe says, whatever was done to it, so that no flaw is known by its level.
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ from cmi.studio.corpus import read_score
 from cmi.studio.flaws import FLAWS
 from cmi.studio.flaws.production import rms
 from cmi.studio.piece import Note, Piece, clock
-from cmi.studio.render import levelled, render, render_parts
+from cmi.studio.render import render
 from cmi.studio.vocals import sing
 
 RATE = 32_000  # hertz
@@ -100,7 +100,7 @@ def record(recipe: Recipe) -> tuple[Sound, Heard]:
         piece = piece_of(recipe.source)
         if flaw and flaw.family != "production":
             piece = flaw.apply(piece, recipe.strength, rng)
-        sound = _cropped(_played(piece, recipe.lyrics), recipe.offset)
+        sound = _fitted_stereo(_played(piece, recipe.lyrics, recipe.offset), SECONDS * RATE)
         notes = _notes_between(piece, recipe.offset, recipe.offset + SECONDS)
     if flaw and flaw.family == "production":
         sound = flaw.apply(sound, RATE, recipe.strength, rng)
@@ -116,17 +116,17 @@ def write_flac(sound: Sound, path: Path) -> None:
 
 
 @lru_cache(maxsize=4)  # the takes of a pair are often the same but for what comes after
-def _played(piece: Piece, lyrics: str) -> Sound:
-    """The piece at RATE; with lyrics, sung to its melody in the melody instrument's place."""
-    melody = next((i for i, part in enumerate(piece.parts) if part.role == "melody"), None)
+def _played(piece: Piece, lyrics: str, offset: int) -> Sound:
+    """SECONDS of the piece at RATE; with lyrics, sung to its melody in the melody instrument's place."""
+    span = (offset, offset + SECONDS)
+    melody = next((part for part in piece.parts if part.role == "melody"), None)
     if not lyrics or melody is None:
-        return render(piece, RATE)
-    band = [part for i, part in enumerate(render_parts(piece, RATE)) if i != melody]
-    backing = levelled(np.sum(band, axis=0, dtype=np.float32))
-    voice = _fitted(_sung(piece.parts[melody].notes, piece.beats, lyrics), len(backing))
+        return render(piece, RATE, span=span)
+    band = replace(piece, parts=tuple(part for part in piece.parts if part is not melody))
+    backing = render(band, RATE, span=span)
+    voice = _fitted(_sung(melody.notes, piece.beats, lyrics)[offset * RATE :], len(backing))
     loudness = rms(voice[:, None])
-    mixed = backing + (voice * np.float32(VOICE_LEVEL * rms(backing) / loudness if loudness else 0))[:, None]
-    return levelled(mixed)
+    return backing + (voice * np.float32(VOICE_LEVEL * rms(backing) / loudness if loudness else 0))[:, None]
 
 
 @lru_cache(maxsize=4)
@@ -151,10 +151,6 @@ def _from_track(path: Path, offset: int) -> Sound:
         rate = file.samplerate
     stereo = np.repeat(sound, 2, axis=1) if sound.shape[1] == 1 else sound[:, :2]
     return _fitted_stereo(soxr.resample(stereo, rate, RATE), SECONDS * RATE)
-
-
-def _cropped(sound: Sound, offset: int) -> Sound:
-    return _fitted_stereo(sound[offset * RATE : (offset + SECONDS) * RATE], SECONDS * RATE)
 
 
 def _fitted_stereo(sound: Sound, length: int) -> Sound:

@@ -10,7 +10,6 @@ Times
 """
 
 import importlib.util
-from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
@@ -44,16 +43,27 @@ def soundfont() -> Path:
     raise MissingExtra("rendering", "studio")
 
 
-def render(piece: Piece, rate: int = 44_100, tail: float = TAIL, font: Path | None = None) -> NDArray[np.float32]:
-    """The piece's sound, of shape (n, 2): round((piece.seconds + tail) * rate) samples."""
-    return levelled(_mixed(piece, piece.parts, rate, tail, font))
+def render(
+    piece: Piece,
+    rate: int = 44_100,
+    tail: float = TAIL,
+    font: Path | None = None,
+    span: tuple[float, float] = (0.0, np.inf),
+) -> NDArray[np.float32]:
+    """The piece's sound, of shape (n, 2): round((piece.seconds + tail) * rate) samples.
 
-
-def render_parts(
-    piece: Piece, rate: int = 44_100, tail: float = TAIL, font: Path | None = None
-) -> list[NDArray[np.float32]]:
-    """Each part's sound apart, at the level it has in the mix before `levelled`: their sum, levelled, is `render`'s."""
-    return [_mixed(piece, (part,), rate, tail, font) for part in piece.parts]
+    With a span, in seconds, only what is heard between: the same samples, but for the level.
+    """
+    opened = open_font(soundfont() if font is None else font)
+    end = round((piece.seconds + tail) * rate)
+    begin, stop = (min(round(min(seconds, piece.seconds + tail) * rate), end) for seconds in span)
+    sound = np.zeros((2, stop - begin), np.float32)
+    for part in piece.parts:
+        _play(piece, part, opened, sound, rate, begin)
+    dying = round(tail * rate / 2)  # what still sounds at the very end would be cut off
+    first = max(begin, end - dying)
+    sound[:, first - begin :] *= np.linspace(1, 0, dying, dtype=np.float32)[first - (end - dying) :][: stop - first]
+    return levelled(np.ascontiguousarray(sound.T))
 
 
 def levelled(sound: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -65,33 +75,26 @@ def levelled(sound: NDArray[np.float32]) -> NDArray[np.float32]:
     return sound * np.float32(min(LOUDNESS / loudness, PEAK / peak))
 
 
-def _mixed(piece: Piece, parts: Iterable[Part], rate: int, tail: float, font: Path | None) -> NDArray[np.float32]:
-    opened = open_font(soundfont() if font is None else font)
-    sound = np.zeros((2, round((piece.seconds + tail) * rate)), np.float32)
-    for part in parts:
-        _play(piece, part, opened, sound, rate)
-    dying = round(tail * rate / 2)
-    if dying:  # what still sounds at the very end would be cut off
-        sound[:, -dying:] *= np.linspace(1, 0, dying, dtype=np.float32)
-    return np.ascontiguousarray(sound.T)
-
-
-def _play(piece: Piece, part: Part, font: Font, sound: NDArray[np.float32], rate: int) -> None:
-    """Add a part to the sound, of shape (2, n); what lies beyond its end is dropped."""
+def _play(piece: Piece, part: Part, font: Font, sound: NDArray[np.float32], rate: int, begin: int) -> None:
+    """Add a part to the sound, of shape (2, n), which begins with sample `begin` of the piece; the rest is dropped."""
     bank, program = (DRUM_BANK, 0) if part.role == "drums" else (0, part.program)
     starts = piece.clock([note.start for note in part.notes])
     ends = piece.clock([note.start + note.length for note in part.notes])
     scratch = np.empty_like(sound)  # an array anew for each note takes half as long again
     for note, start, end in zip(part.notes, starts, ends, strict=True):
         _require_playable(piece, part, note)
-        first, held = round(start * rate), round((end - start) * rate)
+        first, held = round(start * rate) - begin, round((end - start) * rate)
         voice = font.voice(bank, program, note.pitch, note.velocity)
         falling = release(voice.release, rate)
-        sounding = tone(voice, part.cents, (held + falling.size) / rate, rate)
-        into = sound[:, first : first + min(held + falling.size, sounding.shape[1])]
+        missed = max(0, -first)  # samples before the sound begins
+        if first >= sound.shape[1] or missed >= held + falling.size:
+            continue
+        sounding = tone(voice, part.cents, (held + falling.size) / rate, rate)[:, missed : held + falling.size]
+        into = sound[:, max(0, first) :][:, : sounding.shape[1]]
         count = into.shape[1]
         heard = np.multiply(sounding[:, :count], np.float32((note.velocity / 127) ** 2), out=scratch[:, :count])
-        heard[:, held:] *= falling[: max(0, count - held)]
+        dying = max(0, held - missed)
+        heard[:, dying:] *= falling[max(0, missed - held) :][: max(0, count - dying)]
         into += heard
 
 

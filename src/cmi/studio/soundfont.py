@@ -242,7 +242,8 @@ def _low_passed(sound: _Samples, cutoffs: _Samples, resonance: float, rate: int)
     mixed = np.zeros_like(sound)
     for step in np.arange(np.floor(lowest / 1200), np.ceil(highest / 1200) + 1) * 1200:
         weight = np.clip(1 - np.abs(cutoffs - np.float32(step)) / np.float32(1200), 0, 1)
-        mixed += weight * _low_pass(sound, step, resonance, rate)
+        heard = weight.size - int(np.argmax(weight[::-1] > 0))  # cutoffs fall as a rule, and high ones are soon left
+        mixed[:heard] += weight[:heard] * _low_pass(sound[:heard], step, resonance, rate)
     return mixed
 
 

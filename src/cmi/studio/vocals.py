@@ -26,16 +26,18 @@ from numpy.typing import ArrayLike, NDArray
 from cmi.errors import InputError, MissingExtra
 from cmi.studio.piece import Note
 from cmi.studio.render import levelled
+from cmi.studio.vocoder import Filters, Frames, noise_filters, periodic_filters, synthesize
 
 VOICE = "en-us+Denis"  # of those without flutter or roughness, whose state would leak from one word into the next
-FRAME = 0.005  # seconds, of WORLD
+RATE = 22_050  # espeak-ng's
+HOP = 110  # samples of a frame of WORLD
+FRAME = HOP / RATE  # seconds
 LONGEST_ONSET = 0.15  # seconds of consonants sung ahead of a note
 
 _Clock = Callable[[ArrayLike], NDArray[np.float64]]
 _SECTION_MARK = re.compile(r"\[[^\]]*\]")  # [Chorus]
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _VOWELS = frozenset("aeiouAEIOUV03@")  # how espeak's names of English vowels begin; syllabic consonants begin with @
-_NOTHING = 1e-12  # of power, where no one sings
 _SYNCHRONOUS, _PHONEME_EVENTS, _UTF8 = 2, 1, 1
 _DO_NOT_EXIT = 0x8000  # where its data are missing
 _WORDS_A_MINUTE, _PITCH_RANGE = 1, 4  # parameters of espeak
@@ -62,13 +64,12 @@ class Syllable(NamedTuple):
 
 
 class Spoken(NamedTuple):
-    """A word as WORLD's frames."""
+    """A word as the voice's frames."""
 
     syllables: tuple[Syllable, ...]
     voiced: NDArray[np.bool_]  # (frames,)
-    spectrum: NDArray[np.float64]  # (frames, bins)
-    noise: NDArray[np.float64]  # (frames, bins)
-    rate: int
+    periodic: Filters
+    noise: Filters
 
 
 def words(lyrics: str) -> list[str]:
@@ -104,20 +105,19 @@ def sing(melody: Sequence[Note], clock: _Clock, lyrics: str, rate: int = 44_100)
     onsets = _onsets([syllable for _, syllable in setting], starts[: len(setting)], ends)
     finishes = np.minimum(ends[: len(setting)], np.append(onsets[1:], np.inf))
 
-    rate_spoken, bins = setting[0][0].rate, setting[0][0].spectrum.shape[1]
-    first = int(onsets[0] / FRAME)  # WORLD takes as long for silence as for song: none before the first word,
-    count = int(np.ceil(finishes[-1] / FRAME)) + 1 - first  # and none after the last
-    pitch, spectrum, noise = np.zeros(count), np.full((count, bins), _NOTHING), np.ones((count, bins))
+    first = int(onsets[0] / FRAME)  # silence takes as long as song: none before the first word, none after the last
+    count = int(np.ceil(finishes[-1] / FRAME)) + 1 - first
+    shape = (count, setting[0][0].periodic.shape[1])
+    voice = Frames(np.zeros(count), np.zeros(shape, np.complex64), np.zeros(shape, np.complex64))
     for (spoken, syllable), note, onset, start, finish in zip(setting, notes, onsets, starts, finishes, strict=False):
         frames = np.arange(round(onset / FRAME) - first, min(round(finish / FRAME) - first, count))
         places, in_vowel = _places(syllable, onset, start, finish, (frames + first) * FRAME)
         heard = np.clip(np.rint(places / FRAME).astype(int), 0, len(spoken.voiced) - 1)
-        spectrum[frames], noise[frames] = spoken.spectrum[heard], spoken.noise[heard]
-        pitch[frames] = np.where(spoken.voiced[heard] | in_vowel, _hertz(note.pitch), 0)
-    voice = _world().synthesize(pitch, spectrum, noise, rate_spoken, FRAME * 1000).astype(np.float32)
+        voice.periodic[frames], voice.noise[frames] = spoken.periodic[heard], spoken.noise[heard]
+        voice.pitch[frames] = np.where(spoken.voiced[heard] | in_vowel, _hertz(note.pitch), 0)
     song = np.zeros(round(ends[-1] * rate), np.float32)
     begin = round(first * FRAME * rate)
-    sung_part = soxr.resample(voice, rate_spoken, rate)[: song.size - begin]
+    sung_part = soxr.resample(synthesize(voice, HOP, RATE), RATE, rate)[: song.size - begin]
     song[begin : begin + sung_part.size] = sung_part
     return levelled(song)
 
@@ -160,16 +160,16 @@ def _hertz(pitch: int) -> float:
     return 440 * 2 ** ((pitch - 69) / 12)
 
 
-@lru_cache(maxsize=2000)
+@lru_cache(maxsize=1000)  # half a megabyte each
 def _spoken(word: str) -> Spoken:
     world = _world()
-    sound, phonemes, rate = _speak(word)
-    parts = _syllables(phonemes)
-    pitch, times = world.dio(sound, rate, frame_period=FRAME * 1000)
-    pitch = world.stonemask(sound, pitch, times, rate)
-    spectrum = world.cheaptrick(sound, pitch, times, rate)
-    noise = world.d4c(sound, pitch, times, rate)
-    return Spoken(parts, pitch > 0, spectrum, noise, rate)
+    sound, phonemes = _speak(word)
+    pitch, times = world.dio(sound, RATE, frame_period=FRAME * 1000)
+    pitch = world.stonemask(sound, pitch, times, RATE)
+    power = world.cheaptrick(sound, pitch, times, RATE)
+    aperiodicity = world.d4c(sound, pitch, times, RATE)
+    filters = periodic_filters(power, aperiodicity), noise_filters(power, aperiodicity)
+    return Spoken(_syllables(phonemes), pitch > 0, *filters)
 
 
 def _syllables(phonemes: Sequence[Phoneme]) -> tuple[Syllable, ...]:
@@ -221,8 +221,8 @@ _Callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctype
 
 
 @lru_cache(maxsize=1)
-def _espeak() -> tuple[ctypes.CDLL, int]:
-    """The library, ready to speak, and its sampling rate."""
+def _espeak() -> ctypes.CDLL:
+    """The library, ready to speak."""
     try:
         import espeakng_loader
 
@@ -231,16 +231,16 @@ def _espeak() -> tuple[ctypes.CDLL, int]:
     except (ImportError, OSError, RuntimeError) as error:
         raise MissingExtra("sung lyrics", "vocals") from error
     rate = library.espeak_Initialize(_SYNCHRONOUS, 0, data.encode(), _PHONEME_EVENTS | _DO_NOT_EXIT)
-    if rate <= 0 or library.espeak_SetVoiceByName(VOICE.encode()) != 0:
+    if rate != RATE or library.espeak_SetVoiceByName(VOICE.encode()) != 0:
         raise MissingExtra("sung lyrics", "vocals")
     library.espeak_SetParameter(_WORDS_A_MINUTE, 150, 0)
     library.espeak_SetParameter(_PITCH_RANGE, 0, 0)
-    return library, rate
+    return library
 
 
-def _speak(word: str) -> tuple[NDArray[np.float64], list[Phoneme], int]:
-    """A word's sound, the phonemes in it, and the rate."""
-    library, rate = _espeak()
+def _speak(word: str) -> tuple[NDArray[np.float64], list[Phoneme]]:
+    """A word's sound and the phonemes in it."""
+    library = _espeak()
     chunks: list[NDArray[np.int16]] = []
     marks: list[tuple[str, int]] = []
 
@@ -264,6 +264,6 @@ def _speak(word: str) -> tuple[NDArray[np.float64], list[Phoneme], int]:
     if not spoken:
         raise InputError(f"{word!r} can't be sung: espeak-ng has no sound for it")
     silence = next(sample for name, sample in reversed([*marks, ("_", sum(map(len, chunks)))]) if name.startswith("_"))
-    bounds = [sample / rate for _, sample in spoken] + [max(silence, spoken[-1][1] + 1) / rate]
+    bounds = [sample / RATE for _, sample in spoken] + [max(silence, spoken[-1][1] + 1) / RATE]
     phonemes = [Phoneme(name, bounds[i], bounds[i + 1]) for i, (name, _) in enumerate(spoken)]
-    return np.concatenate(chunks).astype(np.float64) / 32_768, phonemes, rate
+    return np.concatenate(chunks).astype(np.float64) / 32_768, phonemes
