@@ -23,7 +23,7 @@ from scipy import fft
 from cmi.errors import InputError
 from cmi.studio.compose import compose
 from cmi.studio.corpus import read_score
-from cmi.studio.flaws import FLAWS
+from cmi.studio.flaws import FLAWS, PieceFlaw, SoundFlaw
 from cmi.studio.flaws.production import rms
 from cmi.studio.piece import Note, Piece, clock
 from cmi.studio.render import render
@@ -94,15 +94,15 @@ def record(recipe: Recipe) -> tuple[Sound, Heard]:
     notes = 0
     if recipe.source.track:
         sound = _from_track(Path(recipe.source.track), recipe.offset)
-        if flaw and flaw.family != "production":
+        if isinstance(flaw, PieceFlaw):
             raise InputError(f"{recipe.source.track}: a recording has no notes for {recipe.flaw} to spoil")
     else:
         piece = piece_of(recipe.source)
-        if flaw and flaw.family != "production":
+        if isinstance(flaw, PieceFlaw):
             piece = flaw.apply(piece, recipe.strength, rng)
         sound = _fitted_stereo(_played(piece, recipe.lyrics, recipe.offset), SECONDS * RATE)
         notes = _notes_between(piece, recipe.offset, recipe.offset + SECONDS)
-    if flaw and flaw.family == "production":
+    if isinstance(flaw, SoundFlaw):
         sound = flaw.apply(sound, RATE, recipe.strength, rng)
     sound = _at_level(sound, LOUDNESS + recipe.gain)
     return sound, Heard(_decibels(sound), len(sound) / RATE, _brightness(sound), notes)

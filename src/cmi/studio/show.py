@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from cmi.bench.tasks.key import TONICS
 from cmi.errors import InputError, MissingExtra
 from cmi.studio.captions import caption, facts
-from cmi.studio.flaws import FLAWS, Flaw, SoundFlaw, composition, performance, production
+from cmi.studio.flaws import FLAWS, Flaw, SoundFlaw, composition, performance, production, tape
 from cmi.studio.pairs import known_flaws
 from cmi.studio.piece import Piece
 from cmi.studio.recordings import RATE, Recipe, Sound, Source, piece_of, record, write_flac
@@ -50,6 +50,8 @@ MEASURES: dict[Callable[..., float], tuple[float, str]] = {  # times so much, in
     production.octaves_darker: (1, "{:.3g} octaves darker"),
     production.octaves_brighter: (1, "{:.3g} octaves brighter"),
     production.decibels_lost: (1, "{:.3g} dB quieter"),
+    tape.delays: (1000 / RATE, "moments are {:.3g} ms off, on average"),
+    tape.moved: (100, "in {:.3g} % of the time another moment is heard"),
     performance.onset_deviation: (1000, "notes begin {:.3g} ms off, on average"),
     performance.notes_changed: (100, "{:.3g} % of the pitched notes are changed"),
     performance.detuning: (1, "{:.3g} cents out of tune"),

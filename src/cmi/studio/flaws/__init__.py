@@ -1,8 +1,13 @@
 """Flaws of known kind and strength, each with a measure of how much it changed that needs no listener.
 
-    production    spoils a recording: `FLAWS[name].apply(samples, rate, strength, rng)`, samples (n, channels) float32
-    performance   spoils how a piece is played: `FLAWS[name].apply(piece, strength, rng)`
-    composition   spoils what a piece is: the same
+Families
+    production    what a recording suffers
+    performance   how the music is played
+    composition   what it is
+
+Kinds
+    SoundFlaw   spoils a recording: `FLAWS[name].apply(samples, rate, strength, rng)`, samples (n, channels) float32
+    PieceFlaw   spoils a piece, before it is played: `FLAWS[name].apply(piece, strength, rng)`
 
 Strength
     0 changes nothing, 0.5 is plain to an attentive listener, 1 is blatant. Anything outside 0 to 1 is a ValueError.
@@ -10,7 +15,7 @@ Strength
     A measure of 0 at another strength says that the flaw found nothing to spoil: silence, a lone part to detune.
 
 Level
-    Production flaws keep the RMS of the input, so that loudness does not betray them; only `level` is about it.
+    Sound flaws keep the RMS of the input, so that loudness does not betray them; only `level` is about it.
     Where that would take a peak beyond full scale, the whole is turned down until it fits.
 """
 
@@ -20,7 +25,7 @@ from typing import Literal
 
 from numpy.random import Generator
 
-from cmi.studio.flaws import composition, performance, production
+from cmi.studio.flaws import composition, performance, production, tape
 from cmi.studio.flaws.production import Sound
 from cmi.studio.piece import Piece
 
@@ -36,7 +41,7 @@ class SoundFlaw:
     deed: Callable[[Sound, int, float, Generator], Sound]
     measure: Callable[[Sound, Sound], float]
     keeps_level: bool = True
-    family: Literal["production"] = "production"
+    family: Family = "production"
 
     def apply(self, samples: Sound, rate: int, strength: float, rng: Generator) -> Sound:
         """Another array of the same shape, within full scale; silence stays silent."""
@@ -85,6 +90,12 @@ SOUND_FLAWS = (
     SoundFlaw("ringing", "rings like a metal tube", production.ringing, production.distortion),
     SoundFlaw("level", "far too quiet", production.level, production.decibels_lost, keeps_level=False),
 )
+TAPE_FLAWS = (
+    SoundFlaw("wavering", "runs fast and slow like a worn tape", tape.wavering, tape.delays, family="performance"),
+    SoundFlaw("detuned-copy", "doubled out of tune", tape.detuned_copy, production.distortion, family="performance"),
+    SoundFlaw("fragments", "short stretches in the wrong order", tape.fragments, tape.moved, family="composition"),
+    SoundFlaw("stuck", "stuck like a scratched record", tape.stuck, tape.moved, family="composition"),
+)
 PERFORMANCE_FLAWS = (
     PieceFlaw(
         "timing-jitter", "performance", "notes early and late", performance.timing_jitter, performance.onset_deviation
@@ -111,4 +122,6 @@ COMPOSITION_FLAWS = (
     ),
 )
 
-FLAWS: dict[str, Flaw] = {flaw.name: flaw for flaw in (*SOUND_FLAWS, *PERFORMANCE_FLAWS, *COMPOSITION_FLAWS)}
+FLAWS: dict[str, Flaw] = {
+    flaw.name: flaw for flaw in (*SOUND_FLAWS, *TAPE_FLAWS, *PERFORMANCE_FLAWS, *COMPOSITION_FLAWS)
+}

@@ -45,7 +45,7 @@ COMB_FEEDBACK = 0.97
 
 
 def noise(samples: Sound, rate: int, strength: float, rng: Generator) -> Sound:
-    return _blended(samples, rng.standard_normal(samples.shape, dtype=np.float32), 0.5 * strength**2)
+    return blended(samples, rng.standard_normal(samples.shape, dtype=np.float32), 0.5 * strength**2)
 
 
 def hum(samples: Sound, rate: int, strength: float, rng: Generator) -> Sound:
@@ -54,7 +54,7 @@ def hum(samples: Sound, rate: int, strength: float, rng: Generator) -> Sound:
     t = np.arange(rate) / rate  # one second holds whole periods at any rate
     harmonics = [k for k in range(1, 9) if k * mains < rate / 2]
     second = sum(amplitudes[k - 1] / k * np.sin(2 * pi * k * mains * t + phases[k - 1]) for k in harmonics)
-    return _blended(samples, np.resize(np.asarray(second, dtype=np.float32), (len(samples), 1)), strength**2)
+    return blended(samples, np.resize(np.asarray(second, dtype=np.float32), (len(samples), 1)), strength**2)
 
 
 def clipping(samples: Sound, rate: int, strength: float, rng: Generator) -> Sound:
@@ -107,7 +107,7 @@ def over_reverb(samples: Sound, rate: int, strength: float, rng: Generator) -> S
     halved = samples[::2].copy()  # half the rate is half the work, and the air swallows the highs anyway
     halved[: len(samples) // 2] += samples[1::2]
     wet = _convolved(halved, _room(samples.shape[1], rate / 2, rng))
-    return _blended(samples, np.repeat(wet, 2, axis=0)[: len(samples)], 3 * strength**2)
+    return blended(samples, np.repeat(wet, 2, axis=0)[: len(samples)], 3 * strength**2)
 
 
 def ringing(samples: Sound, rate: int, strength: float, rng: Generator) -> Sound:
@@ -116,7 +116,7 @@ def ringing(samples: Sound, rate: int, strength: float, rng: Generator) -> Sound
     for doubling in range(COMB_DOUBLINGS):  # 1 + gz, times 1 + g²z², times 1 + g⁴z⁴ ... is the sum of all gᵏzᵏ
         echoes = 2**doubling
         ring[delay * echoes :] += COMB_FEEDBACK**echoes * ring[: max(0, len(ring) - delay * echoes)]
-    return _blended(samples, ring, 2 * strength**2)
+    return blended(samples, ring, 2 * strength**2)
 
 
 def level(samples: Sound, rate: int, strength: float, rng: Generator) -> Sound:
@@ -160,7 +160,7 @@ def settled(after: Sound, loudness: float | None) -> Sound:
     return np.clip(after * (gain / peak), -1, 1, dtype=np.float32, order="C")
 
 
-def _blended(samples: Sound, added: Sound, ratio: float) -> Sound:
+def blended(samples: Sound, added: Sound, ratio: float) -> Sound:
     """`samples` and `added` at `ratio` times their RMS, turned over where it would cancel them and not grow."""
     loudness = rms(added)
     if not loudness:
