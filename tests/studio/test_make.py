@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -17,7 +18,9 @@ from cmi.preferences import read_preferences
 from cmi.studio.captions import facts, false_of
 from cmi.studio.flaws import FLAWS
 from cmi.studio.make import make_set
-from cmi.studio.pairs import HELD_OUT, MODALITIES, SHARES, known_flaws, plan_pairs
+from cmi.studio.pair_plan import SHARES
+from cmi.studio.pairs import HELD_OUT, Material, known_flaws, plan_pairs
+from cmi.studio.piece_pairs import MODALITIES
 from cmi.studio.recordings import RATE, SECONDS, Recipe, Source, piece_of, record
 
 PAIRS = 8
@@ -81,8 +84,8 @@ def test_held_out_means_held_out(plans):
     """No piece of a split and no flaw of the held-out split is in any other split."""
     pieces, flaws = {}, {}
     for plan in plans:
-        pieces.setdefault(plan.split, set()).update(recipe.source.name for recipe in plan.recipes)
-        flaws.setdefault(plan.split, set()).update(recipe.flaw for recipe in plan.recipes if recipe.flaw)
+        pieces.setdefault(plan.split, set()).update(recipe.source.name for recipe in plan.recipes.values())
+        flaws.setdefault(plan.split, set()).update(recipe.flaw for recipe in plan.recipes.values() if recipe.flaw)
     assert set(pieces) == set(SHARES)
     for split, own in pieces.items():
         assert not own & set().union(*(theirs for other, theirs in pieces.items() if other != split))
@@ -92,9 +95,9 @@ def test_held_out_means_held_out(plans):
 
 
 def test_a_whole_family_can_be_held_out():
-    plans = list(plan_pairs(300, seed=1, held_out=("performance",)))
+    plans = list(plan_pairs(300, seed=1, material=Material(held_out=("performance",))))
     for plan in plans:
-        families = {FLAWS[recipe.flaw].family for recipe in plan.recipes if recipe.flaw}
+        families = {FLAWS[recipe.flaw].family for recipe in plan.recipes.values() if recipe.flaw}
         assert families <= ({"performance"} if plan.split == "heldout" else {"production", "composition"})
     with pytest.raises(InputError, match="no flaw and no family is called 'wobble'"):
         known_flaws(["wobble"])
@@ -150,3 +153,19 @@ def test_about_says_how_often_nulls_are_right(made):
     assert {"louder", "longer", "brighter", "more notes"} == set(about["splits"][0]["nulls"])
     for split in about["splits"]:
         assert all(abs(value - 0.5) <= max(0.05, 0.5 / split["pairs"]) + 1e-9 for value in split["nulls"].values())
+
+
+def test_only_recordings_of_pairs_that_were_kept_stay(made):
+    named = set()
+    for one in read_preferences(made / "preferences.jsonl"):
+        pair = one.preference.pair
+        named |= {path for path in (pair.a, pair.b, pair.prompt.reference) if path}
+    assert set((made / "audio").iterdir()) == named
+
+
+def test_a_recording_that_was_lost_is_made_again(made, tmp_path):
+    folder = tmp_path / "set"
+    shutil.copytree(made, folder)
+    next((folder / "audio").iterdir()).unlink()
+    make_set(folder, PAIRS, seed=3, workers=1)
+    assert digests(folder) == digests(made)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cmi.errors import MissingExtra
+from cmi.errors import InputError, MissingExtra
 
 app = typer.Typer(no_args_is_help=True, help="Make music with known virtues and flaws.", rich_markup_mode="markdown")
 
@@ -30,6 +30,11 @@ def make(
         list[str] | None,
         typer.Option(help="A flaw, or a family of flaws, that only the split 'heldout' has.", show_default=False),
     ] = None,
+    scores: Annotated[float, typer.Option(min=0, max=1, help="The share of pairs of music21's scores.")] = 0.1,
+    tracks: Annotated[
+        Path | None, typer.Option(help="A folder with real recordings to make pairs of too.", show_default=False)
+    ] = None,
+    tracks_share: Annotated[float, typer.Option(min=0, max=1, help="The share of pairs of real recordings.")] = 0.5,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes; by default one a core.", show_default=False)
     ] = None,
@@ -39,7 +44,11 @@ def make(
     Pieces are composed and rendered here, spoilt in known ways, and captioned; takes are level and equally long, and
     the set is balanced until loudness, length, brightness and the number of notes tell nothing.
 
-    Example:  cmi studio make pairs/ --pairs 200 --seed 1
+    Examples:
+
+        cmi studio make pairs/ --pairs 200 --seed 1
+
+        cmi studio make pairs/ --pairs 2000 --tracks music/ --tracks-share 0.4
     """
     from rich.console import Console
 
@@ -48,15 +57,51 @@ def make(
 
     with _studio():
         from cmi.studio.make import make_set, summary_table
-        from cmi.studio.pairs import HELD_OUT, known_flaws
+        from cmi.studio.pairs import HELD_OUT, Material, known_flaws
+        from cmi.studio.tracks import find_tracks
 
     held_out = known_flaws(hold_out) if hold_out else HELD_OUT
+    found = tuple(find_tracks(tracks)) if tracks else ()
+    if tracks and len(found) < 2:
+        raise InputError(f"{tracks}: {len(found)} tracks of 20 s or more, expected two at least")
+    material = Material(held_out, scores, found, tracks_share if tracks else 0.0)
     with progress() as bar:
         task = bar.add_task("pairs recorded", total=None)
         about = make_set(
-            folder, pairs, seed, held_out, workers, lambda done, total: bar.update(task, completed=done, total=total)
+            folder, pairs, seed, material, workers, lambda done, total: bar.update(task, completed=done, total=total)
         )
     print_tables([summary_table(about)], Console())
+
+
+@app.command()
+def fetch(
+    folder: Annotated[Path, typer.Argument(help="Where to unpack; what is there is not fetched again.")],
+    packages: Annotated[
+        list[str] | None, typer.Argument(help="Debian packages with music; none: list some.", show_default=False)
+    ] = None,
+) -> None:
+    """Fetch freely licensed music from Debian's packages, each with its licence on record; nothing is installed.
+
+    Needs apt-get and dpkg-deb, but no root. Licences differ: read each package's copyright file before passing it on.
+
+    Example:  cmi studio fetch music/ wesnoth-1.16-music supertux-data
+    """
+    from cmi.cli.progress import progress
+
+    with _studio():
+        from cmi.studio.tracks import LICENCES, PACKAGES, fetch_debian, survey
+
+    if not packages:
+        for name, (hours, kind) in PACKAGES.items():
+            print(f"{name:28} {hours:5.2f} h  {kind}")
+        return
+    with progress() as bar:
+        task = bar.add_task("packages fetched", total=len(packages))
+        for package in packages:
+            fetch_debian([package], folder)
+            bar.advance(task)
+    found = survey(folder).found
+    print(f"{len(found)} tracks, {sum(track.seconds for track in found) / 3600:.2f} h; {folder / LICENCES}")
 
 
 @app.command()

@@ -2,6 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint, milp
+
 from cmi.studio.recordings import Heard
 
 NULLS: dict[str, Callable[[Heard], float]] = {
@@ -10,7 +14,7 @@ NULLS: dict[str, Callable[[Heard], float]] = {
     "brighter": lambda heard: heard.brightness,
     "more notes": lambda heard: heard.notes,
 }
-MOST = 0.53  # that a null, or its contrary, may get right; in a handful of pairs, one more than half of them
+MOST = 0.53  # that a null, or its contrary, may get right
 Pair = tuple[Heard, Heard]  # the better and the worse
 
 
@@ -26,16 +30,33 @@ def null_accuracies(pairs: Sequence[Pair]) -> dict[str, float]:
     return {name: sum(0.5 + said_of[name] / 2 for said_of in said) / len(said) if said else 0.5 for name in NULLS}
 
 
-def balanced(pairs: Mapping[str, Pair]) -> list[str]:
+def balanced(pairs: Mapping[str, Pair], strictly: bool) -> list[str]:
     """The ids of the pairs to keep, in their order: as many as leave no null, and no contrary of one, above MOST.
 
-    Greedy: while a null leans too far, the pair goes whose absence brings all nulls nearest to even.
+    Not strictly, a null may also be right once more than it is wrong, so that a handful of pairs is not left out whole.
     """
-    said = {name: verdicts(pair) for name, pair in pairs.items()}
-    lean = {null: sum(v[null] for v in said.values()) for null in NULLS}
-    kept = dict.fromkeys(said)
-    while kept and max(map(abs, lean.values())) > max(1, (2 * MOST - 1) * len(kept)):
-        worst = min(kept, key=lambda name: sum((lean[null] - said[name][null]) ** 2 for null in NULLS))
-        del kept[worst]
-        lean = {null: lean[null] - said[worst][null] for null in NULLS}
-    return list(kept)
+    kinds: dict[tuple[float, ...], list[str]] = {}
+    for name, pair in pairs.items():
+        kinds.setdefault(tuple(verdicts(pair).values()), []).append(name)
+    if not kinds:
+        return []
+    leans, most = np.array(list(kinds)), np.array([len(names) for names in kinds.values()])
+    wanted = _most_of_each(leans, most, by_share=2 * MOST - 1)
+    if not strictly:
+        wanted = max(wanted, _most_of_each(leans, most, by_count=1), key=sum)
+    kept = {name for names, count in zip(kinds.values(), wanted, strict=True) for name in names[:count]}
+    return [name for name in pairs if name in kept]
+
+
+def _most_of_each(
+    leans: NDArray[np.float64], most: NDArray[np.int64], by_share: float = 0.0, by_count: int = 0
+) -> list[int]:
+    """How many pairs of each kind to keep, as many as can be: no lean exceeds that share of all, or that count."""
+    both_ways = np.concatenate((leans, -leans), axis=1).T - by_share  # (2 nulls, kinds)
+    found = milp(
+        -np.ones(len(most)),
+        integrality=np.ones(len(most)),
+        bounds=Bounds(0, most),
+        constraints=LinearConstraint(both_ways, ub=by_count + 1e-9),
+    )
+    return [round(count) for count in found.x]

@@ -13,6 +13,7 @@ What the score does not say
 """
 
 import importlib.util
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -88,6 +89,20 @@ def corpus_names() -> list[str]:
     and ending agree on, and quick to read (0.1 to 0.4 s).
     """
     return [f"bach/bwv{number}" for number in CHORALES] + [f"ryansMammoth/{title}" for title in TUNES]
+
+
+def repeated(piece: Piece, seconds: float) -> Piece:
+    """The piece played through as often as it takes to last so long, as tunes and verses are."""
+    times, count, length = -(-seconds // piece.seconds), len(piece.beats) - 1, piece.seconds
+    if times <= 1:
+        return piece
+    rounds = range(int(times))
+    parts = tuple(
+        replace(part, notes=tuple(n._replace(start=n.start + i * count) for i in rounds for n in part.notes))
+        for part in piece.parts
+    )
+    beats = (*(beat + i * length for i in rounds for beat in piece.beats[:-1]), times * length)
+    return replace(piece, parts=parts, beats=beats)
 
 
 def read_score(name: str) -> Piece:

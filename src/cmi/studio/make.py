@@ -2,16 +2,19 @@
 
     preferences.jsonl    in the common format (`cmi.preferences`), with `split` and `truth` beside each
     audio/               one file for each recording, named by its recipe
-    takes.jsonl          each recording's recipe and what nulls know of it; a run that was stopped resumes from it
-    about.json           the command's settings, counts, and how often nulls are right in each split
+    made.jsonl           each pair that was made, with recipes and what nulls know; a stopped run resumes from it
+    about.json           the command's settings, counts, how often nulls are right in each split, and the tracks used
 
-A split is balanced when all its recordings are made: some pairs are left out so that no null is right in more than
-53 % of it. So a few more are made than asked for.
+A split is balanced when all its recordings are made: some pairs are left out, and their recordings deleted, so that no
+null is right in more than 53 % of it (a handful of pairs to train on may have one more). So a few more are made than
+asked for.
 """
 
+import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,36 +22,57 @@ from cmi.errors import InputError
 from cmi.preferences import Labelled, preference_row
 from cmi.report.tables import Table
 from cmi.runlog import RunLog, read_records
+from cmi.studio.balance import Pair as HeardPair
 from cmi.studio.balance import balanced, null_accuracies
-from cmi.studio.pairs import HELD_OUT, PairPlan, plan_pairs
-from cmi.studio.recordings import RATE, SECONDS, Heard, Recipe, recipe_record, record, write_flac
+from cmi.studio.pair_plan import PairPlan
+from cmi.studio.pairs import Material, pair_name, plan_pair
+from cmi.studio.recordings import RATE, SECONDS, Heard, recipe_record, record, write_flac
 from cmi.studio.render import soundfont
+from cmi.studio.tracks import LICENCES, read_licences
 from cmi.take import Pair, Preference, Prompt
 from cmi.workers import process_pool
 
 MORE = 1.25  # pairs planned for each one asked for, since balancing leaves some out
+TESTED = ("test", "heldout")  # the splits in which no null may know anything, even if that leaves few pairs
+SILENT = -60.0  # dBFS: the end of a track, say, of which no flaw would be heard
+
+Made = dict[str, Any]  # a line of made.jsonl
 
 
 def make_set(
     folder: Path,
     count: int,
     seed: int = 0,
-    held_out: tuple[str, ...] = HELD_OUT,
+    material: Material | None = None,
     workers: int | None = None,
     on_made: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, Any]:
     """Write about `count` pairs into a folder, and return what about.json says."""
-    settings = {"pairs": count, "seed": seed, "held_out": list(held_out), "soundfont": soundfont().name}
-    settings |= {"rate": RATE, "seconds": SECONDS}
+    material = material or Material()
+    settings = {"pairs": count, "seed": seed, **_settings(material)}
     _claim(folder, settings)
-    plans = list(plan_pairs(round(count * MORE), seed, held_out))
-    heard = _record_all(plans, folder, workers, on_made)
-    kept = _keep(plans, heard)
-    rows = [preference_row(_labelled(plan, folder), folder) for plan in kept]
-    _write(folder / "preferences.jsonl", "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-    about = {**settings, "kept": len(kept), "splits": _summary(kept, heard)}
+    kept = _make_all(folder, round(count * MORE), seed, material, workers, on_made)
+    _write(folder / "preferences.jsonl", "".join(json.dumps(made["row"], ensure_ascii=False) + "\n" for made in kept))
+    about = {**settings, "kept": len(kept), "splits": _summary(kept), **_used(kept, material)}
     _write(folder / "about.json", json.dumps(about, indent=2) + "\n")
+    wanted = {take["take"] for made in kept for take in made["takes"].values()}
+    for path in (folder / "audio").glob("*.flac"):
+        if path.stem not in wanted:
+            path.unlink()
     return about
+
+
+def _settings(material: Material) -> dict[str, Any]:
+    """What the bytes depend on, besides the number of pairs and the seed."""
+    return {
+        "held_out": list(material.held_out),
+        "scores": material.scores,
+        "tracks_share": material.tracks_share,
+        "tracks": hashlib.sha256(" ".join(track.name for track in material.tracks).encode()).hexdigest()[:12],
+        "soundfont": soundfont().name,
+        "rate": RATE,
+        "seconds": SECONDS,
+    }
 
 
 def _claim(folder: Path, settings: dict[str, Any]) -> None:
@@ -65,68 +89,90 @@ def _claim(folder: Path, settings: dict[str, Any]) -> None:
         raise InputError(f"{folder}: {getattr(error, 'strerror', None) or error}") from error
 
 
-def _record_all(
-    plans: list[PairPlan], folder: Path, workers: int | None, on_made: Callable[[int, int], None]
-) -> dict[str, Heard]:
-    """Make every recording that is not there yet, pair by pair: what a pair's takes share is played once."""
-    path = folder / "takes.jsonl"
-    with process_pool(workers) as pool, RunLog(path, key="take") as log:
-        heard = {row["take"]: Heard(*row["heard"]) for row in read_records(path)}
-        missing = [
-            [r for r in plan.recipes if r.name not in heard or not _file(folder, r.name).exists()] for plan in plans
-        ]
-        work = [(recipes, folder) for recipes in missing if recipes]
-        on_made(len(plans) - len(work), len(plans))
-        for done, made in enumerate(pool.map(_record_pair, work), 1):
-            for recipe, found in made:
-                heard[recipe.name] = found
-                if recipe.name not in log:
-                    log.append({"take": recipe.name, "heard": list(found), **recipe_record(recipe)})
-            on_made(len(plans) - len(work) + done, len(plans))
+def _make_all(
+    folder: Path, count: int, seed: int, material: Material, workers: int | None, on_made: Callable[[int, int], None]
+) -> list[Made]:
+    """Plan and record every pair that is not made yet; those to keep, in the order of the plan."""
+    path = folder / "made.jsonl"
+    make = partial(_make_pair, seed=seed, material=material, folder=folder)
+    with process_pool(workers) as pool, RunLog(path, key="pair") as log:
+        pairs: list[Made] = list(read_records(path))
+        missing = [number for number in range(count) if pair_name(number, seed) not in log]
+        on_made(count - len(missing), count)
+        for done, made in enumerate(pool.map(make, missing), count - len(missing) + 1):
+            log.append(made)
+            pairs.append(made)
+            on_made(done, count)
+        kept = _keep(sorted(pairs, key=lambda made: made["number"]))
+        lost = [made["number"] for made in kept if not all(_file(folder, name).exists() for name in _names(made))]
+        list(pool.map(make, lost))
         log.finish()
-    return heard
+    return kept
 
 
-def _record_pair(work: tuple[list[Recipe], Path]) -> list[tuple[Recipe, Heard]]:
-    recipes, folder = work
-    made = []
-    for recipe in recipes:
+def _make_pair(number: int, seed: int, material: Material, folder: Path) -> Made:
+    plan = plan_pair(number, seed, material)
+    takes = {}
+    for role, recipe in plan.recipes.items():  # one after the other: what a pair's takes share is played once
         sound, heard = record(recipe)
         write_flac(sound, _file(folder, recipe.name))
-        made.append((recipe, heard))
-    return made
+        takes[role] = {"take": recipe.name, "heard": list(heard), **recipe_record(recipe)}
+    return {"pair": plan.id, "number": number, "row": preference_row(_labelled(plan, folder), folder), "takes": takes}
+
+
+def _names(made: Made) -> list[str]:
+    return [take["take"] for take in made["takes"].values()]
+
+
+def _heard(made: Made) -> HeardPair:
+    better, worse = (Heard(*made["takes"][role]["heard"]) for role in ("better", "worse"))
+    return better, worse
 
 
 def _file(folder: Path, name: str) -> Path:
     return folder / "audio" / f"{name}.flac"
 
 
-def _keep(plans: list[PairPlan], heard: dict[str, Heard]) -> list[PairPlan]:
-    """The balanced pairs of each split and axis, in the order of the plan."""
+def _keep(pairs: Iterable[Made]) -> list[Made]:
+    """The balanced pairs of each split and axis, in their order; what is silent is left out."""
+    audible = [
+        made for made in pairs if all(Heard(*take["heard"]).loudness > SILENT for take in made["takes"].values())
+    ]
     kept: set[str] = set()
-    for group in _groups(plans).values():
-        kept.update(balanced({plan.id: (heard[plan.better.name], heard[plan.worse.name]) for plan in group}))
-    return [plan for plan in plans if plan.id in kept]
+    for (split, _), group in _groups(audible).items():
+        pairs_heard = {made["pair"]: _heard(made) for made in group}
+        kept.update(balanced(pairs_heard, strictly=split in TESTED))
+    return [made for made in audible if made["pair"] in kept]
 
 
-def _groups(plans: Iterable[PairPlan]) -> dict[tuple[str, str], list[PairPlan]]:
-    groups: defaultdict[tuple[str, str], list[PairPlan]] = defaultdict(list)
-    for plan in plans:
-        groups[plan.split, plan.axis].append(plan)
+def _groups(pairs: Iterable[Made]) -> dict[tuple[str, str], list[Made]]:
+    groups: defaultdict[tuple[str, str], list[Made]] = defaultdict(list)
+    for made in pairs:
+        groups[made["row"]["split"], made["row"]["axis"]].append(made)
     return groups
 
 
-def _summary(plans: list[PairPlan], heard: dict[str, Heard]) -> list[dict[str, Any]]:
+def _summary(pairs: list[Made]) -> list[dict[str, Any]]:
     return [
         {
             "split": split,
             "axis": axis,
             "pairs": len(group),
-            "flaws": sorted({plan.truth["flaw"] for plan in group if plan.truth["flaw"]}),
-            "nulls": null_accuracies([(heard[plan.better.name], heard[plan.worse.name]) for plan in group]),
+            "flaws": sorted({flaw for made in group if (flaw := made["row"]["truth"]["flaw"])}),
+            "nulls": null_accuracies([_heard(made) for made in group]),
         }
-        for (split, axis), group in sorted(_groups(plans).items())
+        for (split, axis), group in sorted(_groups(pairs).items())
     ]
+
+
+def _used(pairs: list[Made], material: Material) -> dict[str, Any]:
+    """The tracks in the set by name, and the licences of the packages they came in, where those are on record."""
+    names = {take["source"].get("track") for made in pairs for take in made["takes"].values()}
+    used = [track for track in material.tracks if track.name[:16] in names]
+    folders = {folder for track in used for folder in track.path.parents if (folder / LICENCES).is_file()}
+    licences = [line._asdict() for folder in sorted(folders) for line in read_licences(folder)]
+    tracks = [{"track": track.name[:16], "file": track.path.name} for track in used]
+    return {"used_tracks": tracks, "licences": licences} if used else {}
 
 
 def summary_table(about: dict[str, Any]) -> Table:
@@ -143,15 +189,12 @@ def summary_table(about: dict[str, Any]) -> Table:
 def _labelled(plan: PairPlan, folder: Path) -> Labelled:
     first, second = (plan.better, plan.worse) if plan.better_first else (plan.worse, plan.better)
     reference = _file(folder, plan.reference.name) if plan.reference else None
-    pair = Pair(
-        Prompt(plan.caption.text, plan.lyrics, reference), _file(folder, first.name), _file(folder, second.name)
-    )
+    pair = Pair(Prompt(plan.text, plan.lyrics, reference), _file(folder, first.name), _file(folder, second.name))
     choice = "a" if plan.better_first else "b"
-    truth = {**plan.truth, "pieces": sorted({recipe.source.name for recipe in plan.recipes})}
     return Labelled(
         plan.id,
         Preference(pair, plan.axis, choice, plan.confidence, "studio"),  # type: ignore[arg-type]
-        {"split": plan.split, "truth": truth},
+        {"split": plan.split, "truth": plan.truth},
     )
 
 

@@ -22,7 +22,7 @@ from scipy import fft
 
 from cmi.errors import InputError
 from cmi.studio.compose import compose
-from cmi.studio.corpus import read_score
+from cmi.studio.corpus import read_score, repeated
 from cmi.studio.flaws import FLAWS, PieceFlaw, SoundFlaw
 from cmi.studio.flaws.production import rms
 from cmi.studio.piece import Note, Piece, clock
@@ -40,18 +40,19 @@ Sound = NDArray[np.float32]  # (n, 2)
 
 @dataclass(frozen=True)
 class Source:
-    """What is played: a seed and wishes for the composer, a score's name, or a track's path."""
+    """What is played: a seed and wishes for the composer, a score's name, or a track."""
 
     seed: int = 0
     wishes: tuple[tuple[str, str | float], ...] = ()
     seconds: int = SECONDS  # that a composed piece lasts at least
     score: str = ""
-    track: str = ""
+    track: str = ""  # the first 16 hex digits of the hash of its file
+    path: str = ""  # where that lies: not part of what is played
 
     @property
     def name(self) -> str:
         """The same for all versions of a piece: what splits are made by."""
-        return self.track or self.score or f"piece {self.seed}"
+        return f"track {self.track}" if self.track else self.score or f"piece {self.seed}"
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Recipe:
     @property
     def name(self) -> str:
         """Names the sound: twelve hex digits of the hash of the recipe."""
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:12]
+        return hashlib.sha256(json.dumps(recipe_record(self), sort_keys=True).encode()).hexdigest()[:12]
 
 
 class Heard(NamedTuple):
@@ -83,7 +84,7 @@ class Heard(NamedTuple):
 def piece_of(source: Source) -> Piece:
     """The clean piece of a source that is not a track."""
     if source.score:
-        return read_score(source.score)
+        return repeated(read_score(source.score), 2 * SECONDS)
     return compose(source.seed, seconds=source.seconds, **dict(source.wishes))  # type: ignore[arg-type]
 
 
@@ -93,9 +94,9 @@ def record(recipe: Recipe) -> tuple[Sound, Heard]:
     rng = np.random.default_rng(recipe.flaw_seed)
     notes = 0
     if recipe.source.track:
-        sound = _from_track(Path(recipe.source.track), recipe.offset)
+        sound = _from_track(Path(recipe.source.path), recipe.offset)
         if isinstance(flaw, PieceFlaw):
-            raise InputError(f"{recipe.source.track}: a recording has no notes for {recipe.flaw} to spoil")
+            raise InputError(f"{recipe.source.path}: a recording has no notes for {recipe.flaw} to spoil")
     else:
         piece = piece_of(recipe.source)
         if isinstance(flaw, PieceFlaw):
@@ -145,10 +146,13 @@ def _fitted(voice: NDArray[np.float32], length: int) -> NDArray[np.float32]:
 
 
 def _from_track(path: Path, offset: int) -> Sound:
-    with soundfile.SoundFile(path) as file:
-        file.seek(min(round(offset * file.samplerate), file.frames))
-        sound = file.read(round(SECONDS * file.samplerate), dtype="float32", always_2d=True)
-        rate = file.samplerate
+    try:
+        with soundfile.SoundFile(path) as file:
+            file.seek(min(round(offset * file.samplerate), file.frames))
+            sound = file.read(round(SECONDS * file.samplerate), dtype="float32", always_2d=True)
+            rate = file.samplerate
+    except soundfile.SoundFileError as error:
+        raise InputError(f"{path}: can't be read as a track ({error}); move it away to go on without it") from error
     stereo = np.repeat(sound, 2, axis=1) if sound.shape[1] == 1 else sound[:, :2]
     return _fitted_stereo(soxr.resample(stereo, rate, RATE), SECONDS * RATE)
 
@@ -188,5 +192,6 @@ def _notes_between(piece: Piece, start: float, stop: float) -> int:
 
 def recipe_record(recipe: Recipe) -> dict[str, Any]:
     """The recipe for a manifest; what is left out is as it is by default."""
+    source = {key: value for key, value in asdict(recipe.source).items() if key != "path"}
     plain = asdict(Recipe(Source()))
-    return {key: value for key, value in asdict(recipe).items() if value != plain[key]}
+    return {key: value for key, value in {**asdict(recipe), "source": source}.items() if value != plain[key]}
