@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-pytest.importorskip("pyworld", reason="sung lyrics need the vocals extra, which needs a C compiler")
+pytest.importorskip("pyworld", reason="sung lyrics need the vocals extra")
 
 import soundfile
 

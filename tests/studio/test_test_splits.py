@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import soundfile
 
-pytest.importorskip("pyworld", reason="sung lyrics need the vocals extra, which needs a C compiler")
+pytest.importorskip("pyworld", reason="sung lyrics need the vocals extra")
 
 from cmi.preferences import read_preferences
 from cmi.studio.make import make_set

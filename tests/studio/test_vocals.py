@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-pytest.importorskip("pyworld", reason="sung lyrics need the vocals extra, which needs a C compiler")
+pytest.importorskip("pyworld", reason="sung lyrics need the vocals extra")
 
 from cmi.errors import InputError, MissingExtra
 from cmi.studio import vocals

@@ -13,7 +13,6 @@ Text setting
 
 import ctypes
 import re
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -190,9 +189,7 @@ def _syllables(phonemes: Sequence[Phoneme]) -> tuple[Syllable, ...]:
 
 def _world() -> Any:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # pyworld asks for its own version by a deprecated way
-            import pyworld
+        import pyworld
     except ImportError as error:
         raise MissingExtra("sung lyrics", "vocals") from error
     return pyworld
