@@ -15,6 +15,7 @@ Level
 """
 
 import struct
+from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -31,7 +32,7 @@ from cmi.errors import InputError
 DRUM_BANK = 128
 SILENCE = 0.01  # of a recording's peak
 INAUDIBLE = 0.7  # of 100 dB
-LONGEST_KEPT = 4.0  # seconds; longer tones are rare and large, and made anew each time
+MEMORY = 5 * 10**8  # bytes of tones that are kept: those asked for last
 
 _Samples = NDArray[np.float32]
 _TABLES = {
@@ -148,6 +149,13 @@ class Font:
         return self._regions[bank, program]
 
 
+class _Kept(OrderedDict[tuple[Voice, float, float, int], _Samples]):
+    size = 0  # bytes
+
+
+_tones = _Kept()
+
+
 @lru_cache(maxsize=2)
 def open_font(path: Path) -> Font:
     return Font(path)
@@ -159,9 +167,21 @@ def tone(voice: Voice, cents: float, seconds: float, rate: int) -> _Samples:
     It may be longer than asked for, and is not to be written to. The same request gives the same samples whatever was
     asked before: lengths go in powers of two, each made by itself.
     """
-    length = 2.0 ** np.ceil(np.log2(max(seconds, 0.25)))
-    make = _kept_tone if length <= LONGEST_KEPT else _make_tone
-    return make(voice, cents, length, rate)
+    request = (voice, cents, 2.0 ** np.ceil(np.log2(max(seconds, 0.25))), rate)
+    found = _tones.pop(request, None)
+    if found is None:
+        found = _make_tone(*request)
+        _tones.size += found[0].nbytes
+    _tones[request] = found  # as the one that was asked for last
+    while _tones.size > MEMORY:
+        _tones.size -= _tones.popitem(last=False)[1][0].nbytes
+    return found
+
+
+def forget_tones() -> None:
+    """Free their memory."""
+    _tones.clear()
+    _tones.size = 0
 
 
 @lru_cache(maxsize=256)
@@ -181,9 +201,6 @@ def _make_tone(voice: Voice, cents: float, seconds: float, rate: int) -> _Sample
         sound = np.broadcast_to(sound[0].copy(), sound.shape)  # two channels in the memory of one
     sound.flags.writeable = False
     return sound
-
-
-_kept_tone = lru_cache(maxsize=2500)(_make_tone)  # 0.3 MB each as a rule, 1.4 MB at most at 44.1 kHz
 
 
 def _layer(voice: Voice, region: Region, cents: float, seconds: float, rate: int) -> _Samples:
