@@ -10,6 +10,7 @@ from cmi import __version__
 from cmi.cli import bench, studio
 from cmi.cli.probe import probe
 from cmi.cli.score import score
+from cmi.cli.train import train
 from cmi.errors import InputError
 
 app = typer.Typer(
@@ -22,6 +23,7 @@ app.add_typer(bench.app, name="bench")
 app.add_typer(studio.app, name="studio")
 app.command()(score)
 app.command()(probe)
+app.command()(train)
 
 
 def _version(wanted: bool) -> None:

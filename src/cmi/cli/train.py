@@ -1,0 +1,75 @@
+"""`cmi train`: a reward head on a frozen encoder."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def train(
+    config: Annotated[str, typer.Argument(help="A YAML file, or paper-stage1 or paper-stage2.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Where the model goes; by default runs/CONFIG.", show_default=False)
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Count data, parameters, memory and disk, and stop.")
+    ] = False,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="The outcome for machines.")] = False,
+) -> None:
+    """Train a reward model: a head on a frozen encoder, on preferences and ratings.
+
+    Recordings and texts are encoded once and kept on disk. The same command resumes a run that was stopped; losses and
+    validations are in training/curve.jsonl and training/tensorboard of the folder, which `cmi score --model` takes.
+
+    Examples:
+
+        cmi train paper-stage1 --dry-run
+
+        cmi train mine.yaml --out runs/mine
+
+        accelerate launch --num_processes 8 -m cmi train paper-stage1
+    """
+    import json
+    import sys
+    from dataclasses import asdict
+
+    from rich.console import Console
+
+    from cmi.cli.progress import progress
+    from cmi.errors import MissingExtra
+    from cmi.hub import require_packages
+    from cmi.report.tables import print_tables
+
+    require_packages("training", "train", "torch", "yaml", "safetensors", "soundfile", "accelerate", "tensorboard")
+    try:
+        from cmi.reward.train.config import load_config
+
+        settings = load_config(config)  # before what takes seconds to import
+        from cmi.reward.train.dry_run import dry_run as count_costs
+        from cmi.reward.train.dry_run import dry_run_tables
+        from cmi.reward.train.loop import train as run
+        from cmi.reward.train.outcome import outcome_table
+    except ModuleNotFoundError as error:
+        raise MissingExtra("training", "train") from error
+
+    if dry_run:
+        costs = count_costs(settings, device)
+        tables, record = dry_run_tables(costs), costs
+    else:
+        with progress() as bar:
+            tasks = {}
+
+            def report(what: str, done: int, total: int, remark: str) -> None:
+                if what not in tasks:
+                    tasks[what] = bar.add_task(what, total=total)
+                bar.update(tasks[what], completed=done, description=f"{what}  {remark}")
+
+            outcome = run(settings, out or Path("runs") / Path(config).stem, device, report)
+        if outcome is None:  # another process of the same launch speaks
+            return
+        tables, record = [outcome_table(outcome)], asdict(outcome)
+    if as_json:
+        sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
+    else:
+        print_tables(tables, Console())

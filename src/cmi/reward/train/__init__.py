@@ -1,0 +1,1 @@
+"""Training a reward head on a frozen encoder, on preferences and ratings: a stage is a configuration."""

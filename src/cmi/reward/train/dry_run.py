@@ -1,0 +1,104 @@
+"""What a run would take, before anything is encoded: data, parameters, memory and disk."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from cmi import audio
+from cmi.errors import InputError
+from cmi.report.tables import Table
+from cmi.reward.encoders import Encoder
+from cmi.reward.hearing import Job
+from cmi.reward.reward_model import RewardModel, find_device
+from cmi.reward.token_cache import GIGABYTE
+from cmi.reward.train.config import TrainConfig
+from cmi.reward.train.data import Example, count, data_table, read_examples
+from cmi.reward.train.embeddings import Item, items_of
+from cmi.reward.train.forward import Trainee
+from cmi.reward.train.setup import load_model, starting_head, uses_bf16
+
+FP32, BF16 = 4, 2  # bytes
+ADAMW_COPIES = 4  # weights, gradients and two moments
+
+
+def dry_run(config: TrainConfig, device: str = "auto") -> dict[str, Any]:
+    """Counts of the data and estimates, as JSON.
+
+    Lengths are those that the files' headers claim. Memory is what is known beforehand: weights, gradients, AdamW's
+    moments, tokens held and the tokens of a batch of the longest example; activations come on top.
+    """
+    training, validation = read_examples(config.data), read_examples(config.validation)
+    model = load_model(config.model)
+    bf16 = uses_bf16(config, find_device(device))
+    width = model.encoder.dim * (BF16 if bf16 else FP32)
+    examples = [example for group in (*training, *validation) for example in group.examples]
+    items = {item: None for example in examples for item in items_of(example, config.window)}
+    sizes, problems = _sizes(["", *items], model)
+    longest = max(_length(example, sizes, config.window) for example in examples)
+    trained = _parameters(Trainee(starting_head(model.head, config.model, config.seed), config.loss).parameters())
+    frozen = _parameters(model.encoder.parameters())
+    disk = sum(sizes.values()) * width
+    return {
+        "data": count(training),
+        "validation": count(validation),
+        "unreadable": {"recordings": len(problems), "reasons": problems[:5]},
+        "recordings": sum(isinstance(item, Job) for item in sizes),
+        "texts": sum(isinstance(item, str) for item in sizes),
+        "tokens": sum(sizes.values()),
+        "parameters": {"trained": trained, "frozen": frozen},
+        "epochs": config.steps * config.batch / sum(round(g.source.weight * len(g.examples)) or 1 for g in training),
+        "gigabytes": {
+            "tokens on disk": disk / GIGABYTE,
+            "tokens that cache_gb allows": config.cache_gb,
+            "tokens in memory": min(disk, config.memory_gb * GIGABYTE) / GIGABYTE,
+            "frozen weights": frozen * (BF16 if bf16 else FP32) / GIGABYTE,
+            "trained weights and optimizer": trained * FP32 * ADAMW_COPIES / GIGABYTE,
+            "tokens of the largest batch": longest
+            * (config.micro_batch or config.batch)
+            * model.encoder.dim
+            * FP32
+            / GIGABYTE,
+        },
+    }
+
+
+def _sizes(items: Iterable[Item], model: RewardModel) -> tuple[dict[Item, int], list[str]]:
+    """How many tokens each item will have, and why recordings can't be opened."""
+    sizes: dict[Item, int] = {}
+    problems = []
+    for item in items:
+        try:
+            if isinstance(item, str):
+                sizes[item] = min(len(model.tokenize(item)), model.encoder.longest_text)
+            else:
+                sizes[item] = _tokens(item, model.encoder)
+        except InputError as error:
+            problems.append(str(error))
+    return sizes, problems
+
+
+def _tokens(job: Job, encoder: Encoder) -> int:
+    seconds = audio.duration(job.sound) if not isinstance(job.sound, audio.Waveform) else job.sound.seconds
+    samples = round(min(seconds, job.span.seconds) * encoder.rate)
+    parts = audio.windows(samples, min(job.span.chunk * encoder.rate, encoder.chunk))
+    lengths = (part.stop - part.start for part in parts)
+    return sum(encoder.count(length) for length in lengths if length >= encoder.shortest)
+
+
+def _length(example: Example, sizes: dict[Item, int], window: str) -> int:
+    return sum(sizes.get(item, 0) for item in items_of(example, window))
+
+
+def _parameters(parameters: Iterable[Any]) -> int:
+    return sum(parameter.numel() for parameter in parameters)
+
+
+def dry_run_tables(found: dict[str, Any]) -> list[Table]:
+    """The same for people."""
+    counts = {part: found[part] for part in ("data", "validation")}
+    notes = [f"{reason}." for reason in found["unreadable"]["reasons"]]
+    data = data_table(counts, f"Data: {found['epochs']:.2f} epochs", notes)
+    costs = [[f"parameters {name}", f"{number:,}"] for name, number in found["parameters"].items()]
+    costs += [[name, f"{found[name]:,}"] for name in ("recordings", "texts", "tokens")]
+    costs += [["recordings that can't be opened", str(found["unreadable"]["recordings"])]]
+    costs += [[f"GB of {name}", f"{number:.3f}"] for name, number in found["gigabytes"].items()]
+    return [data, Table("What it takes; activations come on top", ["what", "how much"], costs)]

@@ -1,0 +1,164 @@
+"""What the frozen encoder makes of recordings and texts: encoded once, kept on disk, read back batch by batch.
+
+Preparing encodes what the cache lacks, so that a run that was stopped goes on where it was. Afterwards tokens are held
+in memory up to a budget; beyond it they are read from the cache whenever they are asked for, and encoded again should
+it have lost them.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+
+import torch
+from torch import Tensor
+
+from cmi.errors import InputError
+from cmi.reward import sounds
+from cmi.reward.batching import Batching
+from cmi.reward.hearing import Job, Loaded, Loader, default_workers, read_ahead
+from cmi.reward.model import mask_of
+from cmi.reward.prompts import STEP, PromptReader
+from cmi.reward.scorer import Model
+from cmi.reward.token_cache import Entry, TokenCache
+from cmi.reward.train.data import Example
+from cmi.reward.windows import find_window, spans
+from cmi.take import Audio, Prompt
+
+Item = Job | str  # a stretch of a recording, or a text
+Known = dict[Item, str | InputError]  # where in the cache, or why it can't be used
+
+
+def take_job(sound: Audio, window: str) -> Job:
+    (span,) = spans(sound, find_window(window))
+    return Job(sound, span)
+
+
+def reference_job(sound: Audio, window: str) -> Job:
+    (span,) = spans(sound, find_window(window).of_reference)
+    return Job(sound, span)
+
+
+def items_of(example: Example, window: str) -> list[Item]:
+    """All that has to be encoded for an example."""
+    reference = example.prompt.reference
+    references = [reference_job(reference, window)] if reference is not None else []
+    return [
+        example.prompt.text,
+        example.prompt.lyrics,
+        *(take_job(take, window) for take in example.takes),
+        *references,
+    ]
+
+
+class Embeddings:
+    """Tokens of recordings and texts under a frozen encoder; `memory` is in bytes."""
+
+    def __init__(self, model: Model, device: torch.device, window: str, cache: TokenCache, memory: int) -> None:
+        self.window = window
+        self.known: Known = {}
+        self._model = model
+        self._cache = cache
+        self._room = memory
+        self._held: dict[str, Tensor] = {}
+        on_gpu = device.type != "cpu"
+        self._batching = Batching(32 if on_gpu else 1, fixed=on_gpu, device=device)
+        self._workers = default_workers(device)
+        encoder = model.encoder
+        self._loader = Loader(encoder.rate, encoder.shortest, model.encoder_name, cache)
+        self._reader = PromptReader(model.tokenize, encoder, model.head, self._batching, all_words=False)
+
+    def prepare(self, items: Iterable[Item], on_done: Callable[[int], None] = lambda count: None) -> Known:
+        """Encode what is not in the cache yet; `on_done` hears how many items were seen to."""
+        items = list(items)
+        jobs = [item for item in items if isinstance(item, Job)]
+        texts = [item for item in items if isinstance(item, str)]
+        for part in (self._read(texts), self._hear(jobs)):
+            for seen in part:
+                self.known |= seen
+                on_done(len(seen))
+        return self.known
+
+    def sound(self, job: Job) -> Tensor:
+        """(T, D)"""
+        return self._tokens(job, lambda: list(self._hear([job])))
+
+    def text(self, text: str) -> Tensor:
+        """(n, D); what the encoder can't take at once is cut."""
+        return self._tokens(text, lambda: list(self._read([text])))
+
+    def _tokens(self, item: Item, encode: Callable[[], object]) -> Tensor:
+        key = self.known[item]
+        if isinstance(key, InputError):
+            raise key
+        if key in self._held:
+            return self._held[key]
+        entry = self._cache.get(key)
+        if entry is None:
+            encode()
+            entry = self._cache.get(key)
+        if entry is None:
+            raise InputError(f"{self._cache.folder}: the cache keeps nothing: free some of its disk, or raise cache_gb")
+        size = entry.tokens.numel() * entry.tokens.element_size()
+        if size <= self._room:
+            self._room -= size
+            self._held[key] = entry.tokens
+        return entry.tokens
+
+    @torch.no_grad()
+    def _hear(self, jobs: Sequence[Job]) -> Iterator[Known]:
+        group = self._batching.size
+        workers = self._workers if len(jobs) > group else 0
+        loaded = zip(jobs, read_ahead(jobs, self._loader, workers, 2 * group, group + 1), strict=True)
+        while chunk := dict(islice(loaded, group)):
+            fresh = {job: heard for job, heard in chunk.items() if isinstance(heard, Loaded) and heard.entry is None}
+            for job, entry in sounds.encode(fresh, self._model.encoder, self._batching).items():
+                self._cache.put(fresh[job].key, entry._replace(tokens=entry.tokens.cpu()))
+            yield {job: _usable(job, heard) for job, heard in chunk.items()}
+
+    @torch.no_grad()
+    def _read(self, texts: Sequence[str]) -> Iterator[Known]:
+        rest = iter(texts)
+        while chunk := list(islice(rest, self._batching.size)):
+            known = {text: self._text_key(text) for text in chunk}
+            ids = {text: self._ids(text) for text in chunk if self._cache.get(known[text]) is None}
+            fresh = {text: tokens for text, tokens in ids.items() if isinstance(tokens, Tensor)}
+            rows = self._batching.apply(
+                lambda x, lengths: self._model.encoder.encode_text(x, mask_of(lengths, x.shape[1])),
+                [(tokens,) for tokens in fresh.values()],
+                STEP,
+            )
+            for (text, tokens), row in zip(fresh.items(), rows, strict=True):
+                self._cache.put(known[text], Entry(row[: len(tokens)].cpu(), len(tokens), silent=False))
+            yield {text: _problem(ids.get(text)) or known[text] for text in chunk}
+
+    def _ids(self, text: str) -> Tensor | InputError:
+        try:
+            return torch.tensor(self._reader.ids(Prompt(text), None)[0].text[0])
+        except InputError as error:
+            return error
+
+    def _text_key(self, text: str) -> str:
+        parts = f"text\n{self._model.encoder_name}\n{text}".encode("utf-8", "surrogatepass")
+        return hashlib.sha256(parts).hexdigest()
+
+
+def _problem(value: object) -> InputError | None:
+    return value if isinstance(value, InputError) else None
+
+
+def _usable(job: Job, heard: Loaded | InputError) -> str | InputError:
+    if isinstance(heard, InputError):
+        return heard
+    return InputError(f"{job.name}: silent: nothing to learn from") if heard.silent else heard.key
+
+
+def usable(examples: Iterable[Example], known: Known, window: str) -> tuple[list[Example], list[InputError]]:
+    """The examples of which everything was encoded, and for each other one the first reason why not."""
+    kept, problems = [], []
+    for example in examples:
+        found = [problem for item in items_of(example, window) if isinstance(problem := known[item], InputError)]
+        if found:
+            problems.append(found[0])
+        else:
+            kept.append(example)
+    return kept, problems

@@ -1,0 +1,58 @@
+"""The curves of a run: `curve.jsonl`, one record for each step and each validation, and TensorBoard's events.
+
+What a resumed run repeats is in the log already, and the same: it is not written twice.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from torch.utils.tensorboard import SummaryWriter
+
+from cmi.runlog import RunLog, read_records
+
+CURVE = "curve.jsonl"
+
+
+class Journal:
+    """Of a run that resumes after `first` steps. Processes other than the main one keep nothing."""
+
+    def __init__(self, folder: Path, first: int, main: bool) -> None:
+        self.remark = ""
+        self._path = folder / CURVE
+        self._log = RunLog(self._path) if main else None
+        self._board = SummaryWriter(folder / "tensorboard", purge_step=first + 1) if main else None
+        self._validated = ""
+
+    def step(self, step: int, loss: float, norm: float, rate: float) -> None:
+        """`norm` is the gradient's, before it was clipped."""
+        self._append({"id": f"step {step}", "step": step, "loss": loss, "gradient": norm, "lr": rate})
+        self._show(step, {"train/loss": loss, "train/gradient": norm, "train/lr": rate})
+        self.remark = f"loss {loss:.3f}{self._validated}"
+
+    def validation(self, step: int, found: dict[str, Any]) -> None:
+        self._append({"id": f"validation {step}", "step": step, **found})
+        named = {axis: one["accuracy"] for axis, one in found["pairs"].items()}
+        ranked = {axis: one["spearman"] for axis, one in found["ratings"].items() if one["spearman"] is not None}
+        self._show(step, {f"validation/{axis} accuracy": value for axis, value in named.items()})
+        self._show(step, {f"validation/{axis} spearman": value for axis, value in ranked.items()})
+        self._validated = "".join(f", {axis} {100 * value:.1f} %" for axis, value in named.items())
+
+    def finish(self) -> list[dict[str, Any]]:
+        """The whole curve, under its final name."""
+        assert self._log is not None
+        self._log.finish()
+        return list(read_records(self._path))
+
+    def close(self) -> None:
+        if self._log is not None and self._board is not None:
+            self._board.close()
+            self._log.close()
+
+    def _append(self, record: dict[str, Any]) -> None:
+        if self._log is not None and record["id"] not in self._log:
+            self._log.append(record)
+
+    def _show(self, step: int, values: dict[str, float]) -> None:
+        if self._board is not None:
+            for name, value in values.items():
+                self._board.add_scalar(name, value, step)

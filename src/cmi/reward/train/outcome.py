@@ -1,0 +1,143 @@
+"""The folder of a run: whose it is, and the checkpoint that it ends with.
+
+model.safetensors, config.yaml, README.md, the tokenizer    a complete checkpoint, for `cmi score --model FOLDER`
+training/settings.json                                      what tells this run from any other
+training/curve.jsonl, training/tensorboard/                 losses and validations
+training/state-.../                                         to resume from
+training/outcome.json                                       written last: the run is complete
+"""
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from cmi.errors import InputError
+from cmi.report.tables import Table, to_markdown
+from cmi.reward.checkpoint import WEIGHTS
+from cmi.reward.model import RewardHead
+from cmi.reward.train.config import TrainConfig
+from cmi.reward.train.data import data_table
+from cmi.reward.train.setup import Run, load_model
+from cmi.reward.train.state import UNFINISHED, Best
+
+RUN = "training"
+OUTCOME = "outcome.json"
+SHOWN = 5  # reasons why examples were left out
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended. Validations are those of `cmi.reward.train.validation`; None without a validation set."""
+
+    folder: str
+    steps: int
+    best_step: int
+    before: dict[str, Any] | None
+    best: dict[str, Any] | None
+    unheard: int
+    reasons: list[str]
+
+    @classmethod
+    def read(cls, out: Path) -> "Outcome":
+        return cls(folder=str(out), **json.loads((out / RUN / OUTCOME).read_text(encoding="utf-8")))
+
+
+def claim(out: Path, facts: dict[str, Any], main: bool) -> Path:
+    """The run's own folder in `out`, which the main process makes.
+
+    InputError if `out` holds another run, or a model that is none of ours.
+    """
+    folder, path = out / RUN, out / RUN / "settings.json"
+    try:
+        if path.is_file():
+            _require_same(out, json.loads(path.read_text(encoding="utf-8")), facts)
+        elif (out / WEIGHTS).exists():
+            raise InputError(f"{out}: holds a model already; name another folder with --out")
+        elif main:
+            folder.mkdir(parents=True, exist_ok=True)
+            unfinished = folder / f"{UNFINISHED}settings.json"
+            unfinished.write_text(json.dumps(facts, indent=1, ensure_ascii=False), encoding="utf-8")
+            unfinished.replace(path)
+    except OSError as error:
+        raise InputError(f"{out}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise InputError(f"{path}: not JSON ({error})") from error
+    return folder
+
+
+def is_complete(out: Path) -> bool:
+    return (out / RUN / OUTCOME).is_file()
+
+
+def _require_same(out: Path, old: dict[str, Any], new: dict[str, Any]) -> None:
+    for name in dict.fromkeys((*new["settings"], *old["settings"])):
+        before, now = (facts["settings"].get(name) for facts in (old, new))
+        if before != now:
+            raise InputError(
+                f"{out}: holds a run with another {name!r} ({_short(before)}, now {_short(now)}): use --out"
+            )
+    for name, what in (("model", "model to start from"), ("data", "data")):
+        if old[name] != new[name]:
+            raise InputError(f"{out}: holds a run with other {what} ({old[name]}, now {new[name]}): use another --out")
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def save_outcome(out: Path, config: TrainConfig, run: Run, best: Best, curve: Sequence[dict[str, Any]]) -> None:
+    """The best head on its encoder, in full precision, with a card; weights come last, so that they are whole."""
+    validations = {record["step"]: record for record in curve if record["id"].startswith("validation")}
+    reasons = [str(problem) for problem in dict.fromkeys(map(str, run.unheard))]
+    steps = max((record["step"] for record in curve), default=0)
+    outcome = Outcome(
+        str(out), steps, best.step, validations.get(0), validations.get(best.step), len(run.unheard), reasons[:SHOWN]
+    )
+    made = out / RUN / f"{UNFINISHED}model"
+    shutil.rmtree(made, ignore_errors=True)
+    model = load_model(config.model)
+    model.head = RewardHead(run.trainee.head.config)
+    model.head.load_state_dict(best.head)
+    model.save_pretrained(made, model_card_kwargs={"model_name": out.name, "figures": card(run.facts, outcome)})
+    for path in sorted(made.iterdir(), key=lambda path: path.name == WEIGHTS):
+        path.replace(out / path.name)
+    made.rmdir()
+    about = {name: value for name, value in asdict(outcome).items() if name != "folder"}
+    unfinished = out / RUN / f"{UNFINISHED}{OUTCOME}"
+    unfinished.write_text(json.dumps(about, indent=1, ensure_ascii=False), encoding="utf-8")
+    unfinished.replace(out / RUN / OUTCOME)
+
+
+def card(facts: dict[str, Any], outcome: Outcome) -> str:
+    """What the model was trained on and how it validated, in Markdown. Paths are left out: the card may be shared."""
+    left_out = [f"{outcome.unheard} examples were left out since they could not be heard."] if outcome.unheard else []
+    tables = to_markdown([data_table(facts["counts"], notes=left_out), outcome_table(outcome)])
+    stated = {name: value for name, value in facts["settings"].items() if name not in ("data", "validation")}
+    stated["model"] = {name: stated["model"][name] for name in ("head", "architecture")}
+    settings = json.dumps(stated, indent=1, ensure_ascii=False)
+    about = f"The head was trained by `cmi train` on the frozen encoder of {facts['model']}."
+    return f"{about}\n\n{tables}\n**Settings**\n\n```json\n{settings}\n```"
+
+
+def outcome_table(outcome: Outcome) -> Table:
+    """The validation before training and that of the head that was kept."""
+    title = f"Validation of the head after {outcome.best_step} of {outcome.steps} steps"
+    notes = [f"{reason}." for reason in outcome.reasons]
+    rows = []
+    if outcome.best is None or outcome.before is None:
+        notes.append("Nothing was held out for validation.")
+    else:
+        for axis, one in outcome.best["pairs"].items():
+            before = 100 * outcome.before["pairs"][axis]["accuracy"]
+            after, low, high = (100 * one[name] for name in ("accuracy", "low", "high"))
+            numbers = (str(one["n"]), f"{before:.1f}", f"{after:.1f}", f"{low:.1f} - {high:.1f}")
+            rows.append([f"{axis}, accuracy", *numbers])
+        for axis, one in outcome.best["ratings"].items():
+            ranked = (outcome.before["ratings"][axis]["spearman"], one["spearman"])
+            shown = ("-" if number is None else f"{number:.3f}" for number in ranked)
+            rows.append([f"{axis}, rank correlation", str(one["n"]), *shown, ""])
+    return Table(title, ["axis", "n", "before", "after", "95 %"], rows, notes=notes)

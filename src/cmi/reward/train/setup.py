@@ -1,0 +1,143 @@
+"""What a run needs before its first step: the frozen model, the head in training, and every token on disk."""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+from accelerate.utils import gather_object
+
+from cmi.cache import cache_folder
+from cmi.errors import InputError
+from cmi.reward.model import HeadConfig, RewardHead
+from cmi.reward.reward_model import RewardModel
+from cmi.reward.token_cache import GIGABYTE, TokenCache
+from cmi.reward.train.batches import Batches
+from cmi.reward.train.config import Architecture, Start, TrainConfig
+from cmi.reward.train.data import Example, Examples, count, read_examples
+from cmi.reward.train.embeddings import Embeddings, items_of, usable
+from cmi.reward.train.forward import Trainee
+
+COSTS = ("micro_batch", "memory_gb", "cache_gb")  # what settings change no result
+Report = Callable[[str, int, int, str], None]  # what is being done, how much of it is, of how much, and a remark
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is read before anything is encoded. `facts` tell this run from any other."""
+
+    training: list[Examples]
+    validation: list[Examples]
+    model: RewardModel
+    facts: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Run:
+    """All that the loop works on; `unheard` says what was left out and why."""
+
+    trainee: Trainee
+    batches: Batches
+    validation: list[Example]
+    embeddings: Embeddings
+    facts: dict[str, Any]
+    unheard: list[InputError]
+
+
+def uses_bf16(config: TrainConfig, device: torch.device) -> bool:
+    """Whether the encoder is rounded to bf16 and the head computes in it; its weights stay in fp32."""
+    return config.precision == "bf16" or (config.precision == "auto" and device.type == "cuda")
+
+
+def make_plan(config: TrainConfig) -> Plan:
+    training, validation = read_examples(config.data), read_examples(config.validation)
+    model = load_model(config.model)
+    facts = {"settings": settings_of(config), "model": model.name, "data": _fingerprint([*training, *validation])}
+    facts["counts"] = {"data": count(training), "validation": count(validation)}
+    return Plan(training, validation, model, facts)
+
+
+def set_up(config: TrainConfig, plan: Plan, accelerator: Accelerator, report: Report) -> Run:
+    training, validation, model = plan.training, plan.validation, plan.model
+    trainee = Trainee(starting_head(model.head, config.model, config.seed), config.loss).to(accelerator.device)
+    model.placed(accelerator.device, "bf16" if uses_bf16(config, accelerator.device) else "fp32")
+    # Apart from what scoring keeps: its smaller limit would delete what training still needs.
+    cache = TokenCache(cache_folder() / "training", round(config.cache_gb * GIGABYTE))
+    memory = round(config.memory_gb * GIGABYTE)
+    embeddings = Embeddings(model, accelerator.device, config.window, cache, memory)
+    _encode(embeddings, [*training, *validation], accelerator, report)
+    groups, unheard = [], []
+    for group in training:
+        kept, problems = usable(group.examples, embeddings.known, config.window)
+        if not kept:
+            raise InputError(f"{group.source.path}: none of its examples can be heard ({problems[0]})")
+        groups.append((kept, group.source.weight))
+        unheard += problems
+    kept, problems = usable((e for group in validation for e in group.examples), embeddings.known, config.window)
+    if validation and not kept:
+        raise InputError(f"{validation[0].source.path}: none of its examples can be heard ({problems[0]})")
+    batches = Batches(groups, config.batch, config.seed)
+    return Run(trainee, batches, kept, embeddings, plan.facts, unheard + problems)
+
+
+def load_model(start: Start) -> RewardModel:
+    """In full precision: the head is trained in it, and the encoder is rounded from it."""
+    return RewardModel.from_pretrained(start.checkpoint, start.revision, device="cpu", precision="fp32")
+
+
+def starting_head(head: RewardHead, start: Start, seed: int) -> RewardHead:
+    """The checkpoint's head, or a new one whose weights the seed tells."""
+    if start.head == "keep":
+        return deepcopy(head)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return RewardHead(changed(head.config, start.architecture))
+
+
+def changed(config: HeadConfig, architecture: Architecture | None) -> HeadConfig:
+    if architecture is None:
+        return config
+    own = {name: getattr(architecture, name) for name in Architecture.__dataclass_fields__}
+    return replace(config, **{name: value for name, value in own.items() if value is not None})
+
+
+def settings_of(config: TrainConfig) -> dict[str, Any]:
+    """The configuration as JSON, but for what changes no result."""
+    settings = json.loads(json.dumps(asdict(config), default=str))
+    return {name: value for name, value in settings.items() if name not in COSTS}
+
+
+def _encode(embeddings: Embeddings, groups: Sequence[Examples], accelerator: Accelerator, report: Report) -> None:
+    """Each process encodes its share, and all know of everything in the end."""
+    examples = (example for group in groups for example in group.examples)
+    items = list(dict.fromkeys(["", *(item for e in examples for item in items_of(e, embeddings.window))]))
+    mine = items[accelerator.process_index :: accelerator.num_processes]
+    done = 0
+
+    def on_done(count: int) -> None:
+        nonlocal done
+        done += count
+        report("recordings and texts encoded", done, len(mine), "")
+
+    embeddings.known = dict(gather_object(list(embeddings.prepare(mine, on_done).items())))
+
+
+def _fingerprint(groups: Sequence[Examples]) -> str:
+    """Twelve hex digits that change with any example, whatever the current folder."""
+    digest = hashlib.sha256()
+    for group in groups:
+        for example in group.examples:
+            prompt = (example.prompt.text, example.prompt.lyrics, str(_resolved(example.prompt.reference)))
+            digest.update(
+                repr((prompt, *map(_resolved, example.takes), example.labels)).encode("utf-8", "surrogatepass")
+            )
+    return digest.hexdigest()[:12]
+
+
+def _resolved(sound: object) -> object:
+    return sound.resolve() if isinstance(sound, Path) else sound
