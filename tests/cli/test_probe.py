@@ -46,7 +46,7 @@ def test_a_class_of_the_users_is_probed_with_their_recordings(run, tmp_path):
     assert shown.returncode == 0, shown.stderr  # though probes fail
     assert "FAIL" in shown.stdout
     assert "pass" in shown.stdout
-    assert "168 takes scored: 3 recordings, 20 s, seed 0." in shown.stdout
+    assert "216 takes scored: 3 recordings, 20 s, seed 0." in shown.stdout
     assert "own_scorers:Loudness@" in shown.stdout
     assert "<svg" in (tmp_path / "probe.svg").read_text()[:2000]
 
@@ -56,7 +56,7 @@ def test_the_report_for_machines_goes_by_the_users_bounds(run):
     assert shown.returncode == 0, shown.stderr
     report = json.loads(shown.stdout)
     assert report["model"].startswith("own_scorers:Loudness@")
-    assert report["takes"] == 168
+    assert report["takes"] == 216
     assert [change["passed"] for change in report["changes"]] == [True] * 8
     assert {fall["n"] for fall in report["falls"]} == {3}
 

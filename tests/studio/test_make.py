@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -22,6 +23,7 @@ from cmi.studio.pair_plan import SHARES
 from cmi.studio.pairs import HELD_OUT, Material, known_flaws, plan_pairs
 from cmi.studio.piece_pairs import MODALITIES
 from cmi.studio.recordings import RATE, SECONDS, Recipe, Source, piece_of, record
+from cmi.studio.recordings import _played as played
 
 PAIRS = 8
 
@@ -169,3 +171,9 @@ def test_a_recording_that_was_lost_is_made_again(made, tmp_path):
     next((folder / "audio").iterdir()).unlink()
     make_set(folder, PAIRS, seed=3, workers=1)
     assert digests(folder) == digests(made)
+
+
+def test_a_tune_that_a_flaw_left_without_notes_is_not_sung():
+    piece = piece_of(Source(seed=5))
+    silent = replace(piece, parts=tuple(replace(p, notes=() if p.role == "melody" else p.notes) for p in piece.parts))
+    assert played(silent, "golden river", 0).any()

@@ -27,7 +27,7 @@ from cmi.studio.flaws import FLAWS, PieceFlaw, SoundFlaw
 from cmi.studio.flaws.production import rms
 from cmi.studio.piece import Note, Piece, clock
 from cmi.studio.render import render
-from cmi.studio.vocals import sing
+from cmi.studio.vocals import sing, sung
 
 RATE = 32_000  # hertz
 SECONDS = 30
@@ -121,7 +121,7 @@ def _played(piece: Piece, lyrics: str, offset: int) -> Sound:
     """SECONDS of the piece at RATE; with lyrics, sung to its melody in the melody instrument's place."""
     span = (offset, offset + SECONDS)
     melody = next((part for part in piece.parts if part.role == "melody"), None)
-    if not lyrics or melody is None:
+    if not lyrics or melody is None or not sung(len(melody.notes), lyrics):  # a flaw may have left too few notes
         return render(piece, RATE, span=span)
     band = replace(piece, parts=tuple(part for part in piece.parts if part is not melody))
     backing = render(band, RATE, span=span)
