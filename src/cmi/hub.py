@@ -70,3 +70,19 @@ def quiet_hub() -> Iterator[None]:
         yield
     finally:
         logging.set_verbosity(verbosity)
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Neither progress bars nor remarks from transformers, whose settings are put back afterwards."""
+    from transformers.utils import logging
+
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()

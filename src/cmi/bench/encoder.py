@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cmi.errors import InputError
+from cmi.hub import quiet_transformers
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -59,7 +59,7 @@ def load_encoder(folder: Path, layers: int | None = None) -> Encoder:
 
     safe = {"local_files_only": True, "trust_remote_code": False}
     try:
-        with _quiet_transformers():
+        with quiet_transformers():
             config = AutoConfig.from_pretrained(folder, **safe)
             if layers is not None:
                 if not 1 <= layers <= config.num_hidden_layers:
@@ -109,19 +109,3 @@ def _position_limit(model: Any) -> int:
         if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
             limit = min(limit, module.num_embeddings - module.padding_idx - 1)
     return int(limit)
-
-
-@contextmanager
-def _quiet_transformers() -> Iterator[None]:
-    """Neither progress bars nor remarks from transformers, whose settings are put back afterwards."""
-    from transformers.utils import logging
-
-    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(verbosity)
-        if bars:
-            logging.enable_progress_bar()

@@ -14,7 +14,10 @@ def score(
     manifest: Annotated[
         Path | None, typer.Option(help="JSONL or CSV of takes: id, audio, text, lyrics, reference.", show_default=False)
     ] = None,
-    model: Annotated[str, typer.Option(help="A CMI-RM checkpoint: its folder, or a hub id.")] = "HaiwenXia/CMI-RM",
+    model: Annotated[
+        str,
+        typer.Option(help="nano, a CMI-RM checkpoint's folder, or a hub id; auto: the published one if it is here."),
+    ] = "auto",
     revision: Annotated[str | None, typer.Option(help="Of a hub id.", show_default=False)] = None,
     window: Annotated[
         str, typer.Option(help="What is heard: first120, first10, mean10 (of sections of 10 s) or full (songs).")
@@ -40,9 +43,9 @@ def score(
 
     Examples:
 
-        cmi score take1.wav take2.wav --text "slow sad piano with rain" --model CMI-RM/
+        cmi score take1.wav take2.wav --text "slow sad piano with rain"
 
-        cmi score song.mp3 --lyrics "$(cat song.txt)" --window full --explain song.png --model CMI-RM/
+        cmi score song.mp3 --lyrics "$(cat song.txt)" --window full --explain song.png
 
         cmi score --manifest takes.jsonl --model CMI-RM/ --log scores.jsonl --json
     """
@@ -58,7 +61,7 @@ def score(
     try:
         from cmi.reward.explain import WINDOW as EXPLAINED_WINDOW
         from cmi.reward.explain import annotated, check_picture, draw, explain_takes
-        from cmi.reward.reward_model import RewardModel
+        from cmi.reward.reward_model import RewardModel, default_model
         from cmi.reward.score_takes import score_takes, scores_table
         from cmi.reward.token_cache import GIGABYTE, TokenCache
         from cmi.reward.windows import find_window
@@ -74,7 +77,7 @@ def score(
     find_window(window)
     if explain is not None:
         check_picture(explain, len(takes))
-    loaded = RewardModel.from_pretrained(model, revision, device)
+    loaded = RewardModel.from_pretrained(default_model() if model == "auto" else model, revision, device)
     cache = TokenCache(limit=round(cache_gb * GIGABYTE)) if cache_gb else None
     with progress() as bar:
         task = bar.add_task("takes scored", total=len(takes))

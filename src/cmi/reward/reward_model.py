@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, Self, overload
 
 import torch
 import yaml
-from huggingface_hub import PyTorchModelHubMixin, whoami
+from huggingface_hub import PyTorchModelHubMixin, snapshot_download, whoami
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
@@ -17,6 +17,7 @@ from cmi.hub import find_model
 from cmi.reward.checkpoint import (
     CONFIG,
     WEIGHTS,
+    Shapes,
     check_keys,
     config_of,
     encoder_config,
@@ -24,7 +25,9 @@ from cmi.reward.checkpoint import (
     read_config,
     split_state,
 )
+from cmi.reward.encoders import nano
 from cmi.reward.encoders.muq_mulan import MuQMuLan
+from cmi.reward.encoders.nano import Nano
 from cmi.reward.model import PromptTokens, RewardHead
 from cmi.reward.model_card import TEMPLATE
 from cmi.reward.scorer import RewardScorer
@@ -33,6 +36,8 @@ from cmi.reward.tokenizer import TOKENIZER_FILES, Tokenize, load_tokenizer
 from cmi.take import Score, Take
 
 Precision = Literal["auto", "fp32", "bf16"]
+PUBLISHED = "HaiwenXia/CMI-RM"
+BUNDLED = ("nano",)
 
 
 class Comparison(NamedTuple):
@@ -59,7 +64,7 @@ class RewardModel(
 
     def __init__(
         self,
-        encoder: MuQMuLan,
+        encoder: MuQMuLan | Nano,
         head: RewardHead,
         name: str = "",
         folder: Path | None = None,
@@ -78,11 +83,11 @@ class RewardModel(
     def from_pretrained(  # type: ignore[override]
         cls, name: Path | str, revision: str | None = None, device: str = "auto", precision: Precision = "auto"
     ) -> Self:
-        """The model in a folder, or on the hub, with the authors' `model.safetensors` and `config.yaml`.
+        """`nano`, or the model in a folder or on the hub with the authors' `model.safetensors` and `config.yaml`.
 
         The device is `auto` (a GPU if there is one), `cpu`, `cuda` or `mps`; precision is bf16 on CUDA, else fp32.
         """
-        folder, full_name = find_model(str(name), revision, "the reward model")
+        folder, full_name = find_model(str(_bundled(name) or name), revision, "the reward model")
         path = folder / WEIGHTS
         if not path.is_file():
             raise InputError(f"{path}: no such file; expected a folder with {WEIGHTS}")
@@ -93,8 +98,11 @@ class RewardModel(
         except SafetensorError as error:
             raise InputError(f"{path}: not a safetensors file ({error})") from error
         try:
+            config = read_config(folder)
+            encoder = _encoder(config, shapes)
             with torch.device("meta"):
-                model = cls(MuQMuLan(encoder_config(shapes)), RewardHead(head_config(shapes, read_config(folder))))
+                head = RewardHead(head_config(shapes, config))
+            model = cls(encoder, head)
             idle = tuple(f"{part}." for part, module in model.head.named_children() if isinstance(module, nn.Identity))
             used = {key: shape for key, shape in shapes.items() if not key.startswith(idle)}  # as at a factor of 1
             check_keys({key: tuple(tensor.shape) for key, tensor in model.checkpoint_state().items()}, used)
@@ -110,7 +118,8 @@ class RewardModel(
     def placed(self, device: torch.device, precision: Precision = "auto") -> Self:
         """On a device, in its precision. Spectrograms, batch norms and the last layers stay in fp32 even in bf16."""
         self.to(device)
-        if precision == "bf16" or (precision == "auto" and device.type == "cuda"):
+        wanted = precision == "bf16" or (precision == "auto" and device.type == "cuda")
+        if wanted and not isinstance(self.encoder, Nano):  # which is small, and its parts were made in fp32
             exact = (nn.modules.batchnorm._BatchNorm,)
             modules = [module for part in (self.encoder, self.head) for module in part.modules()]
             last = set(self.head.score_projector.modules())
@@ -131,21 +140,27 @@ class RewardModel(
 
     @property
     def encoder_name(self) -> str:
+        if isinstance(self.encoder, Nano):  # whatever the head
+            return f"nano {self.encoder.fingerprint}"
         return f"{self.name} {self.precision}" if self.name else ""
 
     def tokenize(self, text: str) -> list[int]:
         if self._tokenize is None:
-            self._tokenize = load_tokenizer(self.folder)
+            small = isinstance(self.encoder, Nano)
+            self._tokenize = nano.load_tokenizer() if small else load_tokenizer(self.folder)
         return self._tokenize(text)
 
     def _save_pretrained(self, save_directory: Path) -> None:
         """Weights under the authors' names, the configuration beside them, and the tokenizer if it came with them."""
         state = {key: tensor.contiguous() for key, tensor in self.checkpoint_state().items()}
         save_file(_without_aliases(state), save_directory / WEIGHTS)
-        (save_directory / CONFIG).write_text(yaml.safe_dump({"model": config_of(self.head.config)}, sort_keys=False))
+        (save_directory / CONFIG).write_text(yaml.safe_dump({"model": self._config()}, sort_keys=False))
         for file in TOKENIZER_FILES:
             if self.folder is not None and (self.folder / file).is_file():
                 (save_directory / file).write_bytes((self.folder / file).read_bytes())
+
+    def _config(self) -> dict[str, Any]:
+        return {**config_of(self.head.config), **({"encoder": "nano"} if isinstance(self.encoder, Nano) else {})}
 
     def push_to_hub(self, repo_id: str, **options: Any) -> str:
         """To the hub, with a card that says how to load it from there; options as in `PyTorchModelHubMixin`."""
@@ -159,10 +174,10 @@ class RewardModel(
         return {**self.encoder.state_dict(), **self.head.state_dict()}
 
     def hear(self, samples: Tensor) -> Tensor:
-        """The tokens of one recording at 24 kHz, in chunks of 30 s: (n,) -> (1, T, D), 25 a second.
+        """The tokens of one recording at the encoder's rate, in chunks of 30 s: (n,) -> (1, T, D).
 
-        A last chunk of 1024 samples (43 ms) or less is too short to be heard and left out; a whole recording that
-        short is refused.
+        A last chunk of less than `encoder.shortest` samples is too short to be heard and left out; a whole recording
+        that short is refused.
         """
         encoder = self.encoder
         chunks = [chunk for chunk in torch.split(samples, encoder.chunk) if len(chunk) >= encoder.shortest]
@@ -195,6 +210,29 @@ class RewardModel(
         first, second = self.score([a, b], **options)
         musicality, alignment = (one - other for one, other in zip(first, second, strict=True))
         return Comparison(*map(_logistic, (musicality, alignment, (musicality + alignment) / 2)))
+
+
+def _bundled(name: Path | str) -> Path | None:
+    """The folder of a model that comes with cmi; a folder of that name where the user is comes first."""
+    folder = Path(__file__).parent / "models" / name
+    return folder if str(name) in BUNDLED and not Path(name).exists() else None
+
+
+def default_model() -> str:
+    """The published CMI-RM if the hub's client has it on disk, else nano: nothing is downloaded unasked."""
+    try:
+        snapshot_download(PUBLISHED, local_files_only=True)
+    except (OSError, ValueError):
+        return "nano"
+    return PUBLISHED
+
+
+def _encoder(config: dict[str, Any], shapes: Shapes) -> MuQMuLan | Nano:
+    """The encoder that a checkpoint is for, without the checkpoint's weights."""
+    if config.get("encoder") == "nano":
+        return Nano()
+    with torch.device("meta"):
+        return MuQMuLan(encoder_config(shapes))
 
 
 def find_device(name: str) -> torch.device:

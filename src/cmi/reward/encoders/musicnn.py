@@ -36,6 +36,7 @@ PATCH = 187  # frames, 3 s, that the back end was trained on
 DIM = 753  # a frame
 NORM_EPSILON = 1e-3  # TensorFlow's
 CHUNK = 32  # frames computed at a time: what is needed in between then fits a core's cache
+AT_ONCE = 32  # filters convolved together on a GPU: all positions of their responses are held
 LOUDEST = 10.0  # no normalised log-mel is larger: full scale gives less than 2
 UNMOVED = 1e-6  # a feature that no sound moves by more is a constant
 
@@ -94,9 +95,14 @@ def _mirror_ends(samples: Tensor, lengths: Tensor | None) -> Tensor:
 
 @cache
 def mel_filters() -> Tensor:
-    """96 triangles of unit area on Slaney's scale from 0 to 8 kHz: (257, 96)."""
-    bins = np.linspace(0, RATE / 2, WINDOW // 2 + 1)
-    corners = _hertz(np.linspace(0, _slaney(RATE / 2), BANDS + 2))
+    """From 0 to 8 kHz: (257, 96)."""
+    return slaney_filters(RATE, WINDOW, BANDS, RATE / 2)
+
+
+def slaney_filters(rate: int, window: int, bands: int, highest: float) -> Tensor:
+    """Triangles of unit area on Slaney's scale from 0 to `highest` hertz: (window / 2 + 1, bands)."""
+    bins = np.linspace(0, rate / 2, window // 2 + 1)
+    corners = _hertz(np.linspace(0, _slaney(highest), bands + 2))
     width = np.diff(corners)
     distance = corners[None] - bins[:, None]  # (257, 98)
     triangles = np.minimum(-distance[:, :-2] / width[:-1], distance[:, 2:] / width[1:]).clip(min=0)
@@ -167,6 +173,7 @@ class Branch(Frozen):
     """Filters (frames x bands) slid over a spectrogram, each with its strongest response over bands."""
 
     live: Tensor
+    kernel: Tensor
     constant: Tensor
     sign: Tensor
     bias: Tensor
@@ -180,6 +187,7 @@ class Branch(Frozen):
         sign = norm.gain[live].sign()
         self.keep(live=live, constant=norm(functional.relu(bias)), sign=sign, bias=bias[live])
         self.norm = Norm(norm.gain[live], norm.shift[live])
+        self.keep(kernel=(kernel[:, :, live] * sign).permute(2, 0, 1)[:, None])  # (L, 1, frames, bands)
         self.prepare(kernel[:, :, live] * sign)
 
     def prepare(self, kernel: Tensor) -> None:
@@ -192,9 +200,17 @@ class Branch(Frozen):
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, T, 96) -> (B, T, C)."""
-        peaks = torch.stack([self.peaks(clip) for clip in x])  # (B, T, L)
+        peaks = self.peaks_at_once(x) if x.is_cuda else torch.stack([self.peaks(clip) for clip in x])  # (B, T, L)
         moved = self.norm(functional.relu(peaks * self.sign + self.bias))
         return self.constant.expand(*x.shape[:2], -1).index_copy(2, self.live, moved)
+
+    def peaks_at_once(self, x: Tensor) -> Tensor:
+        """The same of many clips, plainly: a GPU has time for all positions, but not for small steps."""
+        frames = self.kernel.shape[2]
+        padded = functional.pad(x[:, None], (0, 0, (frames - 1) // 2, frames // 2))  # (B, 1, T + frames - 1, 96)
+        with torch.backends.cudnn.flags(allow_tf32=False):
+            parts = [functional.conv2d(padded, kernel).amax(3) for kernel in self.kernel.split(AT_ONCE)]
+        return torch.cat(parts, dim=1).transpose(1, 2)  # (B, T, L)
 
 
 class Timbre(Branch):
@@ -300,9 +316,15 @@ class Layer(Frozen):
         windows = padded.unfold(0, len(self.kernel), clip.shape[1])  # (T, 7 C)
         return torch.cat([chunk @ self.kernel for chunk in windows.split(CHUNK)])
 
+    def convolve_at_once(self, x: Tensor) -> Tensor:
+        """The same of many clips: (B, T, C) -> (B, T, 64)."""
+        kernel = self.kernel.view(self.frames, -1, self.kernel.shape[1]).permute(2, 1, 0)  # (64, C, 7)
+        with torch.backends.cudnn.flags(allow_tf32=False):
+            return functional.conv1d(x.transpose(1, 2), kernel, padding=self.frames // 2).transpose(1, 2)
+
     def forward(self, x: Tensor) -> Tensor:
         """(B, T, C) -> (B, T, 64)."""
-        convolved = torch.stack([self.convolve(clip) for clip in x])
+        convolved = self.convolve_at_once(x) if x.is_cuda else torch.stack([self.convolve(clip) for clip in x])
         return self.norm(functional.relu(convolved + self.bias))
 
 
@@ -342,13 +364,44 @@ class Musicnn(nn.Module):
     def penultimate(self, mel: Tensor) -> Tensor:
         """The dense layer for patches of log-mels, of `PATCH` frames in training: (B, 187, 96) -> (B, 200)."""
         frames = self.frames(mel)
-        pooled = torch.stack([frames.amax(1), frames.mean(1)], 2).flatten(1)  # (B, 1506), in pairs
-        return self.dense_norm(functional.relu(self.dense(self.pool_norm(pooled))))
+        return self._dense(frames.amax(1), frames.mean(1))
 
     @torch.no_grad()
     def tags(self, mel: Tensor) -> Tensor:
         """How likely each of `MTT_TAGS` or `MSD_TAGS` is, from 0 to 1: (B, 187, 96) -> (B, 50)."""
         return self.output(self.penultimate(mel)).sigmoid()
+
+    @torch.no_grad()
+    def odds(self, frames: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """The tags' log-odds in clips of any length, the mean over patches of 3 s, from `frames` (B, T, 753): (B, 50).
+
+        Patches are cut out of frames that know what is around them, so that `tags` of a patch alone differ a little.
+        """
+        count = -(-frames.shape[1] // PATCH)
+        mean, most, weight = windows(frames, PATCH, count, lengths)
+        odds = self.output(self._dense(most, mean))  # (B, P, 50)
+        return (odds * weight).sum(1) / weight.sum(1)
+
+    def _dense(self, most: Tensor, mean: Tensor) -> Tensor:
+        pooled = torch.stack([most, mean], -1).flatten(-2)  # (..., 1506), in pairs
+        return self.dense_norm(functional.relu(self.dense(self.pool_norm(pooled))))
+
+
+def windows(frames: Tensor, size: int, count: int, lengths: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+    """Mean and maximum (B, count, C) of every `size` frames of (B, T, C) that are there, and how many (B, count, 1).
+
+    Where none is there, all are 0.
+    """
+    batch, length, width = frames.shape
+    there = torch.full((batch,), length, device=frames.device) if lengths is None else lengths
+    padded = functional.pad(frames[:, : count * size], (0, 0, 0, max(0, count * size - length)))
+    mask = mask_of(there, count * size)
+    assert mask is not None
+    rows, kept = padded.view(batch, count, size, width), mask.view(batch, count, size, 1)
+    weight = kept.sum(dim=2)
+    mean = (rows * kept).sum(dim=2) / weight.clamp(min=1)
+    most = rows.masked_fill(~kept, -torch.inf).amax(dim=2)
+    return mean, torch.where(weight > 0, most, 0), weight
 
 
 # TensorFlow's names: layers of a kind are counted, the first without a number.

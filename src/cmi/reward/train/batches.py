@@ -55,6 +55,23 @@ def with_dropout(examples: Sequence[Example], rates: ModalityDropout, seed: int,
     ]
 
 
+def with_wrong_prompts(examples: Sequence[Example]) -> list[Example]:
+    """Each pair about alignment with the prompt of the next that has another."""
+    asked = [example.prompt for example in examples if _is_aligned(example)]
+    found, place = [], 0
+    for example in examples:
+        if _is_aligned(example):
+            place += 1
+            others = (asked[(place + i) % len(asked)] for i in range(len(asked)))
+            example = replace(example, wrong_prompt=next((p for p in others if p != example.prompt), None))
+        found.append(example)
+    return found
+
+
+def _is_aligned(example: Example) -> bool:
+    return example.is_pair and "alignment" in example.labels
+
+
 def _dropped(prompt: Prompt, rates: ModalityDropout, rng: random.Random) -> Prompt:
     text, lyrics, reference = (rng.random() >= rate for rate in (rates.text, rates.lyrics, rates.reference))
     return Prompt(prompt.text if text else "", prompt.lyrics if lyrics else "", prompt.reference if reference else None)

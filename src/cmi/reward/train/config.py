@@ -87,6 +87,7 @@ class LossSettings:
     mapping: Mapping = "tanh"
     confidence_weighting: bool = False
     rating_weight: float = _number(0, 1000, 1.0)
+    wrong_prompts: float = _number(0, 1000, 0.0)
 
 
 @dataclass(frozen=True)

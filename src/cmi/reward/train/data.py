@@ -45,10 +45,16 @@ class Example:
     prompt: Prompt
     takes: tuple[Path, ...]
     labels: dict[Axis, Label] = field(hash=False)
+    wrong_prompt: Prompt | None = None  # another example's
 
     @property
     def is_pair(self) -> bool:
         return len(self.takes) == 2
+
+    @property
+    def aligned(self) -> int:
+        """The place of the take that does what the prompt asks; only of a pair with a preference about that."""
+        return 0 if self.labels["alignment"].value else 1
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from cmi.reward.train.config import LossSettings
 from cmi.reward.train.data import AXES, RATED, Example
 from cmi.reward.train.embeddings import Embeddings, reference_job, take_job
 from cmi.reward.train.loss import RatingLoss, pair_loss
-from cmi.take import Axis
+from cmi.take import Axis, Prompt
 
 
 class Trainee(nn.Module):
@@ -35,41 +35,61 @@ class Loaded(NamedTuple):
     prompts: list[PromptTokens]  # (1, n, D) each
     takes: list[Tensor]  # (1, t, D) each
     owners: list[int]
+    wronged: list[tuple[int, int]]  # takes that are there twice: under their own prompt, and under a wrong one
 
 
 def load(examples: Sequence[Example], embeddings: Embeddings) -> Loaded:
-    loaded = Loaded([], [], [])
+    """The takes of all examples in their order, then those under wrong prompts."""
+    loaded = Loaded([], [], [], [])
+    firsts = []
     for place, example in enumerate(examples):
-        prompt, window = example.prompt, embeddings.window
-        reference = (
-            None if prompt.reference is None else embeddings.sound(reference_job(prompt.reference, window))[None]
-        )
-        text, lyrics = (embeddings.text(part)[None] for part in (prompt.text, prompt.lyrics))
-        loaded.prompts.append(PromptTokens(text, lyrics, reference))
+        firsts.append(len(loaded.takes))
+        loaded.prompts.append(_prompt(example.prompt, embeddings))
         for take in example.takes:
-            loaded.takes.append(embeddings.sound(take_job(take, window))[None])
+            loaded.takes.append(embeddings.sound(take_job(take, embeddings.window))[None])
             loaded.owners.append(place)
+    for first, example in zip(firsts, examples, strict=True):
+        if example.wrong_prompt is not None:
+            right = first + example.aligned
+            loaded.wronged.append((right, len(loaded.takes)))
+            loaded.owners.append(len(loaded.prompts))
+            loaded.takes.append(loaded.takes[right])
+            loaded.prompts.append(_prompt(example.wrong_prompt, embeddings))
     return loaded
+
+
+def _prompt(prompt: Prompt, embeddings: Embeddings) -> PromptTokens:
+    sound = None if prompt.reference is None else reference_job(prompt.reference, embeddings.window)
+    reference = None if sound is None else embeddings.sound(sound)[None]
+    text, lyrics = (embeddings.text(part)[None] for part in (prompt.text, prompt.lyrics))
+    return PromptTokens(text, lyrics, reference)
 
 
 def score(head: RewardHead, loaded: Loaded, device: torch.device) -> dict[Axis, Tensor]:
     """The scores of all takes, by axis: (n,) each. A take's score does not depend on its neighbours."""
 
-    def here(tokens: Tensor) -> Tensor:
-        return tokens.to(device, torch.float32)
-
-    joined = [
-        head.join(PromptTokens(here(p.text), here(p.lyrics), None if p.reference is None else here(p.reference)))[0]
-        for p in loaded.prompts
-    ]
+    loaded = _moved(loaded, device)
+    joined = [head.join(prompt)[0] for prompt in loaded.prompts]
     prompts, prompt_mask = _padded(joined)
-    takes, take_mask = _padded([head.thin(here(take))[0] for take in loaded.takes])
+    takes, take_mask = _padded([head.thin(take)[0] for take in loaded.takes])
     owners = torch.tensor(loaded.owners, device=device)
     fused = head.fuse(prompts, prompt_mask)[owners]
     alignment, musicality = head.judge(
         fused, takes, None if prompt_mask is None else prompt_mask[owners], take_mask
     ).unbind(dim=1)
     return {"musicality": musicality, "alignment": alignment, "overall": (musicality + alignment) / 2}
+
+
+def _moved(loaded: Loaded, device: torch.device) -> Loaded:
+    """On the device, in fp32: by one transfer, since hundreds of small ones cost more than the head."""
+    tokens = [part for prompt in loaded.prompts for part in prompt if part is not None] + loaded.takes
+    flat = torch.cat([part[0] for part in tokens]).to(device, torch.float32)
+    rest = iter(part[None] for part in flat.split([part.shape[1] for part in tokens]))
+    prompts = [
+        PromptTokens(next(rest), next(rest), None if prompt.reference is None else next(rest))
+        for prompt in loaded.prompts
+    ]
+    return loaded._replace(prompts=prompts, takes=list(rest))
 
 
 def _padded(rows: Sequence[Tensor]) -> tuple[Tensor, Mask]:
@@ -90,6 +110,7 @@ def objective(
     examples: Sequence[Example],
     totals: Mapping[Axis, int],
     settings: LossSettings,
+    wronged: Sequence[tuple[int, int]] = (),
 ) -> Tensor:
     """These examples' part of the loss of a batch that has `totals` labels: the parts of a batch add up to its loss."""
     starts = torch.tensor([0, *(len(example.takes) for example in examples)]).cumsum(0).tolist()
@@ -110,4 +131,9 @@ def objective(
             rating = loss.new_tensor([label.value for _, label in rated])
             part = settings.rating_weight * trainee.ratings[axis](scores[axis][place], rating).sum()
             loss = loss + part / totals[axis]
+    if wronged:
+        right, wrong = (loss.new_tensor(places, dtype=torch.long) for places in zip(*wronged, strict=True))
+        difference = scores["alignment"][right] - scores["alignment"][wrong]
+        part = pair_loss(difference, torch.ones_like(difference), settings.label_smoothing).sum()
+        loss = loss + settings.wrong_prompts * part / totals["alignment"]
     return loss

@@ -21,9 +21,10 @@ from torch import Tensor
 
 from cmi.errors import InputError
 from cmi.reward.reward_model import find_device
-from cmi.reward.train.batches import with_dropout
+from cmi.reward.train.batches import with_dropout, with_wrong_prompts
 from cmi.reward.train.config import Optimizer, TrainConfig
 from cmi.reward.train.data import Example
+from cmi.reward.train.embeddings import Embeddings
 from cmi.reward.train.forward import Loaded, Trainee, count_labels, load, objective, score
 from cmi.reward.train.journal import Journal
 from cmi.reward.train.outcome import Outcome, claim, is_complete, save_outcome
@@ -37,10 +38,17 @@ def silent(what: str, done: int, total: int, remark: str) -> None:
     """Report nothing."""
 
 
-def train(config: TrainConfig, out: Path, device: str = "auto", report: Report = silent) -> Outcome | None:
+def train(
+    config: TrainConfig,
+    out: Path,
+    device: str = "auto",
+    report: Report = silent,
+    embeddings: Embeddings | None = None,
+) -> Outcome | None:
     """Train a head and leave a complete checkpoint in `out`; the same call resumes a run that was stopped.
 
-    The main process alone reports, and has an outcome.
+    `embeddings` may serve several runs on the same encoder, window and device. The main process alone reports, and has
+    an outcome.
     """
     accelerator = Accelerator(cpu=find_device(device).type == "cpu", mixed_precision="no")  # autocast is below
     here, process, processes = accelerator.device, accelerator.process_index, accelerator.num_processes
@@ -52,7 +60,7 @@ def train(config: TrainConfig, out: Path, device: str = "auto", report: Report =
     if is_complete(out):
         return Outcome.read(out) if accelerator.is_main_process else None
     report = report if accelerator.is_main_process else silent
-    run = set_up(config, plan, accelerator, report)
+    run = set_up(config, plan, accelerator, report, embeddings)
     trainee, parameters = run.trainee, list(run.trainee.parameters())
     optimizer = new_optimizer(trainee, config.optimizer)
     first, best = load_state(folder, trainee, optimizer) or (0, Best(-math.inf, 0, copied_head(trainee)))
@@ -60,6 +68,7 @@ def train(config: TrainConfig, out: Path, device: str = "auto", report: Report =
     def share(step: int) -> tuple[Counter[Axis], list[tuple[list[Example], Loaded]]]:
         """How many labels the batch of a step has, and this process's part of it, as many examples at a time as fit."""
         batch = with_dropout(run.batches[step], config.modality_dropout, config.seed, step)
+        batch = with_wrong_prompts(batch) if config.loss.wrong_prompts else batch
         mine = batch[process::processes]
         parts = [mine[start : start + size] for start in range(0, len(mine), size)]
         return count_labels(batch), [(part, load(part, run.embeddings)) for part in parts]
@@ -92,7 +101,7 @@ def train(config: TrainConfig, out: Path, device: str = "auto", report: Report =
             for examples, loaded in parts:
                 with autocast():
                     scores = score(trainee.head, loaded, here)
-                part = objective(trainee, scores, examples, totals, config.loss)
+                part = objective(trainee, scores, examples, totals, config.loss, loaded.wronged)
                 part.backward()
                 loss += part.detach()
             total = float(sum_over_processes(accelerator, loss, parameters))

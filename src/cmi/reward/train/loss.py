@@ -9,6 +9,10 @@ Pairs (Bradley and Terry 1952; the paper's equation 5)
     1/2: 1 - e/2 for the one preferred, e/2 for the other. (The paper's 0.2 thus means 0.9 and 0.1, the usual meaning;
     its printed formula is not legible in our copy.) 'overall' compares the means of both scores.
 
+Wrong prompts (ours; `wrong_prompts` is their weight, 0 by default)
+    Pairs under one prompt leave open how scores under different prompts compare. The take of a pair that does what the
+    prompt asks also beats itself under another pair's prompt: the same loss, added to L_alignment.
+
 Ratings y from 1 to 5 (equation 6, and the four mappings of appendix F.1)
     tanh       (c tanh(s) + d - y)^2, with c = 2 and d = 3 at first: all of the scale, centred
     linear     (c s + d - y)^2, with the same beginning

@@ -62,14 +62,21 @@ def make_plan(config: TrainConfig) -> Plan:
     return Plan(training, validation, model, facts)
 
 
-def set_up(config: TrainConfig, plan: Plan, accelerator: Accelerator, report: Report) -> Run:
-    training, validation, model = plan.training, plan.validation, plan.model
-    trainee = Trainee(starting_head(model.head, config.model, config.seed), config.loss).to(accelerator.device)
-    model.placed(accelerator.device, "bf16" if uses_bf16(config, accelerator.device) else "fp32")
+def new_embeddings(config: TrainConfig, model: RewardModel, device: torch.device) -> Embeddings:
+    """Of the model's encoder, which is placed on the device."""
+    model.placed(device, "bf16" if uses_bf16(config, device) else "fp32")
     # Apart from what scoring keeps: its smaller limit would delete what training still needs.
     cache = TokenCache(cache_folder() / "training", round(config.cache_gb * GIGABYTE))
-    memory = round(config.memory_gb * GIGABYTE)
-    embeddings = Embeddings(model, accelerator.device, config.window, cache, memory)
+    return Embeddings(model, device, config.window, cache, round(config.memory_gb * GIGABYTE))
+
+
+def set_up(
+    config: TrainConfig, plan: Plan, accelerator: Accelerator, report: Report, embeddings: Embeddings | None = None
+) -> Run:
+    """`embeddings` are those of an earlier run on the same encoder, window and device, if there was one."""
+    training, validation, model = plan.training, plan.validation, plan.model
+    trainee = Trainee(starting_head(model.head, config.model, config.seed), config.loss).to(accelerator.device)
+    embeddings = embeddings or new_embeddings(config, model, accelerator.device)
     _encode(embeddings, [*training, *validation], accelerator, report)
     groups, unheard = [], []
     for group in training:
@@ -116,6 +123,7 @@ def _encode(embeddings: Embeddings, groups: Sequence[Examples], accelerator: Acc
     """Each process encodes its share, and all know of everything in the end."""
     examples = (example for group in groups for example in group.examples)
     items = list(dict.fromkeys(["", *(item for e in examples for item in items_of(e, embeddings.window))]))
+    items = [item for item in items if item not in embeddings.known]
     mine = items[accelerator.process_index :: accelerator.num_processes]
     done = 0
 
@@ -124,7 +132,8 @@ def _encode(embeddings: Embeddings, groups: Sequence[Examples], accelerator: Acc
         done += count
         report("recordings and texts encoded", done, len(mine), "")
 
-    embeddings.known = dict(gather_object(list(embeddings.prepare(mine, on_done).items())))
+    known = embeddings.known | embeddings.prepare(mine, on_done)
+    embeddings.known = dict(gather_object(list(known.items())))
 
 
 def _fingerprint(groups: Sequence[Examples]) -> str:

