@@ -1,0 +1,222 @@
+"""The paper's ablations of training, over a studio's pairs with a simulated judge and simulated experts.
+
+A variant is one run of `cmi.reward.train.loop.train`, in a folder of its own; it may go on from another's head.
+
+    distil                 stage 1: the judge's labels, smoothed
+    distil-experts         stage 2 after it: experts' pairs and ratings. All others are compared with this one
+    distil-pairs           stage 2 with experts' pairs alone          (section 4.2)
+    distil-ratings         stage 2 with experts' ratings alone        (section 4.2)
+    scratch                experts' pairs and ratings, no stage 1     (section 4.2)
+    unsmoothed             stage 1 with hard labels                   (appendix C.1)
+    unsmoothed-experts     stage 2 after it
+    size-500               stage 1 with 500 of the judge's labels     (appendix C.2)
+    size-500-experts       stage 2 after it
+    mapping-none, -linear, -ordinal     stage 2 with another mapping of ratings (appendix F.1); the others have tanh
+    no-prompt-distil       stage 1 and
+    no-prompt              stage 2 as if nothing had been asked for, in the test too (appendix E.2)
+
+Everything not said here is the base configuration's: checkpoint, architecture, optimizer, batch, window, seed. Stage 2
+has half the steps and 0.3 of the learning rate; scratch has all of both. A smaller set has as many epochs as all of it,
+not as many steps, as in the paper's table 10. The head kept is the one that validates best: in stage 1 by the judge's
+labels, else by the experts'. The folder:
+
+    data/              what is learned from (`cmi.reward.train.ablation_data`)
+    runs/NAME/         the variants' models
+    ablations.jsonl    a record for each variant, with what it got right (`cmi.reward.train.ablation_scores`)
+    ablations.md       tables and findings
+"""
+
+import hashlib
+import json
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from cmi.errors import InputError
+from cmi.report.tables import Table, to_markdown
+from cmi.reward.train.ablation_data import PREFERENCES, TESTED, AblationData, make_data
+from cmi.reward.train.ablation_findings import BASE, Record, findings, findings_table, judge_table, variants_table
+from cmi.reward.train.ablation_scores import Exam
+from cmi.reward.train.config import Source, Start, TrainConfig
+from cmi.reward.train.loop import silent, train
+from cmi.reward.train.loss import Mapping
+from cmi.reward.train.noisy_judge import Experts, Judge
+from cmi.reward.train.setup import Report, load_model, settings_of
+from cmi.runlog import RunLog, read_records
+
+SMOOTHING = 0.2  # of stage 1
+MAPPINGS: tuple[Mapping, ...] = ("none", "linear", "ordinal")
+STAGE_2_STEPS, STAGE_2_RATE = 0.5, 0.3  # of the base configuration's: the paper's 2000 and at most 1000 steps
+VALIDATIONS = 6  # at least, in a run of so many steps or more: experts' few labels are soon learned by heart
+LOG = "ablations.jsonl"
+TABLES = "ablations.md"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """`after` names the variant whose head it begins with; '' for a fresh head."""
+
+    name: str
+    config: TrainConfig
+    after: str = ""
+    prompted: bool = True
+
+
+@dataclass(frozen=True)
+class Ablations:
+    """What all variants that were run have come to."""
+
+    records: list[Record]
+    tables: list[Table]
+
+
+def plan_variants(base: TrainConfig, data: AblationData, runs: Path) -> list[Variant]:
+    """All variants, each after the one it begins with."""
+    fresh = replace(base.model, head="fresh")
+
+    def stage_1(name: str, pseudo: str = "pseudo", smoothing: float = SMOOTHING, prompted: bool = True) -> Variant:
+        labels = data.file(pseudo, prompted)
+        size = int(pseudo.partition("-")[2] or data.pseudo)
+        config = replace(
+            with_steps(base, base.steps * size / data.pseudo),
+            model=fresh,
+            data=(Source(preferences=labels, split="train"),),
+            validation=(Source(preferences=data.file("pseudo", prompted), split="valid"),),
+            loss=replace(base.loss, label_smoothing=smoothing, mapping="tanh"),
+        )
+        return Variant(name, config, prompted=prompted)
+
+    def stage_2(
+        name: str,
+        after: str,
+        labels: Sequence[str] = ("pairs", "ratings"),
+        mapping: Mapping = "tanh",
+        prompted: bool = True,
+    ) -> Variant:
+        pairs, ratings = (data.file(name, prompted) for name in ("experts", "ratings"))
+        sources = {"pairs": Source(preferences=pairs, split="train"), "ratings": Source(ratings=ratings, split="train")}
+        config = replace(
+            with_steps(base, base.steps * STAGE_2_STEPS),
+            model=Start(str(runs / after)),
+            data=tuple(sources[name] for name in labels),
+            validation=(Source(preferences=pairs, split="valid"),),
+            loss=replace(base.loss, label_smoothing=0.0, mapping=mapping),
+        )
+        slower = replace(config.optimizer, lr=STAGE_2_RATE * base.optimizer.lr)
+        return Variant(name, replace(config, optimizer=slower), after, prompted)
+
+    sizes = [f"size-{size}" for size in data.sizes]
+    taught = stage_2("scratch", "").config
+    scratch = replace(
+        with_steps(base, base.steps), model=fresh, data=taught.data, validation=taught.validation, loss=taught.loss
+    )
+    return [
+        stage_1("distil"),
+        stage_2(BASE, "distil"),
+        stage_2("distil-pairs", "distil", ["pairs"]),
+        stage_2("distil-ratings", "distil", ["ratings"]),
+        Variant("scratch", scratch),
+        stage_1("unsmoothed", smoothing=0.0),
+        stage_2("unsmoothed-experts", "unsmoothed"),
+        *(stage_1(f"size-{size}", f"pseudo-{size}") for size in data.sizes),
+        *(stage_2(f"{name}-experts", name) for name in sizes),
+        *(stage_2(f"mapping-{mapping}", "distil", mapping=mapping) for mapping in MAPPINGS),
+        stage_1("no-prompt-distil", prompted=False),
+        stage_2("no-prompt", "no-prompt-distil", prompted=False),
+    ]
+
+
+def with_steps(config: TrainConfig, steps: float) -> TrainConfig:
+    """Another number of steps: at most a fifth of them warm up, and validations are no further apart than a sixth."""
+    steps = max(1, round(steps))
+    optimizer = replace(config.optimizer, warmup=min(config.optimizer.warmup, steps // 5))
+    every = min(config.validate_every, max(1, steps // VALIDATIONS))
+    return replace(config, steps=steps, optimizer=optimizer, validate_every=every)
+
+
+def wanted(variants: Sequence[Variant], only: Iterable[str]) -> list[Variant]:
+    """The variants named, the one that all are compared with, and those that they begin with; all if none is named."""
+    known = {variant.name: variant for variant in variants}
+    names = list(only)
+    for name in names:
+        if name not in known:
+            raise InputError(f"no variant is called {name!r}; there are {', '.join(known)}")
+    chosen = set(names or known) | {BASE}
+    chosen |= {known[name].after for name in chosen}
+    return [variant for variant in variants if variant.name in chosen]
+
+
+def run_ablations(
+    base: TrainConfig,
+    studio: Path,
+    out: Path,
+    only: Sequence[str] = (),
+    sizes: Sequence[int] = (),
+    device: str = "auto",
+    report: Report = silent,
+    judge: Judge | None = None,
+    experts: Experts | None = None,
+) -> Ablations:
+    """Train and test every variant, or those named. The same call resumes; what is finished is not run again."""
+    judge, experts = judge or Judge(base.seed), experts or Experts(base.seed)
+    _claim(out, base, studio, sizes, judge, experts)
+    data = make_data(studio, out / "data", judge, experts, sizes)
+    variants = wanted(plan_variants(base, data, out / "runs"), only)
+    exam = Exam(base, data, device, report)
+    with RunLog(out / LOG) as log:
+        for number, variant in enumerate(variants):
+            report("variants", number, len(variants), variant.name)
+            if variant.name not in log:
+                log.append(run_variant(variant, out / "runs" / variant.name, exam, device, report))
+        report("variants", len(variants), len(variants), "")
+        log.finish()
+    records = list(read_records(out / LOG))
+    found = findings(records, data.sizes)
+    splits = [variants_table(records, split) for split in TESTED]
+    tables = [judge_table(data.counts), *splits, findings_table(found)]
+    (out / TABLES).write_text(to_markdown(tables), encoding="utf-8")
+    return Ablations(records, tables)
+
+
+def run_variant(variant: Variant, folder: Path, exam: Exam, device: str, report: Report) -> Record:
+    started = time.monotonic()
+    outcome = train(variant.config, folder, device, report, exam.embeddings())
+    if outcome is None:
+        raise InputError("the ablations run in one process: start them without a launcher")
+    trained = time.monotonic() - started
+    splits = exam.score(load_model(Start(str(folder))).head, variant.prompted)
+    return {
+        "id": variant.name,
+        "after": variant.after,
+        "prompted": variant.prompted,
+        "steps": outcome.steps,
+        "best_step": outcome.best_step,
+        "unheard": {"training": outcome.unheard, "test": exam.unheard},
+        "seconds": round(trained, 1),
+        "settings": settings_of(variant.config),
+        "splits": splits,
+    }
+
+
+def _claim(out: Path, base: TrainConfig, studio: Path, sizes: Sequence[int], judge: Judge, experts: Experts) -> None:
+    """The folder is ours if it is new, or was begun with the same settings."""
+    try:
+        pairs = hashlib.sha256((studio / PREFERENCES).read_bytes()).hexdigest()[:12]
+    except OSError as error:
+        raise InputError(f"{studio / PREFERENCES}: {error.strerror or error}; expected what cmi studio make") from error
+    settings = {name: value for name, value in settings_of(base).items() if name not in ("data", "validation")}
+    simulated = {"judge": asdict(judge), "experts": asdict(experts)}
+    mine: dict[str, Any] = {**settings, **simulated, "pairs": pairs, "sizes": list(sizes)}
+    begun = out / "settings.json"
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        if not begun.exists():
+            begun.write_text(json.dumps(mine, indent=1) + "\n", encoding="utf-8")
+        theirs = json.loads(begun.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{begun}: {getattr(error, 'strerror', None) or error}") from error
+    for name, value in mine.items():
+        if theirs.get(name) != value:
+            raise InputError(f"{out}: holds ablations with another {name!r}: use another --out")
