@@ -8,9 +8,12 @@ import typer
 
 from cmi import __version__
 from cmi.cli import bench, studio
+from cmi.cli.pick import pick
 from cmi.cli.probe import probe
 from cmi.cli.score import score
+from cmi.cli.studio_generate import generate
 from cmi.cli.train import train
+from cmi.cli.train_ablations import train_ablations
 from cmi.errors import InputError
 
 app = typer.Typer(
@@ -21,9 +24,12 @@ app = typer.Typer(
 )
 app.add_typer(bench.app, name="bench")
 app.add_typer(studio.app, name="studio")
+studio.app.command()(generate)
 app.command()(score)
+app.command()(pick)
 app.command()(probe)
 app.command()(train)
+app.command()(train_ablations)
 
 
 def _version(wanted: bool) -> None:

@@ -1,0 +1,114 @@
+"""`cmi pick`: best-of-N, and what it is worth."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def pick(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            help="A subfolder for each prompt: prompt.json or prompt.txt, and its takes.", show_default=False
+        ),
+    ] = None,
+    manifest: Annotated[
+        Path | None,
+        typer.Option(help="JSONL of takes: audio, text, lyrics, reference, group.", show_default=False),
+    ] = None,
+    model: Annotated[
+        str, typer.Option(help="nano, a CMI-RM checkpoint (folder or hub id), or your own as module:Class.")
+    ] = "nano",
+    weights: Annotated[
+        str, typer.Option(help="How much each score counts; by default their mean, as in the paper.")
+    ] = "musicality=0.5,alignment=0.5",
+    copy_to: Annotated[
+        Path | None,
+        typer.Option(help="Copy what is picked to this folder; nothing is overwritten.", show_default=False),
+    ] = None,
+    curve: Annotated[
+        str | None,
+        typer.Option(help="What picking from N takes is worth, such as 1,3,10; needs --second.", show_default=False),
+    ] = None,
+    second: Annotated[
+        str | None, typer.Option(help="The scorer that judges what --model picks.", show_default=False)
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the curve into this .png or .svg.", show_default=False)
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option(help="Keep each score here; the same command resumes.", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="All rankings and numbers for machines.")] = False,
+) -> None:
+    """Pick the best take of each prompt by a reward model, and say what picking from N takes is worth.
+
+    Equal scores go by name. A take that can't be scored is named with the reason and left out; the exit code is 2 only
+    if nothing could be picked.
+
+    Examples:
+
+        cmi pick takes/ --copy-to best/
+
+        cmi pick --manifest takes.jsonl --model CMI-RM/ --weights musicality=0.7,alignment=0.3 --log scores.jsonl --json
+
+        cmi pick takes/ --curve 1,3,10 --second my_models:Judge --plot curve.png
+    """
+    import sys
+
+    from rich.console import Console
+
+    from cmi.cli.progress import progress
+    from cmi.errors import InputError, MissingExtra
+    from cmi.report.pictures import require_picture
+    from cmi.report.tables import print_tables, to_json
+
+    try:
+        from cmi.reward import pick_report
+        from cmi.reward.candidates import read_folder, read_manifest
+        from cmi.reward.load_scorer import load_scorer
+        from cmi.reward.pick import copy_chosen, parse_weights, score_each, takes_of
+        from cmi.reward.pick import pick as pick_one
+        from cmi.reward.pick_curve import parse_sizes, pick_curve, ranked_prompts, require_candidates
+        from cmi.reward.timbre import timbre_of_each
+    except ModuleNotFoundError as error:
+        raise MissingExtra("picking takes", "reward") from error
+
+    if (folder is None) == (manifest is None):
+        raise InputError("expected a folder with a subfolder for each prompt, or a list of takes with --manifest")
+    if (curve is None) != (second is None) or (plot is not None and curve is None):
+        raise InputError("a curve needs --curve and --second, and --plot needs both")
+    if plot is not None:
+        require_picture(plot)
+    by, sizes = parse_weights(weights), parse_sizes(curve) if curve is not None else []
+    groups = read_folder(folder) if folder is not None else read_manifest(manifest)  # type: ignore[arg-type]
+    takes = takes_of(groups)
+    if sizes:
+        require_candidates([len(group.candidates) for group in groups], sizes)
+    scorer = load_scorer(model)
+    judge = load_scorer(second) if second is not None else None
+    with progress() as bar:
+        task = bar.add_task("takes scored", total=len(takes))
+        scores = score_each(takes, scorer, log, lambda done: bar.advance(task, done))
+        picks = [pick_one(group, scores, by) for group in groups]
+        report = pick_report.Report(scorer.name, by, picks)
+        ranked = [ranked.candidate.take for pick_ in picks for ranked in pick_.ranking]
+        if judge is not None and ranked:
+            task = bar.add_task("takes judged", total=len(ranked))
+            judged = score_each(ranked, judge, log, lambda done: bar.advance(task, done))
+            task = bar.add_task("takes heard", total=len(ranked))
+            timbres = timbre_of_each(ranked, lambda: bar.advance(task))
+            prompts, notes = ranked_prompts(picks, judged, timbres)
+            found = pick_curve(prompts, sizes, by)
+            report = pick_report.Report(scorer.name, by, picks, judge.name, found, notes)
+    if plot is not None and ranked:
+        pick_report.draw(report, plot)
+    if as_json:
+        sys.stdout.write(to_json(pick_report.record(report)))
+    else:
+        print_tables(pick_report.tables(report), Console())
+    if not ranked:
+        raise InputError(f"nothing could be picked: none of {len(takes)} takes could be scored; the reasons are listed")
+    if copy_to is not None:
+        copy_chosen(picks, copy_to)

@@ -1,0 +1,238 @@
+"""A small music generator that is imperfect on purpose: takes for a text prompt, whose faults are known.
+
+What it does with a prompt
+    A prompt is a caption of a piece that our composer might write. For each candidate the generator heeds each thing
+    the caption says with chance HEEDED, and leaves the rest to the composer, who may by luck do as asked. Two in three
+    candidates then suffer a flaw, of any kind and strength.
+
+The truth
+    met           for each thing that the caption says: true, false, or null where listeners might call it either way
+    alignment     the share that is met; null counts half
+    musicality    1 less the flaw's strength: 0.5 is plain, 0 is blatant
+    quality       their mean
+
+A folder of takes
+    PROMPT/prompt.json and PROMPT/00.flac and so on, as `cmi pick` reads them, and all takes with their truth in
+    takes.jsonl. The same seed gives the same bytes; a set that was interrupted goes on where it stopped.
+"""
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from itertools import product
+from pathlib import Path
+from typing import Any, cast
+
+from cmi.errors import InputError
+from cmi.records import read_records
+from cmi.runlog import RunLog
+from cmi.studio.captions import Caption, caption, facts, holds
+from cmi.studio.compose import STYLES
+from cmi.studio.flaws import FLAWS
+from cmi.studio.pair_plan import WIDEST_GAIN
+from cmi.studio.pairs import NOT_USED
+from cmi.studio.recordings import RATE, SECONDS, Recipe, Source, piece_of, record, write_flac
+from cmi.studio.render import soundfont
+from cmi.studio.wordings import Attribute
+from cmi.take import Score, Take
+from cmi.workers import process_pool
+
+HEEDED = 0.6  # how often the generator minds a thing it was asked for
+CLEAN = 1 / 3  # of candidates have no flaw
+WEAKEST = 0.05  # flaw: a weaker one may find nothing to spoil
+MANIFEST = "takes.jsonl"
+MOST = 1000  # prompts, and candidates for each
+
+# Seeds of pieces lie beyond those of data sets and of probes, so that no scorer was trained on what it picks from.
+_FIRST_SEED = 10**15
+_MOOD_TRIES = 16  # pieces that are composed to find one in the mood asked for
+_PER_PROMPT = (1 + MOST) * _MOOD_TRIES
+
+_WISHES: tuple[Attribute, ...] = ("tempo", "density", "instruments", "metre", "mode")  # besides the style
+_FLAWS = tuple(name for name in FLAWS if name not in NOT_USED)
+
+
+@dataclass(frozen=True)
+class Generated:
+    """A candidate before it is recorded."""
+
+    recipe: Recipe
+    met: dict[Attribute, bool | None]
+
+    @property
+    def score(self) -> Score:
+        """What a listener who knows everything would say."""
+        shares = {True: 1.0, None: 0.5, False: 0.0}
+        alignment = sum(shares[met] for met in self.met.values()) / len(self.met)
+        return Score(round(1 - self.recipe.strength, 6), round(alignment, 6))
+
+
+def write_prompt(number: int, seed: int) -> Caption:
+    """The caption that is the set's prompt of that number; nobody sings, and none is asked to."""
+    rng = _rng("prompt", seed, number)
+    known = facts(piece_of(Source(_first_piece(number, seed), seconds=SECONDS)))
+    while "vocals" in (asked := caption(known, rng)).says:
+        pass
+    return asked
+
+
+def generate(asked: Caption, seed: int, first_piece: int) -> Generated:
+    """One candidate for a caption; pieces are composed from the seed `first_piece` on."""
+    rng = _rng("candidate", seed, first_piece)
+    heeded = [attribute for attribute in sorted(asked.says) if rng.random() < HEEDED]
+    source = _composed(asked, heeded, rng, first_piece)
+    gain = round(rng.uniform(-WIDEST_GAIN, WIDEST_GAIN), 2)
+    recipe = Recipe(source, gain=gain)
+    if rng.random() >= CLEAN:
+        strength = round(rng.uniform(WEAKEST, 1), 2)
+        recipe = replace(recipe, flaw=rng.choice(_FLAWS), strength=strength, flaw_seed=rng.randrange(2**31))
+    played = facts(piece_of(source))
+    return Generated(recipe, {attribute: holds(asked, attribute, played) for attribute in sorted(asked.says)})
+
+
+def generate_set(
+    folder: Path,
+    prompts: int = 20,
+    candidates: int = 10,
+    seed: int = 0,
+    workers: int | None = None,
+    on_made: Callable[[int, int], None] = lambda done, total: None,
+) -> Path:
+    """Write a folder of takes; its manifest."""
+    if not 1 <= prompts <= MOST or not 1 <= candidates <= MOST:
+        raise InputError(f"{prompts} prompts and {candidates} candidates, expected 1 to {MOST} of each")
+    _claim(folder, {"prompts": prompts, "candidates": candidates, "seed": seed, **_settings()})
+    manifest = folder / MANIFEST
+    wanted = list(product(range(prompts), range(candidates)))
+    with process_pool(workers) as pool, RunLog(manifest) as log:
+        missing = [place for place in wanted if _take_id(*place) not in log or not _file(folder, *place).exists()]
+        on_made(len(wanted) - len(missing), len(wanted))
+        rows = pool.map(partial(_make, folder, seed), missing)
+        for done, row in enumerate(rows, len(wanted) - len(missing) + 1):
+            if row["id"] not in log:
+                log.append(row)
+            on_made(done, len(wanted))
+        log.finish()
+    return manifest
+
+
+class Truth:
+    """A scorer that knows: a generated take's true musicality and alignment, from the manifest beside its prompt."""
+
+    def score(self, takes: Sequence[Take]) -> list[Score]:
+        return [self._score(take) for take in takes]
+
+    def _score(self, take: Take) -> Score:
+        if not isinstance(take.audio, Path):
+            raise InputError("the truth is known of generated takes alone, and this one is sound in memory")
+        path = take.audio.resolve()
+        truth = _read_truth(path.parent.parent / MANIFEST).get(f"{path.parent.name}/{path.name}")
+        if truth is None:
+            raise InputError(f"{take.audio}: not in {path.parent.parent / MANIFEST}, so that nothing is known of it")
+        return truth
+
+
+@lru_cache(maxsize=8)
+def _read_truth(manifest: Path) -> dict[str, Score]:
+    if not manifest.exists():
+        raise InputError(f"{manifest}: no such file; `cmi studio generate` writes it beside the prompts' folders")
+    try:
+        return {
+            row["audio"]: Score(row["truth"]["musicality"], row["truth"]["alignment"])
+            for _, row in read_records(manifest)
+        }
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{manifest}: rows without truth; only `cmi studio generate` writes it") from error
+
+
+def _composed(asked: Caption, heeded: Sequence[Attribute], rng: random.Random, first_piece: int) -> Source:
+    """A piece that does what is heeded; the rest is the composer's choice."""
+    wishes: dict[str, Any] = {
+        attribute: getattr(asked.facts, attribute) for attribute in _WISHES if attribute in heeded
+    }
+    style = asked.facts.style
+    styles = [style] if "style" in heeded else [*rng.sample(list(STYLES), len(STYLES)), style]
+    pieces = range(first_piece, first_piece + (_MOOD_TRIES if "mood" in heeded else 1))
+    for name in styles:  # the last is the one that plays all of this: some have no drums, or not that metre
+        sources = [_source(piece, {"style": name, **wishes}) for piece in pieces]
+        try:
+            return next((source for source in sources if _in_mood(asked, source)), sources[0])
+        except InputError:
+            continue
+    raise AssertionError("the piece that a caption was written for can be composed")
+
+
+def _source(seed: int, wishes: dict[str, Any]) -> Source:
+    # a source's wishes are said to be words and numbers; the composer takes the names of several instruments too
+    return Source(seed, cast("tuple[tuple[str, str | float], ...]", tuple(wishes.items())), SECONDS)
+
+
+def _in_mood(asked: Caption, source: Source) -> bool:
+    return piece_of(source).attributes.mood == asked.facts.mood
+
+
+def _make(folder: Path, seed: int, place: tuple[int, int]) -> dict[str, Any]:
+    prompt, candidate = place
+    asked = write_prompt(prompt, seed)
+    made = generate(asked, seed, _first_piece(prompt, seed) + (1 + candidate) * _MOOD_TRIES)
+    path = _file(folder, prompt, candidate)
+    path.parent.mkdir(exist_ok=True)
+    sound, _ = record(made.recipe)
+    write_flac(sound, path)
+    if candidate == 0:
+        _write(path.parent / "prompt.json", json.dumps({"text": asked.text}, ensure_ascii=False) + "\n")
+    score = made.score
+    truth = {
+        "met": made.met,
+        "flaw": made.recipe.flaw,
+        "strength": made.recipe.strength,
+        **score._asdict(),
+        "quality": round((score.musicality + score.alignment) / 2, 6),
+    }
+    audio = path.relative_to(folder).as_posix()
+    return {"id": _take_id(*place), "group": path.parent.name, "text": asked.text, "audio": audio, "truth": truth}
+
+
+def _first_piece(prompt: int, seed: int) -> int:
+    return _FIRST_SEED + (seed * MOST + prompt) * _PER_PROMPT
+
+
+def _take_id(prompt: int, candidate: int) -> str:
+    return f"{prompt:03d}-{candidate:02d}"
+
+
+def _file(folder: Path, prompt: int, candidate: int) -> Path:
+    return folder / f"{prompt:03d}" / f"{candidate:02d}.flac"
+
+
+def _rng(what: str, seed: int, number: int) -> random.Random:
+    return random.Random(f"cmi.studio.generate {what} {seed} {number}")  # noqa: S311
+
+
+def _settings() -> dict[str, Any]:
+    """What the bytes depend on, besides the numbers and the seed."""
+    return {"heeded": HEEDED, "clean": CLEAN, "soundfont": soundfont().name, "rate": RATE, "seconds": SECONDS}
+
+
+def _claim(folder: Path, settings: dict[str, Any]) -> None:
+    """The folder is ours if it is new or was begun with the same settings."""
+    begun = folder / "settings.json"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not begun.exists():
+            if any(folder.iterdir()):
+                raise InputError(f"{folder}: not empty, and not begun by `cmi studio generate`; choose another folder")
+            _write(begun, json.dumps(settings) + "\n")
+        elif json.loads(begun.read_text(encoding="utf-8")) != settings:
+            raise InputError(f"{folder}: begun with other settings ({begun.name}); choose another folder")
+    except (OSError, ValueError) as error:
+        raise InputError(f"{folder}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _write(path: Path, text: str) -> None:
+    """All or nothing."""
+    unfinished = path.with_name(path.name + ".unfinished")
+    unfinished.write_text(text, encoding="utf-8")
+    unfinished.replace(path)
