@@ -1,4 +1,4 @@
-# make demo   sets up and scores sample answers, offline
+# make demo   sets up, scores sample answers and picks the best of four takes, offline
 # make test   sets up and runs every test
 # make lint   ruff and mypy
 PYTHON ?= python3.11
@@ -18,6 +18,8 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 
 demo: setup
 	$(BIN)/cmi bench demo
+	$(BIN)/cmi studio generate build/demo --prompts 1 --candidates 4 --seed 3
+	$(BIN)/cmi pick build/demo
 
 test: setup
 	$(BIN)/python -m pytest
