@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from cmi.reward.encoders.musicnn import slaney_filters
+from cmi.reward.encoders.slaney import slaney_filters
 from cmi.reward.model import mask_of
 
 RATE, HOP, WINDOW, BANDS, HIGHEST = 32_000, 320, 1024, 96, 12_000.0

@@ -16,6 +16,7 @@ by less than 1e-4.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cache
 from typing import Literal
@@ -27,6 +28,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from cmi.reward.encoders.musicnn_wheel import find_wheel, read_checkpoint
+from cmi.reward.encoders.slaney import slaney_filters
 from cmi.reward.model import mask_of
 
 RATE = 16_000
@@ -99,28 +101,6 @@ def mel_filters() -> Tensor:
     return slaney_filters(RATE, WINDOW, BANDS, RATE / 2)
 
 
-def slaney_filters(rate: int, window: int, bands: int, highest: float) -> Tensor:
-    """Triangles of unit area on Slaney's scale from 0 to `highest` hertz: (window / 2 + 1, bands)."""
-    bins = np.linspace(0, rate / 2, window // 2 + 1)
-    corners = _hertz(np.linspace(0, _slaney(highest), bands + 2))
-    width = np.diff(corners)
-    distance = corners[None] - bins[:, None]  # (257, 98)
-    triangles = np.minimum(-distance[:, :-2] / width[:-1], distance[:, 2:] / width[1:]).clip(min=0)
-    areas = (corners[2:] - corners[:-2]) / 2
-    return torch.from_numpy((triangles / areas).astype(np.float32))
-
-
-# Slaney's scale: 3 mels to 200 Hz up to 1 kHz, then 27 mels for each factor of 6.4.
-
-
-def _slaney(hertz: float) -> float:
-    return hertz * 3 / 200 if hertz < 1000 else 15 + 27 * math.log(hertz / 1000, 6.4)
-
-
-def _hertz(mels: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.where(mels < 15, mels * 200 / 3, 1000 * 6.4 ** ((mels - 15) / 27))
-
-
 def _only_heard(x: Tensor, lengths: Tensor | None) -> Tensor:
     """(B, T, C): 0 beyond the frames that a clip has."""
     mask = mask_of(lengths, x.shape[1])
@@ -169,7 +149,7 @@ class Dense(Frozen):
 # the company of a clip, and its frames are the same to the bit.
 
 
-class Branch(Frozen):
+class Branch(Frozen, ABC):
     """Filters (frames x bands) slid over a spectrogram, each with its strongest response over bands."""
 
     live: Tensor
@@ -190,13 +170,13 @@ class Branch(Frozen):
         self.keep(kernel=(kernel[:, :, live] * sign).permute(2, 0, 1)[:, None])  # (L, 1, frames, bands)
         self.prepare(kernel[:, :, live] * sign)
 
+    @abstractmethod
     def prepare(self, kernel: Tensor) -> None:
         """Keep the live kernel (frames, bands, L), turned so that the largest response is wanted."""
-        raise NotImplementedError
 
+    @abstractmethod
     def peaks(self, clip: Tensor) -> Tensor:
         """The largest response over bands at each frame of a clip: (T, 96) -> (T, L)."""
-        raise NotImplementedError
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, T, 96) -> (B, T, C)."""
