@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -51,8 +52,13 @@ def cmi(
 
 
 def main() -> None:
+    run_plainly(app)
+
+
+def run_plainly(command: Callable[[], object]) -> None:
+    """Run a command; bad input ends it with one sentence and exit code 2."""
     try:
-        app()
+        command()
     except InputError as error:
         print(f"cmi: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(2)

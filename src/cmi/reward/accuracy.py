@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from rich.console import Console
 
+from cmi.errors import InputError
 from cmi.preferences import Labelled, read_preferences
 from cmi.report.tables import Table, print_tables
 from cmi.reward.load_scorer import load_scorer
@@ -98,6 +99,8 @@ def table(
 
 def read_heard(folder: Path) -> dict[str, tuple[Heard, Heard]]:
     """What nulls know of the better and the worse take of each pair."""
+    if not (folder / "made.jsonl").is_file():
+        raise InputError(f"{folder}: no made.jsonl, expected a folder of `cmi studio make`")
     lines = (json.loads(line) for line in (folder / "made.jsonl").read_text(encoding="utf-8").splitlines())
     return {
         line["pair"]: (Heard(*line["takes"]["better"]["heard"]), Heard(*line["takes"]["worse"]["heard"]))
@@ -111,9 +114,9 @@ def main() -> None:
     parser.add_argument("set", type=Path, help="a folder of `cmi studio make`")
     parser.add_argument("--splits", nargs="+", default=SPLITS)
     arguments = parser.parse_args()
-    scorer = load_scorer(arguments.model)
-    heard = read_heard(arguments.set)
     pairs = list(read_preferences(arguments.set / "preferences.jsonl"))
+    heard = read_heard(arguments.set)
+    scorer = load_scorer(arguments.model)
     tables = []
     for split in arguments.splits:
         own = [one for one in pairs if one.about["split"] == split]
@@ -123,4 +126,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    from cmi.cli import run_plainly
+
+    run_plainly(main)

@@ -167,4 +167,6 @@ def _rounded(losses: dict[str, float]) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    main()
+    from cmi.cli import run_plainly
+
+    run_plainly(main)
