@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers import XLMRobertaConfig, XLMRobertaModel
 
+from cmi.reward.encoders.mirror import mirror_ends
 from cmi.reward.model import Mask, Transformer, mask_of
 
 RATE = 24_000
@@ -73,7 +74,7 @@ class LogMel(nn.Module):
 
     def forward(self, samples: Tensor, lengths: Tensor | None = None) -> Tensor:
         """(B, n) -> (B, n // 240, 128); 0 beyond the end of a chunk."""
-        mirrored = mirror_ends(samples.float(), lengths)  # (B, n + 2048)
+        mirrored = mirror_ends(samples.float(), lengths, WINDOW // 2)  # (B, n + 2048)
         spectrum = torch.stft(mirrored, WINDOW, HOP, window=self.window, center=False, return_complex=True)
         power = spectrum[..., : samples.shape[1] // HOP].abs().square()  # (B, F, T)
         mel = power.transpose(1, 2) @ self.filters  # (B, T, 128)
@@ -81,17 +82,6 @@ class LogMel(nn.Module):
         normalised = (decibels - MEL_MEAN) / MEL_STD
         mask = mask_of(None if lengths is None else lengths // HOP, normalised.shape[1])
         return normalised if mask is None else normalised.masked_fill(~mask[:, :, None], 0)
-
-
-def mirror_ends(samples: Tensor, lengths: Tensor | None) -> Tensor:
-    """Half a window of each chunk mirrored at its two ends: (B, n) -> (B, n + 2048)."""
-    half = WINDOW // 2
-    if lengths is None:
-        return functional.pad(samples, (half, half), mode="reflect")
-    positions = torch.arange(-half, samples.shape[1] + half, device=samples.device).abs()[None]
-    last = lengths[:, None] - 1
-    mirrored = torch.where(positions > last, 2 * last - positions, positions)
-    return samples.gather(1, mirrored.clamp(min=0))  # what is mirrored twice lies beyond the last frame
 
 
 def halved(counts: Tensor) -> Tensor:

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from cmi.reward.encoders.mirror import mirror_ends
 from cmi.reward.encoders.musicnn_wheel import find_wheel, read_checkpoint
 from cmi.reward.encoders.slaney import slaney_filters
 from cmi.reward.model import mask_of
@@ -77,22 +78,11 @@ def mel(samples: Tensor, lengths: Tensor | None = None) -> Tensor:
     (B, frame_count(n), 96), 0 beyond the end of a clip. Clips of at least `SHORTEST` samples.
     """
     window = torch.hann_window(WINDOW, device=samples.device)
-    mirrored = _mirror_ends(samples.float(), lengths)  # (B, n + 512)
+    mirrored = mirror_ends(samples.float(), lengths, WINDOW // 2)  # (B, n + 512)
     spectrum = torch.stft(mirrored, WINDOW, HOP, window=window, center=False, return_complex=True)
     power = torch.view_as_real(spectrum).square().sum(3).transpose(1, 2)  # (B, T, 257)
     logarithmic = (10_000 * (power @ mel_filters().to(samples.device)) + 1).log10()  # (B, T, 96)
     return _only_heard(logarithmic, None if lengths is None else lengths // HOP + 1)
-
-
-def _mirror_ends(samples: Tensor, lengths: Tensor | None) -> Tensor:
-    """Half a window of each clip mirrored at its two ends: (B, n) -> (B, n + 512)."""
-    half = WINDOW // 2
-    if lengths is None:
-        return functional.pad(samples, (half, half), mode="reflect")
-    positions = torch.arange(-half, samples.shape[1] + half, device=samples.device).abs()[None]
-    last = lengths[:, None] - 1
-    mirrored = torch.where(positions > last, 2 * last - positions, positions)
-    return samples.gather(1, mirrored.clamp(min=0))  # what is mirrored twice lies beyond the last frame
 
 
 @cache
