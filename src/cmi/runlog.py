@@ -70,9 +70,10 @@ class RunLog:
         """The keys of all records in the log, as it is now."""
         return frozenset(self._done)
 
-    def append(self, record: Mapping[str, Any]) -> None:
+    def append(self, record: Mapping[str, Any], sync: bool = True) -> None:
         """Add `record`: when this returns it is on disk, and when it raises the log is as it was.
 
+        Without `sync` a kill loses nothing either, but a power failure may, until the next record with it.
         ValueError: no usable key, a key that is done already, or a number that JSON cannot hold (NaN, infinity).
         """
         try:
@@ -88,7 +89,8 @@ class RunLog:
         try:
             if os.write(self._file, line) < len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._name))
-            os.fsync(self._file)
+            if sync:
+                os.fsync(self._file)
         except BaseException:
             os.ftruncate(self._file, self._end)
             raise

@@ -296,14 +296,18 @@ class RewardHead(nn.Module):
         self.text_downsampler = downsampler(c.dim, c.text)
         self.lyrics_downsampler = downsampler(c.dim, c.text)
 
+    def parts(self, prompt: PromptTokens) -> list[tuple[nn.Module, Tensor]]:
+        """The tokens of prompts that are heard, in order, each with what thins them out."""
+        found = [(self.text_downsampler, prompt.text)]
+        if self.config.mode != "text_only":
+            found.append((self.lyrics_downsampler, prompt.lyrics))
+        if prompt.reference is not None:
+            found.append((self.ref_downsampler, prompt.reference))
+        return found
+
     def join(self, prompt: PromptTokens) -> Tensor:
         """The parts of prompts, each thinned out, in one row: (B, P, D)."""
-        parts = [self.text_downsampler(prompt.text)]
-        if self.config.mode != "text_only":
-            parts.append(self.lyrics_downsampler(prompt.lyrics))
-        if prompt.reference is not None:
-            parts.append(self.ref_downsampler(prompt.reference))
-        return torch.cat(parts, dim=1)
+        return torch.cat([downsample(tokens) for downsample, tokens in self.parts(prompt)], dim=1)
 
     def thin(self, take: Tensor) -> Tensor:
         return self.eval_downsampler(take)  # (B, t, D) -> (B, T, D)

@@ -1,8 +1,8 @@
 """What the frozen encoder makes of recordings and texts: encoded once, kept on disk, read back batch by batch.
 
 Preparing encodes what the cache lacks, so that a run that was stopped goes on where it was. Afterwards tokens are held
-in memory up to a budget; beyond it they are read from the cache whenever they are asked for, and encoded again should
-it have lost them.
+on the device up to a budget; beyond it they are read from the cache whenever they are asked for, and encoded again if
+it has lost them.
 """
 
 import hashlib
@@ -60,6 +60,7 @@ class Embeddings:
         self._cache = cache
         self._room = memory
         self._held: dict[str, Tensor] = {}
+        self._device = device
         on_gpu = device.type != "cpu"
         self._batching = Batching(32 if on_gpu else 1, fixed=on_gpu, device=device)
         self._workers = default_workers(device)
@@ -98,11 +99,12 @@ class Embeddings:
             entry = self._cache.get(key)
         if entry is None:
             raise InputError(f"{self._cache.folder}: the cache keeps nothing: free some of its disk, or raise cache_gb")
-        size = entry.tokens.numel() * entry.tokens.element_size()
+        tokens = entry.tokens.to(self._device)
+        size = tokens.numel() * tokens.element_size()
         if size <= self._room:
             self._room -= size
-            self._held[key] = entry.tokens
-        return entry.tokens
+            self._held[key] = tokens
+        return tokens
 
     @torch.no_grad()
     def _hear(self, jobs: Sequence[Job]) -> Iterator[Known]:

@@ -1,12 +1,12 @@
 """From examples to scores, and from scores to the loss: batches of takes of any length, under prompts of any length."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pad_sequence
+from torch.nn import functional
 
 from cmi.reward.model import Mask, PromptTokens, RewardHead, mask_of
 from cmi.reward.train.config import LossSettings
@@ -67,11 +67,13 @@ def _prompt(prompt: Prompt, embeddings: Embeddings) -> PromptTokens:
 
 def score(head: RewardHead, loaded: Loaded, device: torch.device) -> dict[Axis, Tensor]:
     """The scores of all takes, by axis: (n,) each. A take's score does not depend on its neighbours."""
-
     loaded = _moved(loaded, device)
-    joined = [head.join(prompt)[0] for prompt in loaded.prompts]
-    prompts, prompt_mask = _padded(joined)
-    takes, take_mask = _padded([head.thin(take)[0] for take in loaded.takes])
+    parts = [head.parts(prompt) for prompt in loaded.prompts]
+    every = [part for own in parts for part in own] + [(head.eval_downsampler, take) for take in loaded.takes]
+    tokens, places = _thinned(every)
+    rest = iter(places)
+    prompts, prompt_mask = _rows(tokens, [[next(rest) for _ in own] for own in parts])
+    takes, take_mask = _rows(tokens, [[place] for place in rest])
     owners = torch.tensor(loaded.owners, device=device)
     fused = head.fuse(prompts, prompt_mask)[owners]
     alignment, musicality = head.judge(
@@ -92,12 +94,36 @@ def _moved(loaded: Loaded, device: torch.device) -> Loaded:
     return loaded._replace(prompts=prompts, takes=list(rest))
 
 
-def _padded(rows: Sequence[Tensor]) -> tuple[Tensor, Mask]:
-    """Rows (n, D) as (B, N, D), and where there are tokens; None if everywhere."""
-    padded = pad_sequence(list(rows), batch_first=True)
-    if all(len(row) == padded.shape[1] for row in rows):
-        return padded, None
-    return padded, mask_of(torch.tensor([len(row) for row in rows], device=padded.device), padded.shape[1])
+def _thinned(parts: Sequence[tuple[nn.Module, Tensor]]) -> tuple[Tensor, list[range]]:
+    """All tokens, thinned out, one below the other: (N, D), and the place of each part.
+
+    Parts that are thinned alike and equally long share a call: hundreds of small ones cost more than the head.
+    """
+    groups: defaultdict[tuple[nn.Module, int], list[int]] = defaultdict(list)
+    for i, (downsample, tokens) in enumerate(parts):
+        groups[downsample, tokens.shape[1]].append(i)
+    found, places, start = [], [range(0)] * len(parts), 0
+    for (downsample, _), members in groups.items():
+        thinned = downsample(torch.cat([parts[i][1] for i in members]))  # (B, T, D)
+        found.append(thinned.flatten(0, 1))
+        for i in members:
+            places[i] = range(start, start + thinned.shape[1])
+            start += thinned.shape[1]
+    return torch.cat(found), places
+
+
+def _rows(tokens: Tensor, rows: Sequence[Sequence[range]]) -> tuple[Tensor, Mask]:
+    """Rows of tokens from their places: (B, N, D), and where there are any; None if everywhere."""
+    lengths = [sum(map(len, row)) for row in rows]
+    index = torch.zeros(len(rows), max(lengths), dtype=torch.long)
+    for i, row in enumerate(rows):
+        index[i, : lengths[i]] = torch.tensor([place for part in row for place in part], dtype=torch.long)
+    index = index.to(tokens.device)
+    if min(lengths) == index.shape[1]:
+        return functional.embedding(index, tokens), None
+    mask = mask_of(torch.tensor(lengths, device=tokens.device), index.shape[1])
+    assert mask is not None
+    return functional.embedding(index, tokens) * mask[:, :, None], mask
 
 
 def count_labels(examples: Sequence[Example]) -> Counter[Axis]:

@@ -25,7 +25,8 @@ class Journal:
 
     def step(self, step: int, loss: float, norm: float, rate: float) -> None:
         """`norm` is the gradient's, before it was clipped."""
-        self._append({"id": f"step {step}", "step": step, "loss": loss, "gradient": norm, "lr": rate})
+        record = {"id": f"step {step}", "step": step, "loss": loss, "gradient": norm, "lr": rate}
+        self._append(record, sync=False)  # on a slow disk it would cost more than the step
         self._show(step, {"train/loss": loss, "train/gradient": norm, "train/lr": rate})
         self.remark = f"loss {loss:.3f}{self._validated}"
 
@@ -48,9 +49,9 @@ class Journal:
             self._board.close()
             self._log.close()
 
-    def _append(self, record: dict[str, Any]) -> None:
+    def _append(self, record: dict[str, Any], sync: bool = True) -> None:
         if self._log is not None and record["id"] not in self._log:
-            self._log.append(record)
+            self._log.append(record, sync)
 
     def _show(self, step: int, values: dict[str, float]) -> None:
         if self._board is not None:
