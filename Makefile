@@ -1,4 +1,4 @@
-# make demo   sets up, scores sample answers and picks the best of four takes, offline
+# make demo   sets up, and shows what cmi does on a page: build/demo/index.html
 # make test   sets up and runs every test
 # make lint   ruff and mypy
 PYTHON ?= python3.11
@@ -17,9 +17,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	touch $@
 
 demo: setup
-	$(BIN)/cmi bench demo
-	$(BIN)/cmi studio generate build/demo --prompts 1 --candidates 4 --seed 3
-	$(BIN)/cmi pick build/demo
+	$(BIN)/cmi demo build/demo
 
 test: setup
 	$(BIN)/python -m pytest

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from cmi import records
 from cmi.errors import InputError
-from cmi.records import read_records
+from cmi.records import csv_records, read_records
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -87,3 +87,15 @@ def test_broken_records_are_found_before_the_rest_is_lost(tmp_path):
     assert [next(reader)[1]["a"], next(reader)[1]["a"]] == [1, 2]
     with pytest.raises(InputError, match="line 3"):
         next(reader)
+
+
+def test_broken_csv_is_named(tmp_path):
+    file = tmp_path / "scores.csv"
+    file.write_text("a,b\n1,2,3\n")
+    with pytest.raises(InputError, match=r"scores.csv line 2: more fields than the header's 2"):
+        list(csv_records(file, ["a"]))
+    with pytest.raises(InputError, match=r"scores.csv line 1: no column 'c' in the header \(a, b\)"):
+        list(csv_records(file, ["c"]))
+    file.write_bytes(b"a,b\n\xff,1\n")
+    with pytest.raises(InputError, match="not UTF-8"):
+        list(csv_records(file, ["a"]))

@@ -140,7 +140,7 @@ def test_ids_default_to_the_row_number(tmp_path):
         ("t.jsonl", '{"audio": "a", "id": true}', r"t\.jsonl line 1: 'id' is bool"),
         ("t.jsonl", '{"audio": "a", "id": 1}\n{"audio": "b", "id": "1"}', r"t\.jsonl line 2: 'id' is '1'"),
         ("t.jsonl", '["a.wav"]', r"t\.jsonl record 1: str, expected an object"),
-        ("t.xlsx", "", r"t\.xlsx: expected a manifest named \.jsonl or \.csv"),
+        ("t.xlsx", "", r"t\.xlsx: expected a file named \.jsonl or \.csv"),
     ],
 )
 def test_a_bad_manifest_is_named_by_file_line_and_field(tmp_path, name, text, complaint):

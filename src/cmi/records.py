@@ -1,12 +1,13 @@
-"""JSON objects out of a file, one at a time: JSON-lines or one JSON array, plain or gzip.
+"""Records out of a file, one at a time: JSON-lines or one JSON array, plain or gzip; or CSV with a header.
 
 Memory holds one record, however long the file. What can't be read is one sentence that names the file and the place.
 """
 
+import csv
 import gzip
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -95,3 +96,33 @@ def _array(path: Path, file: TextIO) -> Iterator[Any]:
             buffer = buffer[end:].lstrip(" \t\r\n,")
         if not chunk:
             raise InputError(f"{path}: cut off after record {number}: the array's closing ']' is missing")
+
+
+def csv_records(path: Path, columns: Sequence[str] = ()) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each row of a CSV file with its place. InputError if the header lacks one of `columns`, or has one twice."""
+    line = 1
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file, strict=True)
+            header = [] if reader.fieldnames is None else list(reader.fieldnames)
+            _check_header(path, header, columns)
+            line = reader.line_num + 1
+            for row in reader:
+                if None in row:
+                    raise InputError(f"{path} line {line}: more fields than the header's {len(header)}")
+                yield f"line {line}", row
+                line = reader.line_num + 1
+    except csv.Error as error:
+        raise InputError(f"{path} line {line}: not CSV ({error})") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text; save it as UTF-8") from error
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
+
+
+def _check_header(path: Path, header: Sequence[str], columns: Sequence[str]) -> None:
+    missing = [column for column in columns if column not in header]
+    if missing:
+        raise InputError(f"{path} line 1: no column {missing[0]!r} in the header ({', '.join(header) or 'empty'})")
+    if len(set(header)) < len(header):
+        raise InputError(f"{path} line 1: the header has a column twice ({', '.join(header)})")

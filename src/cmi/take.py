@@ -3,7 +3,6 @@
 Audio is a path, or a Waveform in memory. A part of a prompt that is absent is '' (text, lyrics) or None (reference).
 """
 
-import csv
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 from cmi.audio import Waveform
 from cmi.errors import InputError
-from cmi.records import read_records
+from cmi.records import csv_records, read_records
 
 Audio = Path | Waveform
 Modality = Literal["text", "text+lyrics", "text+audio", "text+lyrics+audio"]
@@ -111,7 +110,7 @@ def read_takes(path: Path) -> Iterator[tuple[str, Take]]:
     Fields: audio; optionally id (by default the row's number, from 1), text, lyrics, reference. Others are ignored.
     Relative paths start at the manifest's folder. Memory holds one row and the ids.
     """
-    for take_id, where, row in with_ids(path, _rows(path)):
+    for take_id, where, row in with_ids(path, rows_of(path, ["audio"])):
         yield take_id, _take(row, where, path.parent)
 
 
@@ -157,42 +156,14 @@ def _identifier(row: dict[str, Any], where: str) -> str:
     return value or ""
 
 
-def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each row with its place."""
+def rows_of(path: Path, columns: Sequence[str] = ()) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each row of a file named .jsonl or .csv with its place; a CSV file must have `columns`."""
     suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
     if suffix.lower() in JSON_SUFFIXES:
         return read_records(path)
     if path.suffix.lower() == ".csv":
-        return _csv_rows(path)
-    raise InputError(f"{path}: expected a manifest named .jsonl or .csv")
-
-
-def _csv_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    line = 1
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
-            columns = [] if reader.fieldnames is None else list(reader.fieldnames)
-            _require_columns(path, columns)
-            line = reader.line_num + 1
-            for row in reader:
-                if None in row:
-                    raise InputError(f"{path} line {line}: more fields than the header's {len(columns)}")
-                yield f"line {line}", row
-                line = reader.line_num + 1
-    except csv.Error as error:
-        raise InputError(f"{path} line {line}: not CSV ({error})") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text; save it as UTF-8") from error
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
-
-
-def _require_columns(path: Path, columns: list[str]) -> None:
-    if "audio" not in columns:
-        raise InputError(f"{path} line 1: no column 'audio' in the header ({', '.join(columns) or 'empty'})")
-    if len(set(columns)) < len(columns):
-        raise InputError(f"{path} line 1: the header has a column twice ({', '.join(columns)})")
+        return csv_records(path, columns)
+    raise InputError(f"{path}: expected a file named .jsonl or .csv")
 
 
 def _require_audio(field: str, value: object) -> None:

@@ -162,3 +162,38 @@ def test_a_wrong_option_is_found_before_anything_is_scored(run, checkpoint, take
     failed = run("take0.flac", "--model", checkpoint, *arguments)
     assert failed.returncode == 2
     assert message in failed.stderr
+
+
+OWN = """
+from cmi.take import Score
+
+class Words:
+    def score(self, takes):
+        with open("asked.txt", "a") as asked:
+            asked.writelines(f"{take.audio}\\n" for take in takes)
+        return [Score(take.audio.stat().st_size, len(take.prompt.text.split())) for take in takes]
+"""
+
+
+def test_a_class_of_your_own_scores_too_around_a_missing_file_and_resumes(run, takes, monkeypatch):
+    monkeypatch.chdir(takes)
+    (takes / "own_scorers.py").write_text(OWN)
+    command = ("--manifest", "takes.jsonl", "--model", "own_scorers:Words", "--log", "scores.jsonl", "--json")
+    shown = run(*command)
+    assert shown.returncode == 2
+    assert "1 of 6 takes could not be heard" in shown.stderr
+    first, *_, gone = records(shown.stdout)
+    assert first["model"].startswith("own_scorers:Words@")
+    assert (first["musicality"], first["alignment"]) == ((takes / "take0.flac").stat().st_size, 2)
+    assert "window" not in first
+    assert "nowhere.wav" in gone["error"]
+    (takes / "asked.txt").unlink()
+    assert run(*command).stdout == shown.stdout
+    assert set((takes / "asked.txt").read_text().split()) == {"nowhere.wav"}
+
+
+def test_options_of_checkpoints_are_refused_for_a_class_of_your_own(run, takes, monkeypatch):
+    monkeypatch.chdir(takes)
+    refused = run("take0.flac", "--model", "own_scorers:Words", "--window", "mean10")
+    assert refused.returncode == 2
+    assert "--window, --all-words and --explain are for CMI-RM checkpoints alone" in refused.stderr

@@ -2,6 +2,7 @@
 
 import math
 import sys
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import torch
 
 from cmi.audio import Waveform
 from cmi.errors import InputError
-from cmi.reward.load_scorer import AdapterScorer, NamedScorer, load_scorer
+from cmi.reward.load_scorer import TOGETHER, AdapterScorer, NamedScorer, load_scorer
 from cmi.take import Prompt, Score, Take
 
 OWN = """
@@ -156,3 +157,39 @@ def test_a_checkpoint_is_scored_as_by_the_model_itself(tiny, tmp_path, monkeypat
 def test_a_name_that_is_nothing_is_refused():
     with pytest.raises(InputError, match="neither a folder here nor a hub id"):
         load_scorer("no such/model at/all")
+
+
+class Judgement(NamedTuple):
+    score: Score
+
+
+def test_a_scorer_that_streams_is_given_all_takes_at_once_and_spoils_none_by_a_broken_one():
+    given = []
+
+    def stream(asked):
+        given.append(len(asked))
+        for i, _ in enumerate(asked):
+            yield InputError("torn") if i == 1 else Judgement(Score(math.nan if i == 2 else i, 0))
+
+    scores = list(NamedScorer("streaming", None, stream).judge(takes(*[1] * (2 * TOGETHER + 1))))
+    assert given == [2 * TOGETHER + 1]
+    assert str(scores[1]) == "torn"
+    assert "expected finite numbers" in str(scores[2])
+    assert scores[3:] == [Score(i, 0) for i in range(3, 2 * TOGETHER + 1)]
+
+
+def test_a_scorer_that_does_not_stream_is_given_a_few_at_a_time_and_a_broken_take_alone():
+    given = []
+
+    class Fragile:
+        def score(self, asked):
+            given.append(len(asked))
+            if any(take.prompt.text == "broken" for take in asked):
+                raise RuntimeError("no\n  sound")
+            return [Score(1, 1) for _ in asked]
+
+    asked = [*takes(*[1] * TOGETHER), *takes(1, text="broken"), *takes(1)]
+    scores = list(NamedScorer("fragile", Fragile()).judge(asked))
+    assert given == [TOGETHER, 2, 1, 1]
+    assert str(scores[TOGETHER]) == "a waveform of 1.0 s: fragile can't score it (no sound)"
+    assert [score for score in scores if isinstance(score, Score)] == [Score(1, 1)] * (TOGETHER + 1)

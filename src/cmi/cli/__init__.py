@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from cmi import __version__
-from cmi.cli import bench, studio
+from cmi.cli import bench, data, rewardbench, studio
+from cmi.cli.demo import demo
 from cmi.cli.pick import pick
 from cmi.cli.probe import probe
 from cmi.cli.score import score
@@ -24,8 +25,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(bench.app, name="bench")
+app.add_typer(data.app, name="data")
+app.add_typer(rewardbench.app, name="rewardbench")
 app.add_typer(studio.app, name="studio")
 studio.app.command()(generate)
+app.command()(demo)
 app.command()(score)
 app.command()(pick)
 app.command()(probe)

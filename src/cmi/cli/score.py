@@ -1,7 +1,7 @@
 """`cmi score`: musicality and alignment of takes."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,7 +16,10 @@ def score(
     ] = None,
     model: Annotated[
         str,
-        typer.Option(help="nano, a CMI-RM checkpoint's folder, or a hub id; auto: the published one if it is here."),
+        typer.Option(
+            help="nano, a CMI-RM checkpoint (folder or hub id), or your own as module:Class; "
+            "auto: the published one if it is here."
+        ),
     ] = "auto",
     revision: Annotated[str | None, typer.Option(help="Of a hub id.", show_default=False)] = None,
     window: Annotated[
@@ -48,23 +51,20 @@ def score(
         cmi score song.mp3 --lyrics "$(cat song.txt)" --window full --explain song.png
 
         cmi score --manifest takes.jsonl --model CMI-RM/ --log scores.jsonl --json
+
+        cmi score take1.wav take2.wav --text "slow sad piano with rain" --model my_models:MyScorer
     """
-    import json
-    import sys
-
-    from rich.console import Console
-
     from cmi.cli.progress import progress
     from cmi.errors import InputError, MissingExtra
-    from cmi.report.tables import print_tables
 
     try:
         from cmi.reward.explain import WINDOW as EXPLAINED_WINDOW
         from cmi.reward.explain import annotated, check_picture, draw, explain_takes
+        from cmi.reward.load_scorer import is_class, load_scorer
         from cmi.reward.reward_model import RewardModel, default_model
-        from cmi.reward.score_takes import score_takes, scores_table
+        from cmi.reward.score_takes import score_takes
         from cmi.reward.token_cache import GIGABYTE, TokenCache
-        from cmi.reward.windows import find_window
+        from cmi.reward.windows import DEFAULT_WINDOW, find_window
         from cmi.take import Prompt, Take, read_takes
     except ModuleNotFoundError as error:
         raise MissingExtra("scoring takes", "reward") from error
@@ -77,6 +77,15 @@ def score(
     find_window(window)
     if explain is not None:
         check_picture(explain, len(takes))
+    if is_class(model):
+        if explain is not None or all_words or window != DEFAULT_WINDOW:
+            raise InputError(f"{model}: --window, --all-words and --explain are for CMI-RM checkpoints alone")
+        own = load_scorer(model)
+        with progress() as bar:
+            task = bar.add_task("takes scored", total=len(takes))
+            records = score_takes(takes, own, own.name, log, lambda: bar.advance(task))
+        _show(records, own.name, as_json)
+        return
     loaded = RewardModel.from_pretrained(default_model() if model == "auto" else model, revision, device)
     cache = TokenCache(limit=round(cache_gb * GIGABYTE)) if cache_gb else None
     with progress() as bar:
@@ -89,10 +98,24 @@ def score(
             explanations = explain_takes(takes, listener, lambda: bar.advance(task))
             draw(explanations, explain, loaded.full_name)
             records = annotated(records, explanations)
+    _show(records, loaded.full_name, as_json)
+
+
+def _show(records: list[dict[str, Any]], model: str, as_json: bool) -> None:
+    """Print what was scored; InputError if a take could not be."""
+    import json
+    import sys
+
+    from rich.console import Console
+
+    from cmi.errors import InputError
+    from cmi.report.tables import print_tables
+    from cmi.reward.score_takes import scores_table
+
     if as_json:
         sys.stdout.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
     else:
-        print_tables([scores_table(records, loaded.full_name)], Console())
+        print_tables([scores_table(records, model)], Console())
     broken = sum("error" in record for record in records)
     if broken:
         raise InputError(f"{broken} of {len(records)} takes could not be heard; the reasons are listed with the scores")

@@ -9,7 +9,8 @@ listener is asked only with a studio's truth: a take under its own prompt agains
 import argparse
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,13 +19,14 @@ from rich.console import Console
 from cmi.errors import InputError
 from cmi.preferences import Labelled, read_preferences
 from cmi.report.tables import Table, print_tables
-from cmi.reward.load_scorer import load_scorer
-from cmi.stats.intervals import wilson
+from cmi.reward.load_scorer import NamedScorer, load_scorer
+from cmi.stats.intervals import Interval, wilson
 from cmi.studio.balance import null_accuracies
 from cmi.studio.recordings import Heard
-from cmi.take import Score, Scorer, Take
+from cmi.take import Score, Take
 
 SPLITS = ("test", "heldout")
+ALL, OWN_PROMPT = "all", "own prompt"  # groups of questions
 
 
 class Question(NamedTuple):
@@ -47,7 +49,7 @@ def questions(pairs: Sequence[Labelled]) -> Iterator[Question]:
         if preference.axis == "musicality":
             strength = "weak" if truth["strength"] < 0.5 else "medium" if truth["strength"] < 0.8 else "strong"
             groups.append(f"{truth['kind']}, {strength}")
-        yield Question(better, worse, preference.axis, ("all", *groups), one.id)
+        yield Question(better, worse, preference.axis, (ALL, *groups), one.id)
 
 
 def prompt_questions(pairs: Sequence[Labelled]) -> Iterator[Question]:
@@ -64,37 +66,90 @@ def prompt_questions(pairs: Sequence[Labelled]) -> Iterator[Question]:
         ):
             continue
         better = pair.a if one.preference.choice == "a" else pair.b
-        yield Question(Take(pair.prompt, better), Take(wrong, better), "alignment", ("own prompt",), one.id)
+        yield Question(Take(pair.prompt, better), Take(wrong, better), "alignment", (OWN_PROMPT,), one.id)
 
 
-def ask(asked: Sequence[Question], scorer: Scorer, on_scored: Callable[[int], None]) -> list[float]:
-    """1, 0.5 or 0 for each question; every take is scored once."""
-    takes = list(dict.fromkeys(take for question in asked for take in (question.better, question.worse)))
-    scores: dict[Take, Score] = {}
-    for start in range(0, len(takes), 64):
-        part = takes[start : start + 64]
-        scores |= dict(zip(part, scorer.score(part), strict=True))
-        on_scored(len(part))
+def asked_takes(asked: Iterable[Question]) -> list[Take]:
+    """Every take that has to be scored, once."""
+    return list(dict.fromkeys(take for question in asked for take in (question.better, question.worse)))
+
+
+def answers(asked: Iterable[Question], scores: Mapping[Take, Score]) -> list[float]:
+    """1, 0.5 or 0 for each question."""
     rows = [(getattr(scores[q.better], q.axis), getattr(scores[q.worse], q.axis)) for q in asked]
     return [0.5 + ((better > worse) - (better < worse)) / 2 for better, worse in rows]
 
 
-def table(
-    split: str, asked: Iterable[Question], right: Iterable[float], heard: dict[str, tuple[Heard, Heard]]
-) -> Table:
+def ask(asked: Sequence[Question], scorer: NamedScorer) -> list[float]:
+    """1, 0.5 or 0 for each question. InputError for the first take that can't be scored."""
+    takes = asked_takes(asked)
+    scores: dict[Take, Score] = {}
+    for take, score in zip(takes, scorer.judge(takes), strict=True):
+        if isinstance(score, InputError):
+            raise score
+        scores[take] = score
+    return answers(asked, scores)
+
+
+class Share(NamedTuple):
+    """How often something is right, with Wilson's interval; an answer that counts half is rounded for the latter."""
+
+    value: float
+    interval: Interval
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How often a scorer is right about a group of questions, and how often each null is."""
+
+    axis: str
+    group: str
+    n: int
+    scorer: Share
+    nulls: dict[str, Share]
+
+    @property
+    def best_null(self) -> str:
+        return max(self.nulls, key=lambda name: self.nulls[name].value)
+
+
+def accuracies(
+    asked: Iterable[Question], right: Iterable[float], heard: Mapping[str, tuple[Heard, Heard]]
+) -> list[Accuracy]:
+    """By axis and group, in the order of their names."""
     groups: defaultdict[tuple[str, str], list[tuple[float, str]]] = defaultdict(list)
     for question, value in zip(asked, right, strict=True):
         for group in question.groups:
             groups[question.axis, group].append((value, question.id))
-    rows = []
-    for (axis, group), values in sorted(groups.items()):
-        n, total = len(values), sum(value for value, _ in values)
-        low, high = wilson(round(total), n)
-        nulls = null_accuracies([heard[name] for _, name in values]) if group != "own prompt" else {"chance": 0.5}
-        best = max(nulls, key=lambda name: nulls[name])
-        cells = [axis, group, str(n), f"{100 * total / n:.1f}", f"{100 * low:.0f} to {100 * high:.0f}"]
-        rows.append([*cells, f"{100 * nulls[best]:.1f} ({best})"])
-    return Table(split, ["axis", "pairs", "n", "right (%)", "95 %", "best null"], rows, labels=2)
+    return [_accuracy(axis, group, values, heard) for (axis, group), values in sorted(groups.items())]
+
+
+def _accuracy(
+    axis: str, group: str, values: Sequence[tuple[float, str]], heard: Mapping[str, tuple[Heard, Heard]]
+) -> Accuracy:
+    n = len(values)
+    nulls = null_accuracies([heard[name] for _, name in values]) if group != OWN_PROMPT else {"chance": 0.5}
+    shares = {name: _share(null, n) for name, null in nulls.items()}
+    return Accuracy(axis, group, n, _share(sum(value for value, _ in values) / n, n), shares)
+
+
+def _share(value: float, n: int) -> Share:
+    return Share(value, wilson(round(value * n), n))
+
+
+def table(title: str, found: Iterable[Accuracy]) -> Table:
+    rows = [
+        [
+            *(one.axis, one.group, str(one.n), f"{100 * one.scorer.value:.1f}", percent_range(one.scorer.interval)),
+            f"{100 * one.nulls[one.best_null].value:.1f} ({one.best_null})",
+        ]
+        for one in found
+    ]
+    return Table(title, ["axis", "pairs", "n", "right (%)", "95 %", "best null"], rows, labels=2)
+
+
+def percent_range(interval: Interval) -> str:
+    return f"{100 * interval.low:.0f} to {100 * interval.high:.0f}"
 
 
 def read_heard(folder: Path) -> dict[str, tuple[Heard, Heard]]:
@@ -121,7 +176,7 @@ def main() -> None:
     for split in arguments.splits:
         own = [one for one in pairs if one.about["split"] == split]
         asked = [*questions(own), *prompt_questions(own)]
-        tables.append(table(f"{scorer.name}: {split}", asked, ask(asked, scorer, lambda count: None), heard))
+        tables.append(table(f"{scorer.name}: {split}", accuracies(asked, ask(asked, scorer), heard)))
     print_tables(tables, Console(width=110))
 
 

@@ -18,7 +18,7 @@ import importlib
 import inspect
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import ModuleType
@@ -32,20 +32,55 @@ from cmi.take import Audio, Score, Scorer, Take
 
 MAX_DUR = 120.0  # seconds, as in the paper and in the authors' benchmark command
 BATCH = 4  # the default of the authors' benchmark
+TOGETHER = 16  # takes given to a class of yours at once: as many are lost if it is killed
+_UNSCORABLE = (InputError, OSError, RuntimeError)  # what scorers raise for a file; soundfile's errors are the last kind
+
+Stream = Callable[[Iterable[Take]], Iterator[Any]]  # for each take what has its `score`, or an InputError
 
 
 class NamedScorer:
-    """A scorer that says which model speaks, and whose answers are checked: one finite score for each take."""
+    """A scorer that says which model speaks, and whose answers are checked: one finite score for each take.
 
-    def __init__(self, name: str, scorer: Scorer) -> None:
+    A scorer that reads ahead has a `stream`, which is given all takes at once.
+    """
+
+    def __init__(self, name: str, scorer: Scorer, stream: Stream | None = None) -> None:
         self.name = name
         self._scorer = scorer
+        self._stream = stream
 
     def score(self, takes: Sequence[Take]) -> list[Score]:
         scores = list(self._scorer.score(takes))
         if len(scores) != len(takes):
             raise InputError(f"{self.name} gave {len(scores)} scores for {len(takes)} takes, expected one for each")
         return [self._checked(score, take) for score, take in zip(scores, takes, strict=True)]
+
+    def judge(self, takes: Sequence[Take]) -> Iterator[Score | InputError]:
+        """Each take's score in turn, or why it has none: one broken file spoils no other."""
+        if self._stream is None:
+            for start in range(0, len(takes), TOGETHER):
+                yield from self._judge_together(takes[start : start + TOGETHER])
+            return
+        for take, judged in zip(takes, self._stream(takes), strict=True):
+            try:
+                yield judged if isinstance(judged, InputError) else self._checked(judged.score, take)
+            except InputError as error:
+                yield error
+
+    def _judge_together(self, takes: Sequence[Take]) -> Sequence[Score | InputError]:
+        try:
+            return self.score(takes)
+        except _UNSCORABLE:  # by one of them: each on its own
+            return [self._judge_alone(take) for take in takes]
+
+    def _judge_alone(self, take: Take) -> Score | InputError:
+        try:
+            return self.score([take])[0]
+        except InputError as error:
+            return error
+        except _UNSCORABLE as error:
+            reason = " ".join(str(error).split())
+            return InputError(f"{_described(take.audio)}: {self.name} can't score it ({reason})")
 
     def _checked(self, score: Any, take: Take) -> Score:
         try:
@@ -60,14 +95,20 @@ class NamedScorer:
 
 def load_scorer(name: str, revision: str | None = None, device: str = "auto") -> NamedScorer:
     """The scorer called `name`; revision (of a hub id) and device are for checkpoints alone."""
-    if ":" in name and not Path(name).exists():
+    if is_class(name):
         return _load_class(name)
     try:
         from cmi.reward.reward_model import RewardModel
     except ModuleNotFoundError as error:
         raise MissingExtra("a CMI-RM checkpoint", "reward") from error
     model = RewardModel.from_pretrained(name, revision, device)
-    return NamedScorer(model.full_name, model.scorer())
+    scorer = model.scorer()
+    return NamedScorer(model.full_name, scorer, scorer.judge)
+
+
+def is_class(name: str) -> bool:
+    """Whether it names a class of the user's, and not a checkpoint."""
+    return ":" in name and not Path(name).exists()
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,10 @@ The log
     they are tried again when mended.
 """
 
-import hashlib
-import json
 import math
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from filecmp import cmp as same_bytes
@@ -27,11 +25,9 @@ from typing import NamedTuple
 from cmi.errors import InputError
 from cmi.reward.candidates import Candidate, Group
 from cmi.reward.load_scorer import NamedScorer
+from cmi.reward.score_key import score_key
 from cmi.runlog import RunLog, read_records
 from cmi.take import Score, Take
-
-TOGETHER = 16  # takes given to a scorer at once: as many are lost if it is killed
-_UNSCORABLE = (InputError, OSError, RuntimeError)  # what scorers raise for a file; soundfile's errors are the last kind
 
 Scores = Mapping[Take, Score | InputError]
 
@@ -121,12 +117,13 @@ def score_each(
     found: dict[Take, Score | InputError] = {}
     with RunLog(log, key="key") if log else nullcontext() as run_log:
         known = {record["key"]: record for record in read_records(log)} if log else {}
-        keys = {take: _key(take, scorer.name) for take in takes}
+        keys = {take: score_key(take, [scorer.name])[:32] for take in takes}
         for take, key in keys.items():
             if key in known:
                 found[take] = Score(known[key]["musicality"], known[key]["alignment"])
         on_scored(sum(take in found for take in takes))
-        for take, score in _scored([take for take in keys if take not in found], scorer):
+        pending = [take for take in keys if take not in found]
+        for take, score in zip(pending, scorer.judge(pending), strict=True):
             found[take] = score
             if run_log is not None and isinstance(score, Score):
                 about = {"key": keys[take], "audio": str(take.audio), "model": scorer.name}
@@ -135,40 +132,6 @@ def score_each(
         if run_log is not None:
             run_log.finish()
     return found
-
-
-def _scored(takes: Sequence[Take], scorer: NamedScorer) -> Iterator[tuple[Take, Score | InputError]]:
-    for start in range(0, len(takes), TOGETHER):
-        batch = takes[start : start + TOGETHER]
-        try:
-            yield from zip(batch, scorer.score(batch), strict=True)
-        except _UNSCORABLE:  # by one of them: each on its own
-            for take in batch:
-                yield take, _score_alone(take, scorer)
-
-
-def _score_alone(take: Take, scorer: NamedScorer) -> Score | InputError:
-    try:
-        return scorer.score([take])[0]
-    except InputError as error:
-        return error
-    except _UNSCORABLE as error:
-        return InputError(f"{take.audio}: {scorer.name} can't score it ({' '.join(str(error).split())})")
-
-
-def _key(take: Take, model: str) -> str:
-    """One score: the same model and prompt, and files of the same size that were not written to since."""
-    sounds = [_stamp(sound) for sound in (take.audio, take.prompt.reference) if isinstance(sound, Path)]
-    parts = [model, take.prompt.text, take.prompt.lyrics, *sounds]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
-
-
-def _stamp(path: Path) -> str:
-    try:
-        about = path.stat()
-    except (OSError, ValueError):
-        return f"{path} can't be read"
-    return f"{path} {about.st_size} {about.st_mtime_ns}"
 
 
 def copy_chosen(picks: Sequence[Pick], folder: Path) -> list[Path]:

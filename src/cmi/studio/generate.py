@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from cmi.errors import InputError
+from cmi.folders import claim, write_whole
 from cmi.records import read_records
 from cmi.runlog import RunLog
 from cmi.studio.captions import Caption, caption, facts, holds
@@ -73,8 +74,9 @@ def write_prompt(number: int, seed: int) -> Caption:
     """The caption that is the set's prompt of that number; nobody sings, and none is asked to."""
     rng = _rng("prompt", seed, number)
     known = facts(piece_of(Source(_first_piece(number, seed), seconds=SECONDS)))
-    while "vocals" in (asked := caption(known, rng)).says:
-        pass
+    asked = caption(known, rng)
+    while "vocals" in asked.says:
+        asked = caption(known, rng)
     return asked
 
 
@@ -103,7 +105,8 @@ def generate_set(
     """Write a folder of takes; its manifest."""
     if not 1 <= prompts <= MOST or not 1 <= candidates <= MOST:
         raise InputError(f"{prompts} prompts and {candidates} candidates, expected 1 to {MOST} of each")
-    _claim(folder, {"prompts": prompts, "candidates": candidates, "seed": seed, **_settings()})
+    settings = {"prompts": prompts, "candidates": candidates, "seed": seed, **_settings()}
+    claim(folder, settings, "cmi studio generate")
     manifest = folder / MANIFEST
     wanted = list(product(range(prompts), range(candidates)))
     with process_pool(workers) as pool, RunLog(manifest) as log:
@@ -182,7 +185,7 @@ def _make(folder: Path, seed: int, place: tuple[int, int]) -> dict[str, Any]:
     sound, _ = record(made.recipe)
     write_flac(sound, path)
     if candidate == 0:
-        _write(path.parent / "prompt.json", json.dumps({"text": asked.text}, ensure_ascii=False) + "\n")
+        write_whole(path.parent / "prompt.json", json.dumps({"text": asked.text}, ensure_ascii=False) + "\n")
     score = made.score
     truth = {
         "met": made.met,
@@ -214,25 +217,3 @@ def _rng(what: str, seed: int, number: int) -> random.Random:
 def _settings() -> dict[str, Any]:
     """What the bytes depend on, besides the numbers and the seed."""
     return {"heeded": HEEDED, "clean": CLEAN, "soundfont": soundfont().name, "rate": RATE, "seconds": SECONDS}
-
-
-def _claim(folder: Path, settings: dict[str, Any]) -> None:
-    """The folder is ours if it is new or was begun with the same settings."""
-    begun = folder / "settings.json"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if not begun.exists():
-            if any(folder.iterdir()):
-                raise InputError(f"{folder}: not empty, and not begun by `cmi studio generate`; choose another folder")
-            _write(begun, json.dumps(settings) + "\n")
-        elif json.loads(begun.read_text(encoding="utf-8")) != settings:
-            raise InputError(f"{folder}: begun with other settings ({begun.name}); choose another folder")
-    except (OSError, ValueError) as error:
-        raise InputError(f"{folder}: {getattr(error, 'strerror', None) or error}") from error
-
-
-def _write(path: Path, text: str) -> None:
-    """All or nothing."""
-    unfinished = path.with_name(path.name + ".unfinished")
-    unfinished.write_text(text, encoding="utf-8")
-    unfinished.replace(path)

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cmi.errors import InputError
+from cmi.folders import claim, write_whole
 from cmi.preferences import Labelled, preference_row
 from cmi.report.tables import Table
 from cmi.runlog import RunLog, read_records
@@ -50,11 +50,13 @@ def make_set(
     """Write about `count` pairs into a folder, and return what about.json says."""
     material = material or Material()
     settings = {"pairs": count, "seed": seed, **_settings(material)}
-    _claim(folder, settings)
+    claim(folder, settings, "cmi studio make")
+    (folder / "audio").mkdir(exist_ok=True)
     kept = _make_all(folder, round(count * MORE), seed, material, workers, on_made)
-    _write(folder / "preferences.jsonl", "".join(json.dumps(made["row"], ensure_ascii=False) + "\n" for made in kept))
+    rows = "".join(json.dumps(made["row"], ensure_ascii=False) + "\n" for made in kept)
+    write_whole(folder / "preferences.jsonl", rows)
     about = {**settings, "kept": len(kept), "splits": _summary(kept), **_used(kept, material)}
-    _write(folder / "about.json", json.dumps(about, indent=2) + "\n")
+    write_whole(folder / "about.json", json.dumps(about, indent=2) + "\n")
     wanted = {take["take"] for made in kept for take in made["takes"].values()}
     for path in (folder / "audio").glob("*.flac"):
         if path.stem not in wanted:
@@ -73,20 +75,6 @@ def _settings(material: Material) -> dict[str, Any]:
         "rate": RATE,
         "seconds": SECONDS,
     }
-
-
-def _claim(folder: Path, settings: dict[str, Any]) -> None:
-    """The folder is ours if it is new or was begun with the same settings."""
-    begun = folder / "settings.json"
-    try:
-        (folder / "audio").mkdir(parents=True, exist_ok=True)
-        if begun.exists():
-            if json.loads(begun.read_text()) != settings:
-                raise InputError(f"{folder}: begun with other settings ({begun.name}); choose another folder")
-        else:
-            _write(begun, json.dumps(settings) + "\n")
-    except (OSError, ValueError) as error:
-        raise InputError(f"{folder}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _make_all(
@@ -196,10 +184,3 @@ def _labelled(plan: PairPlan, folder: Path) -> Labelled:
         Preference(pair, plan.axis, choice, plan.confidence, "studio"),  # type: ignore[arg-type]
         {"split": plan.split, "truth": plan.truth},
     )
-
-
-def _write(path: Path, text: str) -> None:
-    """All or nothing."""
-    unfinished = path.with_name(path.name + ".unfinished")
-    unfinished.write_text(text, encoding="utf-8")
-    unfinished.replace(path)

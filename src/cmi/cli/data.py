@@ -1,0 +1,111 @@
+"""`cmi data`: get the data sets that reward models are tested on, and check them."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+app = typer.Typer(no_args_is_help=True, help="Get data sets, and check them.", rich_markup_mode="markdown")
+
+Folder = Annotated[
+    Path | None,
+    typer.Option("--folder", help="Where data sets are kept; by default $CMI_DATA or the cache.", show_default=False),
+]
+OutputFormat = Annotated[
+    Literal["table", "markdown", "latex", "csv", "json"], typer.Option("--format", help="How to show the result.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
+
+
+@app.command("list")
+def list_(folder: Folder = None, format_: OutputFormat = "table", as_json: AsJson = False) -> None:
+    """List the data sets: sizes, licences, where they come from, and what is on disk.
+
+    Example:  cmi data list
+    """
+    from cmi.cli.output import show
+    from cmi.rewardbench.data_report import list_records, list_table
+    from cmi.rewardbench.datasets import data_folder
+
+    root = folder or data_folder()
+    records = list_records(root)
+    show([list_table(records, root)], records, "datasets", {"folder": str(root)}, "json" if as_json else format_, None)
+
+
+@app.command()
+def get(
+    names: Annotated[list[str], typer.Argument(help="Data sets, as `cmi data list` calls them.", show_default=False)],
+    folder: Folder = None,
+) -> None:
+    """Download data sets; the same command resumes. Sizes and licences are shown first.
+
+    A data set appears under its name when it is whole. Its checksums are recorded, for `cmi data check`.
+
+    Example:  cmi data get pam musiceval
+    """
+    import sys
+    from functools import partial
+
+    from rich.console import Console
+
+    from cmi.cli.progress import progress
+    from cmi.report.tables import print_tables
+    from cmi.rewardbench import download
+    from cmi.rewardbench.data_report import plan_table
+    from cmi.rewardbench.datasets import count, counts_table, data_folder, named
+
+    root = folder or data_folder()
+    wanted = [dataset for name in names if not (root / (dataset := named(name)).name).exists()]
+    plans = [(dataset, download.plan(dataset, root)) for dataset in wanted]
+    if plans:
+        print_tables([plan_table(plans, root)], Console(file=sys.stderr))
+    for dataset, planned in plans:
+        with progress() as bar:
+            task = bar.add_task(f"bytes of {dataset.name}", total=planned.size)
+            download.get(dataset, root, planned, partial(_show, bar, task))
+    for name in dict.fromkeys(names):
+        print_tables([counts_table(named(name), count(named(name).reader.survey(root / name)))], Console())
+
+
+@app.command()
+def check(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Data sets: NAME, NAME=FOLDER, or a file of yours; none: all on disk.", show_default=False),
+    ] = None,
+    folder: Folder = None,
+    format_: OutputFormat = "table",
+    as_json: AsJson = False,
+) -> None:
+    """Check data sets: every file against its recorded checksum, and every row, with counts beside the paper's.
+
+    Checksums are recorded the first time. Exit code 2 if a file is missing or changed, or a row can't be read.
+
+    Examples:
+
+        cmi data check pam
+
+        cmi data check cmi-pref=/data/cmi-pref mine.jsonl
+    """
+    from cmi.cli.output import show
+    from cmi.errors import InputError
+    from cmi.rewardbench.data_report import check_data, check_record, check_table
+    from cmi.rewardbench.datasets import DATA_SETS, data_folder, find
+
+    root = folder or data_folder()
+    given = names or [name for name in DATA_SETS if (root / name).exists()]
+    if not given:
+        raise InputError(f"{root}: no data set is there; cmi data list names them")
+    found = [check_data(find(each, root)) for each in given]
+    records = [check_record(each) for each in found]
+    show([check_table(each) for each in found], records, "datasets", {}, "json" if as_json else format_, None)
+    problems = [problem for each in found for problem in each.problems]
+    if problems:
+        raise InputError("; ".join(problems))
+
+
+def _show(bar: "Progress", task: "TaskID", done: int, total: int | None) -> None:
+    bar.update(task, completed=done, total=total)

@@ -1,0 +1,54 @@
+"""`cmi demo`: what cmi does, on music made here."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def demo(
+    out: Annotated[Path, typer.Argument(help="Where to write; the same command resumes there.")] = Path("build/demo"),
+) -> None:
+    """See what cmi does, in a few minutes: takes ranked, pairs judged, a scorer probed, answers scored, a page.
+
+    Music is made here, so that the right answers are known, and judged by nano. Only nano's audio encoder is
+    downloaded, on first use.
+
+    Example:  cmi demo, then open build/demo/index.html in a browser
+    """
+    import os
+
+    from rich.console import Console
+
+    from cmi.cli.progress import progress
+    from cmi.errors import InputError, MissingExtra
+    from cmi.report.tables import print_tables
+
+    # Read when torch is loaded. Its threads spin while they wait, which is slow where the cores have other work too
+    # (docs/demo.md has figures).
+    os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+    try:
+        from cmi.demo.page import page_of
+        from cmi.demo.run import Plan, run_demo
+        from cmi.demo.tables import demo_tables
+        from cmi.folders import write_whole
+        from cmi.reward.load_scorer import load_scorer
+    except ModuleNotFoundError as error:
+        raise MissingExtra("the demonstration", "bench,embed,reward,studio") from error
+
+    with progress() as bar:
+        tasks = {}
+
+        def report(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = bar.add_task(what)
+            bar.update(tasks[what], completed=done, total=total)
+
+        found = run_demo(out, lambda: load_scorer("nano"), Plan(), report)
+    page = out / "index.html"
+    try:
+        write_whole(page, page_of(found, out))
+    except OSError as error:
+        raise InputError(f"{page}: {error.strerror or error}") from error
+    print_tables(demo_tables(found), Console())
+    print(f"The page, with the takes to listen to: {page}")

@@ -1,0 +1,233 @@
+"""`cmi rewardbench`: test reward models against people's ratings and preferences."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+app = typer.Typer(no_args_is_help=True, help="CMI-RewardBench: does a reward model agree with people?")
+
+Format = Literal["table", "markdown", "latex", "csv", "json"]
+Protocol = Annotated[
+    Literal["paper", "strict"],
+    typer.Option(help="`paper`: the authors' rules. `strict`: ties decide nothing; calibration too."),
+]
+Resamples = Annotated[int, typer.Option(min=100, max=100_000, help="Bootstrap draws behind each interval.")]
+OutputFormat = Annotated[Format, typer.Option("--format", help="How to show the result.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.", show_default=False)]
+Plots = Annotated[Path | None, typer.Option(help="Draw pictures into this folder.", show_default=False)]
+
+
+@app.command()
+def run(
+    model: Annotated[
+        list[str],
+        typer.Option(help="nano, cmi-rm, a baseline's name, a checkpoint's folder, or your module:Class; repeatable."),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder of the run; the same command resumes it.")],
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="NAME, NAME=FOLDER, a file of preferences or ratings, a studio set's folder; repeatable. "
+            "By default what `cmi data get` fetched.",
+            show_default=False,
+        ),
+    ] = None,
+    split: Annotated[str, typer.Option(help="A split of the data, or all; by default the benchmark's.")] = "",
+    window: Annotated[
+        str, typer.Option(help="What a reward model of cmi's hears: first10, mean10, first120 or full.")
+    ] = "",
+    without_prompt: Annotated[
+        bool, typer.Option("--without-prompt", help="Keep the prompt from the model: does it need it?")
+    ] = False,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+) -> None:
+    """Score the takes of a benchmark, one model after the other, and say where each stands.
+
+    Every score is kept as it comes. A take that can't be scored is listed with the reason and the run goes on; items
+    without a score are counted in every table.
+
+    Examples:
+
+        cmi rewardbench run --model nano --data pam --data cmi-pref --out runs/nano
+
+        cmi rewardbench run --model my_models:Mine --model clap-music --data mine.jsonl --out runs/mine
+
+        cmi rewardbench run --model nano --data studio=set/ --without-prompt --out runs/nano
+    """
+    from rich.console import Console
+
+    from cmi.cli.progress import progress
+    from cmi.errors import InputError
+    from cmi.hub import require_packages
+    from cmi.report.tables import print_tables
+
+    require_packages("CMI-RewardBench", "rewardbench", "soundfile", "soxr", "torch")
+    from cmi.reward.windows import find_window
+    from cmi.rewardbench import run as running
+    from cmi.rewardbench.sources import read_sources
+    from cmi.rewardbench.tables import full_tables
+
+    if window:
+        find_window(window)
+        running.require_windows(model)
+    questions = running.prepare(data or running.data_at_hand(), out, split)
+    with progress() as bar:
+
+        def started(what: str, count: int) -> running.OnDone:
+            task = bar.add_task(f"takes {what}", total=count)
+            return lambda done: bar.advance(task, done)
+
+        outcomes = list(running.run(model, questions, out, window, not without_prompt, device, started))
+    console = Console()
+    print_tables([running.outcome_table(outcomes, out)], console)
+    if all(len(one.failures) == one.takes for one in outcomes):
+        raise InputError(f"none of {outcomes[0].takes} takes could be scored; the reasons are listed")
+    for source in read_sources([out]):
+        print_tables(full_tables(source.evaluate("strict"), "strict"), console)
+
+
+@app.command()
+def table(
+    sources: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Folders of `run`, or results.jsonl of the authors' code.", show_default=False),
+    ] = None,
+    protocol: Protocol = "paper",
+    resamples: Resamples = 2000,
+    format_: OutputFormat = "table",
+    as_json: AsJson = False,
+    output: Output = None,
+    plots: Plots = None,
+) -> None:
+    """Show models in the layout of the paper's Tables 2 and 3, with nulls and all published rows.
+
+    Without a source: what was published. Sources that ask the same items are compared with each other.
+
+    Examples:
+
+        cmi rewardbench table
+
+        cmi rewardbench table runs/nano runs/mine --protocol strict --plots pictures/
+
+        cmi rewardbench table results.jsonl --format latex -o tables.tex
+    """
+    from cmi import __version__
+    from cmi.cli.output import show
+    from cmi.hub import require_packages
+
+    require_packages("CMI-RewardBench", "rewardbench", "soundfile", "soxr")
+    from cmi.rewardbench.evaluation import SEED
+    from cmi.rewardbench.groupings import by_modality
+    from cmi.rewardbench.plots import draw_reliability, picture_folder
+    from cmi.rewardbench.sources import read_sources
+    from cmi.rewardbench.tables import calibration_records, full_tables, paper_table
+
+    folder = picture_folder(plots) if plots else None
+    read = read_sources(sources or [])
+    evaluations = [source.evaluate(protocol, resamples, by_modality) for source in read]
+    cells = [cell for one in evaluations for cell in one.cells]
+    tables = [paper_table("table2", cells, protocol), paper_table("table3", cells, protocol)]
+    tables += [table for one in evaluations for table in full_tables(one, protocol)]
+    if folder:
+        draw_reliability([r for one in evaluations for r in one.reliability], folder / "reliability.png")
+    notes = [note for source in read for note in source.notes]
+    provenance = {"cmi": __version__, "protocol": protocol, "resamples": resamples, "seed": SEED, "notes": notes}
+    provenance["versus"] = [versus.to_json() for one in evaluations for versus in one.versus]
+    provenance["calibration"] = calibration_records([r for one in evaluations for r in one.reliability])
+    show(tables, [cell.to_json() for cell in cells], "cells", provenance, "json" if as_json else format_, output)
+
+
+@app.command()
+def analyse(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(help="Folders of `run`, or results.jsonl of the authors' code.", show_default=False),
+    ],
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="modality, kind, month, confidence, duration, windows, aggregate, predictors, agreement, context; "
+            "repeatable. By default all that the data allow.",
+            show_default=False,
+        ),
+    ] = None,
+    protocol: Protocol = "strict",
+    resamples: Resamples = 2000,
+    format_: OutputFormat = "table",
+    as_json: AsJson = False,
+    output: Output = None,
+    plots: Plots = None,
+) -> None:
+    """The analyses of the paper's appendices: in groups, by window, aggregated, and of the people's own agreement.
+
+    `windows` needs runs of one model with different --window, `context` one with and one without --without-prompt,
+    `predictors` overall votes and scikit-learn.
+
+    Examples:
+
+        cmi rewardbench analyse runs/nano
+
+        cmi rewardbench analyse runs/nano --only confidence --only agreement --format markdown -o analysis.md
+    """
+    from cmi import __version__
+    from cmi.cli.output import show
+    from cmi.errors import InputError
+    from cmi.hub import require_packages
+
+    require_packages("CMI-RewardBench", "rewardbench", "soundfile", "soxr")
+    from cmi.rewardbench.analysis import ANALYSES, GROUPS, Setting, flat
+    from cmi.rewardbench.analysis import analyse as analyse_all
+    from cmi.rewardbench.plots import draw_groups, picture_folder
+    from cmi.rewardbench.sources import read_sources
+
+    unknown = [name for name in only or () if name not in ANALYSES]
+    if unknown:
+        raise InputError(f"--only {unknown[0]}: expected one of {', '.join(ANALYSES)}")
+    folder = picture_folder(plots) if plots else None
+    found = analyse_all(read_sources(sources), only or list(ANALYSES), Setting(protocol, resamples))
+    if folder:
+        for name in GROUPS:
+            if name in found and found[name].records:
+                draw_groups(found[name].records, f"by {name}, protocol {protocol}", folder / f"{name}.png")
+    tables = [table for one in found.values() for table in one.tables]
+    if not tables:
+        raise InputError(f"{', '.join(only or ANALYSES)}: the data say nothing of it; --help says what each needs")
+    silent = [name for name, one in found.items() if not one.records]
+    provenance = {"cmi": __version__, "protocol": protocol, "resamples": resamples, "not_in_the_data": silent}
+    show(tables, flat(found), "records", provenance, "json" if as_json else format_, output)
+
+
+@app.command()
+def released(
+    results: Annotated[Path, typer.Argument(help="results.jsonl of the authors' code.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="Folder for metrics_summary.csv and metrics_detail.csv.")],
+    durations: Annotated[
+        Path | None, typer.Option(help="audio_duration_map.json: seconds by path, for bins.", show_default=False)
+    ] = None,
+) -> None:
+    """Compute what the authors' evaluator prints, digit for digit, from a results.jsonl.
+
+    Example:
+
+        cmi rewardbench released results.jsonl --out metrics/
+    """
+    from cmi.errors import InputError
+    from cmi.folders import write_whole
+    from cmi.hub import require_packages
+    from cmi.report.tables import to_csv
+
+    require_packages("CMI-RewardBench", "rewardbench", "soundfile", "soxr")
+    from cmi.rewardbench.released_results import detail, read_durations, read_released, summary
+
+    rows = read_released(results)
+    seconds = read_durations(durations) if durations else None
+    files = {"metrics_summary.csv": summary(rows), "metrics_detail.csv": detail(rows, seconds)}
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{out}: {error.strerror or error}") from error
+    for name, lines in files.items():
+        write_whole(out / name, to_csv(lines))
+        print(out / name)

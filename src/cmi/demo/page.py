@@ -1,0 +1,144 @@
+"""The demonstration's page: takes to listen to in their order, pairs against nulls, the probe, CMI-Bench."""
+
+import shlex
+from html import escape
+from pathlib import Path
+from urllib.parse import quote
+
+from cmi.demo.run import Demo
+from cmi.demo.tables import PAIRS_NOTE
+from cmi.demo.words import TakeRow, picked_sentence, prompt_text, take_rows
+from cmi.report.html import details, interval_bar, page, table_html
+from cmi.reward.accuracy import ALL, Accuracy, Share, percent_range, table
+
+CHANCE = 0.5
+
+STYLE = """
+.facts { display: flex; flex-wrap: wrap; gap: .25rem 2.5rem; margin: 1.25rem 0 }
+.facts dd { margin: 0 }
+blockquote { margin: 1rem 0; padding: .25rem 0 .25rem 1.25rem; border-left: .2rem solid var(--accent);
+  font: 1.25rem/1.5 Charter, Georgia, serif }
+.takes { display: grid; gap: 1rem; margin: 1.5rem 0; padding: 0; list-style: none }
+.takes li { display: grid; grid-template-columns: 3rem minmax(16rem, 1fr) minmax(0, 1fr) minmax(0, 1.3fr); gap: 1rem;
+  align-items: start; padding: 1rem 1.25rem; background: var(--card); border: 1px solid var(--rule);
+  border-radius: .75rem }
+.takes li.best { border-color: var(--accent); background: var(--wash) }
+.rank { font: 1.8rem/1 Charter, Georgia, serif; color: var(--quiet) }
+.best .rank, .badge { color: var(--accent) }
+.takes h3 { margin: 0 0 .5rem; font-size: 1rem; font-weight: 600 }
+.takes p { margin: 0; font-variant-numeric: tabular-nums }
+.takes audio { display: block; width: 100%; height: 2.4rem }
+.bar { display: block }
+.bar .axis { stroke: var(--rule) }
+.bar .chance { stroke: var(--quiet); stroke-dasharray: 2 2 }
+.bar rect, .bar circle { fill: var(--null) }
+.bar rect { opacity: .4 }
+.bar.scorer rect, .bar.scorer circle { fill: var(--accent) }
+tr.scorer td { font-weight: 600 }
+@media (max-width: 50rem) {
+  .takes li { grid-template-columns: 2rem 1fr }
+  .takes li > :nth-child(n+3) { grid-column: 2 }
+}
+"""
+
+
+def page_of(demo: Demo, out: Path) -> str:
+    """The page's HTML, the same for the same results. Recordings are found relative to `out`, where it lies."""
+    body = "\n".join([_head(demo), _takes(demo, out), _pairs(demo), _probe(demo), _bench(demo), _next(out)])
+    return page("cmi: a demonstration", body, STYLE)
+
+
+def _head(demo: Demo) -> str:
+    facts = {"Scored by": demo.model, **demo.versions}
+    terms = "\n".join(f"<div><dt>{escape(term)}</dt><dd>{escape(said)}</dd></div>" for term, said in facts.items())
+    return f"""<h1>What cmi heard on this machine</h1>
+<p>All music here was made by cmi’s studio, so that the right answers are known. They are construction, not listening:
+nano learnt from such music, though not from these pieces, and what people would say was not asked.</p>
+<dl class="facts">
+{terms}
+</dl>"""
+
+
+def _takes(demo: Demo, out: Path) -> str:
+    rows = take_rows(demo)
+    cards = "\n".join(_card(row, out) for row in rows)
+    return f"""<h2>One prompt, {len(rows)} takes, the best first</h2>
+<blockquote>{escape(prompt_text(demo))}</blockquote>
+<p>{escape(picked_sentence(demo))} Scores compare takes and have no unit; the truth is what the generator did.</p>
+<ol class="takes">
+{cards}
+</ol>"""
+
+
+def _card(row: TakeRow, out: Path) -> str:
+    audio = row.ranked.candidate.take.audio
+    assert isinstance(audio, Path)
+    source = escape(quote(audio.relative_to(out).as_posix()))
+    score, truth = row.ranked.score, row.truth
+    badge = ' <span class="badge">the best</span>' if row.rank == 1 else ""
+    return f"""<li{' class="best"' if row.rank == 1 else ""}>
+<div class="rank">{row.rank}</div>
+<div><h3>{escape(row.name)}{badge}</h3>
+<audio controls preload="none" src="{source}" aria-label="{escape(row.name)}"></audio></div>
+<div><p class="quiet">score</p><p><strong>{row.ranked.mean:.2f}</strong></p>
+<p>musicality {score.musicality:.2f}</p><p>alignment {score.alignment:.2f}</p></div>
+<div><p class="quiet">truth, 0 to 1</p><p><strong>{row.quality:.2f}</strong></p>
+<p>musicality {truth["musicality"]:.2f} ({escape(row.flaw)})</p>
+<p>alignment {truth["alignment"]:.2f} ({escape(row.asked)})</p></div>
+</li>"""
+
+
+def _pairs(demo: Demo) -> str:
+    rows = "\n".join(row for found in demo.accuracies if found.group == ALL for row in _pair_rows(demo.model, found))
+    heads = "".join(f"<th>{head}</th>" for head in ("axis", "by", "n", "right", "95 %", "0 to 100 %, chance dashed"))
+    return f"""<h2>Pairs whose better take is known</h2>
+<p>How often the better take of a pair wins, by the scorer and by nulls that need no ear for music. Seed
+{demo.plan.pairs_seed}. {escape(PAIRS_NOTE)} An interval that reaches a null’s has not been told apart from it.</p>
+<div class="scroll"><table>
+<thead><tr>{heads}</tr></thead>
+<tbody>
+{rows}
+</tbody>
+</table></div>
+{details("By kind of pair", [table_html(table("Small groups say little", demo.accuracies))])}"""
+
+
+def _pair_rows(model: str, found: Accuracy) -> list[str]:
+    nulls = [_pair_row(found, f"{name} wins", null, "null") for name, null in found.nulls.items()]
+    return [_pair_row(found, model, found.scorer, "scorer"), *nulls]
+
+
+def _pair_row(found: Accuracy, name: str, share: Share, kind: str) -> str:
+    bar = interval_bar(name, share.value, share.interval, CHANCE, kind)
+    cells = (found.axis, name, str(found.n), f"{100 * share.value:.1f} %", percent_range(share.interval))
+    return f'<tr class="{kind}">{"".join(f"<td>{escape(cell)}</td>" for cell in cells)}<td>{bar}</td></tr>'
+
+
+def _probe(demo: Demo) -> str:
+    summary, *tables = demo.probe
+    return f"""<h2>What moves the scorer</h2>
+<p>A glance at <code>cmi probe</code>: the same songs in other files, with flaws of known strength, and under
+prompts that do not fit.</p>
+{table_html(summary)}
+{details("Every version", [table_html(table) for table in tables])}"""
+
+
+def _bench(demo: Demo) -> str:
+    scores, *nulls = demo.bench
+    return f"""<h2>CMI-Bench on sample answers</h2>
+<p>The other half of cmi: an audio language model’s answers on 14 tasks. These were written for the demonstration.</p>
+{table_html(scores)}
+{details("Answers that need no ears", [table_html(table) for table in nulls])}"""
+
+
+def _next(out: Path) -> str:
+    takes = shlex.quote(str(out / "takes"))
+    commands = f"""cmi score take1.wav take2.wav --text "slow sad piano with rain"
+cmi pick {takes} --copy-to best/
+cmi probe nano --pieces 16 --plot probe.png
+cmi studio make pairs/ --pairs 1000
+cmi bench score answers/ --annotations annotations/"""
+    return f"""<h2>Next</h2>
+<p>The same on your own takes, with more songs, with more pairs, and on your own model’s answers:</p>
+<pre>{escape(commands)}</pre>
+<p>Your own model is a class: <code>cmi score take1.wav --model my_models:MyScorer</code>.</p>"""

@@ -1,0 +1,160 @@
+"""The demonstration: music whose truth is known is made here, and cmi says what it hears.
+
+    takes/          takes for one prompt by the studio's imperfect generator, with what is true of each
+    pairs/          a small preference set by the studio
+    scores.jsonl    the scores of both
+    probe.json      a few songs in many versions, and how the scores moved
+    bench.jsonl     CMI-Bench's metrics for the sample answers that come with cmi
+    index.html      the page that shows it all
+
+Each part is kept as it comes: the same call again computes nothing that is there.
+"""
+
+import json
+import platform
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+from cmi import __version__
+from cmi.bench.responses import find_responses
+from cmi.bench.run_scores import DEFAULT_EMBEDDER, Settings, score_all
+from cmi.bench.tables import score_tables
+from cmi.cache import cache_folder
+from cmi.demo.small_probe import small_probe
+from cmi.errors import InputError
+from cmi.folders import make_folder, write_whole
+from cmi.preferences import read_preferences
+from cmi.records import read_records
+from cmi.report.tables import Table, to_json
+from cmi.reward.accuracy import Accuracy, accuracies, answers, asked_takes, prompt_questions, questions, read_heard
+from cmi.reward.candidates import read_folder
+from cmi.reward.load_scorer import NamedScorer
+from cmi.reward.pick import Pick, Weights, pick, score_each, takes_of
+from cmi.reward.probes import compose_songs
+from cmi.studio.generate import generate_set
+from cmi.studio.make import make_set
+from cmi.studio.render import soundfont
+from cmi.take import Score, Take
+
+Progress = Callable[[str, int, int], None]  # what is done, how many of how many
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is made, and from which seeds. nano was trained on the set of seed 11, so that this one is new to it."""
+
+    takes: int = 6
+    takes_seed: int = 3
+    pairs: int = 32
+    pairs_seed: int = 2025
+    songs: int = 4
+    seconds: float = 10.0  # of a song
+    songs_seed: int = 1
+
+
+@dataclass(frozen=True)
+class Demo:
+    """All that the page shows."""
+
+    model: str
+    plan: Plan
+    pick: Pick
+    truths: Mapping[str, Mapping[str, Any]]  # by the name of the take, as the generator wrote them
+    accuracies: list[Accuracy]
+    probe: list[Table]  # the summary first
+    bench: list[Table]  # the scores first, then the nulls
+    versions: dict[str, str]
+
+
+def run_demo(out: Path, load: Callable[[], NamedScorer], plan: Plan, on_progress: Progress) -> Demo:
+    """Make music, have it judged by the scorer that `load` gives, and score sample answers."""
+    make_folder(out)
+    manifest = generate_set(
+        out / "takes", 1, plan.takes, plan.takes_seed, on_made=lambda *step: on_progress("takes generated", *step)
+    )
+    make_set(out / "pairs", plan.pairs, plan.pairs_seed, on_made=lambda *step: on_progress("pairs recorded", *step))
+    scorer = load()  # after the studio's processes were forked: they need no model
+    return Demo(
+        model=scorer.name,
+        plan=plan,
+        pick=_pick(out, scorer, on_progress),
+        truths={Path(row["audio"]).name: row["truth"] for _, row in read_records(manifest)},
+        accuracies=_judge(out, scorer, on_progress),
+        probe=_probe(out / "probe.json", scorer, plan, on_progress),
+        bench=_bench(out / "bench.jsonl", on_progress),
+        versions={
+            "cmi": __version__,
+            "Python": platform.python_version(),
+            "torch": version("torch"),
+            "soundfont": soundfont().name,
+        },
+    )
+
+
+def _pick(out: Path, scorer: NamedScorer, on_progress: Progress) -> Pick:
+    [group] = read_folder(out / "takes")
+    return pick(group, _scores(out, takes_of([group]), scorer, "takes scored", on_progress), Weights())
+
+
+def _judge(out: Path, scorer: NamedScorer, on_progress: Progress) -> list[Accuracy]:
+    """Of all splits: whatever they are for, none of these pieces was in a training."""
+    pairs = list(read_preferences(out / "pairs" / "preferences.jsonl"))
+    asked = [*questions(pairs), *prompt_questions(pairs)]
+    scores = _scores(out, asked_takes(asked), scorer, "takes of pairs scored", on_progress)
+    return accuracies(asked, answers(asked, scores), read_heard(out / "pairs"))
+
+
+def _scores(out: Path, takes: list[Take], scorer: NamedScorer, what: str, on_progress: Progress) -> dict[Take, Score]:
+    """The scores of takes, all of which can be scored: else InputError for the first that can't."""
+    done = 0
+
+    def on_scored(more: int) -> None:
+        nonlocal done
+        done += more
+        on_progress(what, done, len(takes))
+
+    scores: dict[Take, Score] = {}
+    for take, score in score_each(takes, scorer, out / "scores.jsonl", on_scored).items():
+        if isinstance(score, InputError):
+            raise score
+        scores[take] = score
+    return scores
+
+
+def _probe(path: Path, scorer: NamedScorer, plan: Plan, on_progress: Progress) -> list[Table]:
+    settings = {"model": scorer.name, "songs": plan.songs, "seconds": plan.seconds, "seed": plan.songs_seed}
+    kept = _kept(path, settings)
+    if kept is None:
+        songs = compose_songs(plan.songs, plan.seconds, plan.songs_seed)
+        tables = small_probe(
+            scorer, songs, plan.songs_seed, lambda *step: on_progress("versions of songs scored", *step)
+        )
+        kept = {"settings": settings, "tables": [asdict(table) for table in tables]}
+        write_whole(path, to_json(kept))
+    return [Table(**table) for table in kept["tables"]]
+
+
+def _kept(path: Path, settings: dict[str, Any]) -> dict[str, Any] | None:
+    """What an earlier call wrote with the same settings."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        return found if found.get("settings") == settings else None
+    except (OSError, ValueError, AttributeError) as error:
+        raise InputError(f"{path}: not what `cmi demo` wrote ({error}); remove it") from error
+
+
+def _bench(log: Path, on_progress: Progress) -> list[Table]:
+    with as_file(files("cmi.bench").joinpath("samples")) as samples:
+        found = find_responses([samples / "responses"])
+        done: list[str] = []
+
+        def on_scored(name: str) -> None:
+            done.append(name)
+            on_progress("sample answers scored", len(done), len(found))
+
+        settings = Settings(samples / "annotations", ["strict"], DEFAULT_EMBEDDER, "", 1000, cache_folder())
+        return score_tables(score_all(found, settings, log, on_scored, on_embedded=lambda count: None))

@@ -1,0 +1,119 @@
+"""A glance at what `cmi probe` asks: a few versions of a few songs, and how often the score does as it should.
+
+hold still    the same music in another file: musicality moves by no more than the probe's bound
+fall          a flaw: musicality is lower than the clean song's
+fit           a prompt that does not fit: alignment is lower than under one that does
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import erf
+from pathlib import Path
+from statistics import stdev
+from tempfile import TemporaryDirectory
+
+from cmi.errors import InputError
+from cmi.report.tables import Table
+from cmi.reward import probes
+from cmi.reward.accuracy import percent_range
+from cmi.reward.load_scorer import NamedScorer
+from cmi.reward.probe import Bounds, Key
+from cmi.reward.probes import CLEAN, Song
+from cmi.stats.intervals import wilson
+from cmi.take import Score
+
+BOUND = Bounds().change  # of the spread of the clean songs' scores
+STILL, FALL = "musicality holds still in another file", "a flaw lowers musicality"
+FIT = "a prompt that does not fit lowers alignment"
+# A scorer that draws at random holds still by chance: two draws are normal, and apart by the root of two.
+RANDOM = {STILL: erf(BOUND / 2), FALL: 0.5, FIT: 0.5}
+
+_UNCHANGED = ("gain -6 dB", "polarity", "20 ms later", "mp3", "ogg")
+_FLAWS = ("noise", "clipping", "wrong-notes", "timing-jitter", "bars-shuffled", "random-tune")
+_STRENGTHS = (0.5, 1.0)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A version, what it is compared with, and what should happen to which score."""
+
+    what: str
+    version: tuple[str, float]  # its name and strength
+    against: str
+    axis: str
+    name: str
+
+
+EXPECTED = (
+    *(Expected(STILL, (name, 0.0), CLEAN, "musicality", name) for name in _UNCHANGED),
+    *(Expected(FALL, (flaw, s), CLEAN, "musicality", f"{flaw}, strength {s:g}") for flaw in _FLAWS for s in _STRENGTHS),
+    Expected(FIT, (probes.WRONG_STYLE, 0.0), CLEAN, "alignment", "a caption of a wrong style"),
+    Expected(FIT, (probes.WRONG_CAPTION, 0.0), CLEAN, "alignment", "a wrong caption"),
+    Expected(FIT, (probes.OTHER_REFERENCES[0], 0.0), probes.OWN_REFERENCE, "alignment", "another song as reference"),
+)
+
+
+def small_probe(
+    scorer: NamedScorer, songs: Sequence[Song], seed: int, on_scored: Callable[[int, int], None]
+) -> list[Table]:
+    """A summary, and every version; `on_scored` hears how many of how many takes are done."""
+    heard = _hear(scorer, songs, seed, on_scored)
+    spread = {axis: stdev(getattr(heard[Key(i, CLEAN)], axis) for i in range(len(songs))) for axis in Score._fields}
+    outcomes = {expected: _outcomes(expected, heard, spread[expected.axis]) for expected in EXPECTED}
+    kinds = {kind: [ok for one, found in outcomes.items() if one.what == kind for ok in found] for kind in RANDOM}
+    return [
+        Table(
+            f"{scorer.name}: {len(songs)} songs in {len(heard) // len(songs)} versions each",
+            ["what should be", "n", "is so (%)", "95 %", "random scorer"],
+            [[kind, *_counted(found), f"{100 * RANDOM[kind]:.0f}"] for kind, found in kinds.items()],
+            notes=[
+                f"To hold still is to move by {BOUND:g} spreads or less, a spread being the standard deviation of the "
+                "clean songs' musicality. The intervals take versions of a song for independent: `cmi probe` does not."
+            ],
+        ),
+        Table(
+            "Each version",
+            ["what should be", "version", "score", "n", "is so (%)", "95 %"],
+            [[one.what, one.name, one.axis, *_counted(found)] for one, found in outcomes.items()],
+            labels=3,
+        ),
+    ]
+
+
+def _hear(
+    scorer: NamedScorer, songs: Sequence[Song], seed: int, on_scored: Callable[[int, int], None]
+) -> dict[Key, Score]:
+    wanted = {one.version for one in EXPECTED} | {(one.against, 0.0) for one in EXPECTED}
+    heard: dict[Key, Score] = {}
+    with TemporaryDirectory(prefix="cmi-demo-") as name:
+        folder = Path(name)
+        clean = [folder / f"{i}.wav" for i in range(len(songs))]
+        for path, song in zip(clean, songs, strict=True):
+            probes.write_sound(path, song.sound(), probes.RATE)
+        versions = [one for one in probes.plan(songs, clean, seed) if (one.name, one.strength) in wanted]
+        on_scored(0, len(versions))
+        takes = [version.take(folder, clean[version.song]) for version in versions]
+        for version, score in zip(versions, scorer.judge(takes), strict=True):
+            if isinstance(score, InputError):
+                raise score
+            heard[Key(version.song, version.name, version.strength)] = score
+            on_scored(len(heard), len(versions))
+    return heard
+
+
+def _outcomes(expected: Expected, heard: Mapping[Key, Score], spread: float) -> list[bool]:
+    """Whether it is so, for each song that has the version: a flaw may find nothing to spoil."""
+    found = []
+    for key, score in heard.items():
+        if (key.name, key.strength) == expected.version:
+            before = heard[Key(key.song, expected.against)]
+            change = getattr(score, expected.axis) - getattr(before, expected.axis)
+            found.append(abs(change) <= BOUND * spread if expected.what == STILL else change < 0)
+    return found
+
+
+def _counted(found: Iterable[bool]) -> tuple[str, str, str]:
+    """How many, the share that is so, and its interval."""
+    verdicts = list(found)
+    n, right = len(verdicts), sum(verdicts)
+    return str(n), f"{100 * right / n:.0f}" if n else "-", percent_range(wilson(right, n))

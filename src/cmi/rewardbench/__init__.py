@@ -1,0 +1,1 @@
+"""CMI-RewardBench: how well a scorer agrees with people on five tasks."""

@@ -1,0 +1,138 @@
+"""CLaMP 3 (Wu et al., 2025): music as sound or score, and text in any language, in one space. Here: sound and text.
+
+    the whole recording, 24 kHz, standardised -> MERT, a vector for every 5 s -> BERT -> mean -> projection
+    text -> XLM-R -> mean -> projection
+
+As published: a last window of less than 1 s is left out, a zero vector is put before and after the windows' vectors,
+and sequences of more than 128 vectors or tokens are read in stretches of 128, the last of them reaching back, whose
+embeddings are weighted by what is new in them. The score is the cosine. A text's lines are joined by a separator, in
+their order (the publishers' script shuffles them).
+"""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from transformers import BertConfig, BertModel, HubertModel, XLMRobertaConfig, XLMRobertaModel
+
+from cmi.audio import windows
+from cmi.errors import InputError
+from cmi.reward.checkpoint import Shapes
+from cmi.reward.load_scorer import NamedScorer
+from cmi.reward.reward_model import find_device
+from cmi.reward.tokenizer import Tokenize, load_tokenizer
+from cmi.rewardbench.baselines import mert
+from cmi.rewardbench.baselines.listening import AlignmentScorer, hear
+from cmi.rewardbench.baselines.sources import (
+    Source,
+    State,
+    checked,
+    depth,
+    fill,
+    find,
+    read_state,
+    shape,
+    shapes_of,
+)
+from cmi.take import Audio
+
+SOURCE = Source(
+    "sander-wood/clamp3",
+    "791815a04a3a2bd9ab64cf590ba8307930c179e6",
+    (
+        "model.safetensors",
+        "weights_clamp3_saas_h_size_768_t_model_FacebookAI_xlm-roberta-base_t_length_128_a_size_768_a_layers_12_"
+        "a_length_128_s_size_768_s_layers_12_p_size_64_p_length_512.pth",
+    ),
+)
+SOURCES = (SOURCE, mert.SOURCE)
+WINDOW, SHORTEST = 5 * mert.RATE, mert.RATE
+STRETCH = 128  # vectors or tokens
+HEAD = 64  # numbers of an attention head
+SEPARATOR = "</s>"
+NEVER_READ = r"symbolic_(model|proj)\.|(text|audio)_model\.pooler\."
+
+
+class Clamp3(nn.Module):
+    """Module names are those of the published checkpoint."""
+
+    def __init__(self, sound: BertConfig, text: XLMRobertaConfig, dim: int) -> None:
+        super().__init__()
+        self.audio_model = BertModel(sound, add_pooling_layer=False)
+        self.audio_proj = nn.Linear(sound.hidden_size, dim)
+        self.text_model = XLMRobertaModel(text, add_pooling_layer=False)
+        self.text_proj = nn.Linear(text.hidden_size, dim)
+
+    def embed_sound(self, vectors: Tensor) -> Tensor:
+        """(T, D) -> (dim,)."""
+        return self.audio_proj(self.audio_model(inputs_embeds=vectors[None]).last_hidden_state[0].mean(dim=0))
+
+    def embed_text(self, ids: Tensor) -> Tensor:
+        return self.text_proj(self.text_model(input_ids=ids[None]).last_hidden_state[0].mean(dim=0))
+
+
+def in_stretches(embed: Callable[[Tensor], Tensor], sequence: Tensor) -> Tensor:
+    """The mean of the embeddings of stretches, weighted by how much of each is new; of unit length."""
+    parts = [sequence[part] for part in windows(len(sequence), STRETCH)]
+    weights = [len(part) for part in parts]
+    parts[-1] = sequence[-STRETCH:]
+    total = torch.stack([weight * embed(part) for weight, part in zip(weights, parts, strict=True)]).sum(dim=0)
+    return functional.normalize(total, dim=-1)
+
+
+class Similarity:
+    def __init__(self, model: Clamp3, ear: HubertModel, tokenize: Tokenize, device: torch.device) -> None:
+        self.model = model.to(device)
+        self.ear = ear.to(device)
+        self.tokenize = tokenize
+        self.device = device
+
+    @torch.inference_mode()
+    def embed_sound(self, sound: Audio) -> Tensor:
+        samples = hear(sound, mert.RATE)
+        standard = (samples - samples.mean()) / (samples.var(correction=0) + 1e-7).sqrt()
+        parts = [standard[part] for part in windows(len(standard), WINDOW)]
+        heard = [part for part in parts if len(part) >= SHORTEST]
+        if not heard:
+            raise InputError(f"{sound}: {len(samples) / mert.RATE:.2f} s, CLaMP 3 hears nothing of less than 1 s")
+        vectors = torch.cat([mert.mean_state(self.ear, part[None].to(self.device)) for part in heard])  # (T, D)
+        edge = torch.zeros_like(vectors[:1])
+        return in_stretches(self.model.embed_sound, torch.cat([edge, vectors, edge])).cpu()
+
+    @torch.inference_mode()
+    def embed_text(self, text: str) -> Tensor:
+        return in_stretches(self.model.embed_text, torch.tensor(self._ids(text), device=self.device)).cpu()
+
+    def _ids(self, text: str) -> list[int]:
+        """Lines that are not empty, each once, with a separator between them."""
+        return self.tokenize(SEPARATOR.join(line for line in dict.fromkeys(text.split("\n")) if line))
+
+
+def load(places: Sequence[str], device: str) -> NamedScorer:
+    found, ear = find(SOURCE, places), find(mert.SOURCE, places, 1)
+    model = checked(found.weights, lambda: _model(read_state(found.weights, "model")))
+    heard = checked(ear.weights, lambda: mert.load_mert(read_state(ear.weights), ear.config))
+    similarity = Similarity(model, heard, load_tokenizer(found.folder), find_device(device))
+    return NamedScorer(f"{found.name}, {ear.name}", AlignmentScorer(similarity.embed_sound, similarity.embed_text))
+
+
+def _model(state: State) -> Clamp3:
+    shapes = shapes_of(state)
+    sizes = _sizes(shapes, "audio_model"), _sizes(shapes, "text_model")
+    vocabulary = shape(shapes, "text_model.embeddings.word_embeddings.weight")[0]
+    text = XLMRobertaConfig(vocab_size=vocabulary, type_vocab_size=1, layer_norm_eps=1e-5, pad_token_id=1, **sizes[1])
+    model = Clamp3(BertConfig(vocab_size=1, **sizes[0]), text, shape(shapes, "audio_proj.weight")[0])
+    fill(model, state, NEVER_READ)
+    return model
+
+
+def _sizes(shapes: Shapes, part: str) -> dict[str, int]:
+    positions, dim = shape(shapes, f"{part}.embeddings.position_embeddings.weight")
+    return {
+        "hidden_size": dim,
+        "num_hidden_layers": depth(shapes, f"{part}.encoder.layer"),
+        "num_attention_heads": dim // HEAD,
+        "intermediate_size": shape(shapes, f"{part}.encoder.layer.0.intermediate.dense.weight")[0],
+        "max_position_embeddings": positions,
+    }

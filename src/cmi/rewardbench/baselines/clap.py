@@ -1,0 +1,92 @@
+"""LAION CLAP (Wu et al., 2023): sound and text in one space, through transformers.
+
+    clap         laion/clap-htsat-unfused, the checkpoint of the paper that introduced it
+    clap-music   laion/larger_clap_music
+
+Windows of 10 s at 48 kHz, the last filled by repeating it. Each is embedded at unit length, and a recording is the mean
+of its windows, at unit length again: the score is a cosine. (The publishers' own code hears one window at random of
+what is longer than 10 s, which no score can be reproduced from.) Texts are cut after 77 tokens, as in training.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from torch import Tensor
+from torch.nn import functional
+from transformers import AutoTokenizer, ClapFeatureExtractor, ClapModel
+
+from cmi.audio import windows
+from cmi.errors import InputError
+from cmi.hub import quiet_transformers
+from cmi.reward.load_scorer import NamedScorer
+from cmi.reward.reward_model import find_device
+from cmi.rewardbench.baselines.listening import AlignmentScorer, hear, in_calls, repeated
+from cmi.rewardbench.baselines.sources import Found, Source, find
+from cmi.take import Audio
+
+FILES = ("model.safetensors", "pytorch_model.bin")
+DEFAULT = Source("laion/clap-htsat-unfused", "8fa0f1c6d0433df6e97c127f64b2a1d6c0dcda8a", FILES)
+MUSIC = Source("laion/larger_clap_music", "a0b4534a14f58e20944452dff00a22a06ce629d1", FILES)
+SOURCES = (DEFAULT,)
+TEXT_TOKENS = 77
+
+
+class Clap:
+    def __init__(self, model: Any, extractor: Any, tokenizer: Any, device: torch.device) -> None:
+        self.model = model.to(device)
+        self.extractor = extractor
+        self.tokenizer = tokenizer
+        self.device = device
+
+    @torch.inference_mode()
+    def embed_sound(self, sound: Audio) -> Tensor:
+        rate, length = self.extractor.sampling_rate, self.extractor.nb_max_samples
+        samples = hear(sound, rate)
+        parts = [repeated(samples[part], length).numpy() for part in windows(len(samples), length)]
+        mels = self.extractor(parts, sampling_rate=rate, return_tensors="pt", truncation="rand_trunc")["input_features"]
+        return functional.normalize(in_calls(self._embed_mels, mels.to(self.device)).mean(dim=0), dim=-1).cpu()
+
+    def _embed_mels(self, mels: Tensor) -> Tensor:
+        heard = self.model.audio_model(input_features=mels).pooler_output
+        return functional.normalize(self.model.audio_projection(heard), dim=-1)
+
+    @torch.inference_mode()
+    def embed_text(self, text: str) -> Tensor:
+        ids = self.tokenizer(text, truncation=True, max_length=TEXT_TOKENS, return_tensors="pt").to(self.device)
+        read = self.model.text_model(input_ids=ids["input_ids"], attention_mask=ids["attention_mask"]).pooler_output
+        return functional.normalize(self.model.text_projection(read)[0], dim=-1).cpu()
+
+
+def load(places: Sequence[str], device: str, music: bool = False) -> NamedScorer:
+    found = find(MUSIC if music else DEFAULT, places)
+    model = Clap(*_parts(found), find_device(device))
+    return NamedScorer(found.name, AlignmentScorer(model.embed_sound, model.embed_text))
+
+
+def _parts(found: Found) -> tuple[Any, Any, Any]:
+    """Model, extractor of spectrograms and tokenizer. InputError unless all is there and all of it fits."""
+    folder, safe = found.folder, found.weights.suffix == ".safetensors"
+    if found.config.get("model_type") != "clap":
+        raise InputError(f"{folder}: config.json states the model type {found.config.get('model_type')!r}, not 'clap'")
+    try:
+        with quiet_transformers():
+            model, report = ClapModel.from_pretrained(
+                folder,
+                dtype=torch.float32,
+                use_safetensors=safe,
+                weights_only=True,
+                local_files_only=True,
+                output_loading_info=True,
+            )
+            extractor = ClapFeatureExtractor.from_pretrained(folder, local_files_only=True)
+            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except (OSError, ValueError, RuntimeError, LookupError, SafetensorError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise InputError(f"{folder} holds no CLAP model that can be loaded: {reason}") from error
+    if lacking := sorted(report["missing_keys"]):
+        raise InputError(f"{found.weights} lacks weights of a CLAP model, among them {lacking[0]}")
+    if model.config.audio_config.enable_fusion:
+        raise InputError(f"{folder}: a CLAP model that fuses windows; one that does not is expected")
+    return model.requires_grad_(False).eval(), extractor, tokenizer

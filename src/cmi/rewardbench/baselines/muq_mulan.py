@@ -1,0 +1,117 @@
+"""MuQ-MuLan (Zhu et al., 2025): music and text in one space.
+
+Windows of 10 s; the last is completed with the recording's start. Each is embedded at unit length, and a recording is
+the mean of its windows: its product with a text of unit length is what the `muq` package calls their similarity. Texts
+are cut after 512 tokens.
+
+The paper compares a take with the text alone. `muq-mulan-all` compares it with lyrics and reference too.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from cmi.errors import InputError
+from cmi.reward.checkpoint import check_keys, encoder_config
+from cmi.reward.encoders.muq_mulan import RATE, SHORTEST, TEXT_TOKENS, MuQMuLan, MuQMuLanConfig
+from cmi.reward.load_scorer import NamedScorer
+from cmi.reward.reward_model import find_device
+from cmi.reward.tokenizer import Tokenize, load_tokenizer
+from cmi.rewardbench.baselines.listening import AlignmentScorer, hear, in_calls
+from cmi.rewardbench.baselines.sources import Source, State, checked, find, read_state, renamed, shape, shapes_of
+from cmi.take import Audio
+
+SOURCE = Source(
+    "OpenMuQ/MuQ-MuLan-large",
+    "2e01c796b71dca71b45251384c04cd7b237c9020",
+    ("model.safetensors", "pytorch_model.bin"),
+)
+SOURCES = (SOURCE,)
+WINDOW = 10 * RATE
+NAMES = {r"^mulan\.audio\.": "audio_module.", r"^mulan\.text\.": "text_module.", r"^mulan\.": ""}
+AUDIO_LAYERS, TEXT_LAYERS = "audio_module.transformer.layers.", "text_module.transformer.layers."
+
+
+class JointSpace(nn.Module):
+    """The two towers and their ways into the joint space."""
+
+    def __init__(self, config: MuQMuLanConfig, dim: int) -> None:
+        super().__init__()
+        self.towers = MuQMuLan(config)
+        self.audio_to_latents = nn.Linear(config.audio_tower.dim, dim)
+        self.text_to_latents = nn.Linear(config.text_tower.dim, dim)
+
+    def embed_sound(self, windows: Tensor) -> Tensor:
+        """(B, n) -> (B, dim), of unit length."""
+        tokens = self.towers.encode_sound(windows)
+        return functional.normalize(self.audio_to_latents(tokens.mean(dim=1)), dim=-1)
+
+    def embed_text(self, ids: Tensor) -> Tensor:
+        tokens = self.towers.encode_text(ids)
+        return functional.normalize(self.text_to_latents(tokens.mean(dim=1)), dim=-1)
+
+
+def windows_of(samples: Tensor) -> Tensor:
+    """Windows (N, n), the last completed with the recording's start; shorter than 10 s only if twice it is."""
+    whole = samples[: len(samples) // WINDOW * WINDOW].view(-1, WINDOW)
+    rest = samples[whole.numel() :]
+    if not len(rest):
+        return whole
+    last = torch.cat([rest, samples[: WINDOW - len(rest)]])[None]
+    return torch.cat([whole, last]) if len(whole) else last
+
+
+class Similarity:
+    def __init__(self, space: JointSpace, tokenize: Tokenize, device: torch.device) -> None:
+        self.space = space.to(device)
+        self.tokenize = tokenize
+        self.device = device
+
+    @torch.inference_mode()
+    def embed_sound(self, sound: Audio) -> Tensor:
+        windows = windows_of(hear(sound, RATE)).to(self.device)
+        if windows.shape[1] < SHORTEST:
+            raise InputError(f"{sound}: too short to be heard, {SHORTEST} samples at {RATE} Hz are the fewest")
+        return in_calls(self.space.embed_sound, windows).mean(dim=0).cpu()
+
+    @torch.inference_mode()
+    def embed_text(self, text: str) -> Tensor:
+        ids = self.tokenize(text)
+        kept = ids if len(ids) <= TEXT_TOKENS else [*ids[: TEXT_TOKENS - 1], ids[-1]]
+        return self.space.embed_text(torch.tensor([kept], device=self.device))[0].cpu()
+
+
+def load(places: Sequence[str], device: str, whole_prompt: bool = False) -> NamedScorer:
+    found = find(SOURCE, places)
+    space = checked(found.weights, lambda: _space(read_state(found.weights)))
+    model = Similarity(space, load_tokenizer(found.folder), find_device(device))
+    return NamedScorer(found.name, AlignmentScorer(model.embed_sound, model.embed_text, whole_prompt))
+
+
+def _space(state: State) -> JointSpace:
+    state = renamed({key: tensor for key, tensor in state.items() if not key.startswith("mulan.contrast.")}, NAMES)
+    shapes = shapes_of(state)
+    with torch.device("meta"):
+        space = JointSpace(_config(state), shape(shapes, "audio_to_latents.weight")[0])
+    own = {key.removeprefix("towers."): size for key, size in shapes_of(space.state_dict()).items()}
+    check_keys(own, shapes)
+    latents = ("audio_to_latents.", "text_to_latents.")
+    placed = {key if key.startswith(latents) else f"towers.{key}": tensor.float() for key, tensor in state.items()}
+    space.load_state_dict(placed, strict=False, assign=True)
+    space.towers.restore_buffers()
+    return space.requires_grad_(False).eval()
+
+
+def _config(state: State) -> MuQMuLanConfig:
+    """Sizes by the shapes. The published audio tower has no layers of its own on top of MuQ: its width is read from
+    its projection, and the text tower stands in for the rest of what is asked of one without layers."""
+    shapes = shapes_of(state)
+    if any(key.startswith(AUDIO_LAYERS) for key in shapes):
+        return encoder_config(shapes)
+    lent = {key.replace(TEXT_LAYERS, AUDIO_LAYERS): size for key, size in shapes.items() if TEXT_LAYERS in key}
+    config = encoder_config({**shapes, **lent})
+    width = shape(shapes, "audio_module.proj.weight")[0]
+    return replace(config, audio_tower=replace(config.audio_tower, depth=0, dim=width))

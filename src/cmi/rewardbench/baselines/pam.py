@@ -1,0 +1,205 @@
+"""PAM (Deshmukh et al., 2024): how much nearer a recording lies to 'clear and clean' than to 'noisy', from 0 to 1.
+
+    7 s, 44.1 kHz -> HTS-AT -> projection --+-> cosines with two sentences -> softmax -> the first's probability
+    two fixed sentences -> GPT-2 -> projection
+
+The model is Microsoft's CLAP of 2023, as published; HTS-AT and GPT-2 are transformers', names are mapped. Windows of
+7 s; what is shorter is repeated, and what is left over at the end is heard as the last 7 s. A recording's number is the
+mean of its windows'. (The publishers' script hears a stereo file's channels one after the other; ours averages them.)
+
+The mel filters are the checkpoint's own: they were made for 32 kHz and are applied at 44.1 kHz, as published.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from transformers import AutoTokenizer, ClapAudioConfig, ClapAudioModel, GPT2Config, GPT2Model
+
+from cmi.errors import InputError
+from cmi.hub import quiet_hub
+from cmi.reward.checkpoint import Shapes
+from cmi.reward.load_scorer import NamedScorer
+from cmi.reward.reward_model import find_device
+from cmi.reward.tokenizer import Tokenize
+from cmi.rewardbench.baselines.listening import MusicalityScorer, hear, in_calls, repeated
+from cmi.rewardbench.baselines.sources import (
+    Found,
+    Source,
+    State,
+    checked,
+    depth,
+    fill,
+    find,
+    read_state,
+    renamed,
+    shape,
+    shapes_of,
+)
+from cmi.take import Audio
+
+SOURCE = Source("microsoft/msclap", "5e1d53af259bb39d380680e69ca580960b2c66b1", ("CLAP_weights_2023.pth",))
+SOURCES = (SOURCE,)
+TOKENIZER, TOKENIZER_REVISION = "openai-community/gpt2", "607a30d783dfa663caf39e06633721c8d4cfcd7e"
+SENTENCES = ("the sound is clear and clean.", "the sound is noisy and with artifacts.")
+END = " <|endoftext|>"  # whose vector is a sentence's
+RATE = 44_100
+WINDOW = 7 * RATE
+N_FFT, HOP = 1024, 320
+SPECTROGRAM = 256  # rows and columns that HTS-AT folds a spectrogram into
+ATTENTION = 8  # rows and columns that attend to each other
+
+NAMES = {
+    r"^audio_encoder\.base\.htsat\.logmel_extractor\.melW$": "mel",
+    r"^audio_encoder\.base\.htsat\.": "sound.audio_encoder.",
+    r"^audio_encoder\.projection\.": "sound_projection.",
+    r"^caption_encoder\.base\.": "text.",
+    r"^caption_encoder\.projection\.": "text_projection.",
+    r"\.bn0\.": ".batch_norm.",
+    r"\.norm1\.": ".layernorm_before.",
+    r"\.norm2\.": ".layernorm_after.",
+    r"\.attn\.relative_position_bias_table$": ".attention.self.relative_position_bias_table",
+    r"\.blocks\.(\d+)\.attn\.proj\.": r".blocks.\1.attention.output.dense.",
+    r"\.blocks\.(\d+)\.mlp\.fc1\.": r".blocks.\1.intermediate.dense.",
+    r"\.blocks\.(\d+)\.mlp\.fc2\.": r".blocks.\1.output.dense.",
+}
+NEVER_READ = (
+    r"sound\.audio_encoder\.(spectrogram_extractor|tscam_conv|head)\.|.*\.(relative_position_index|attn_mask)$"
+    r"|text\.h\.\d+\.attn\.(masked_)?bias$"
+)
+
+
+class Projection(nn.Module):
+    """Into the joint space. Module names are those of the published checkpoint."""
+
+    def __init__(self, inside: int, outside: int) -> None:
+        super().__init__()
+        self.linear1 = nn.Linear(inside, outside, bias=False)
+        self.linear2 = nn.Linear(outside, outside, bias=False)
+        self.layer_norm = nn.LayerNorm(outside)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.linear1(x)
+        return functional.normalize(self.layer_norm(x + self.linear2(functional.gelu(x))), dim=-1)
+
+
+class MicrosoftClap(nn.Module):
+    def __init__(self, sound: ClapAudioConfig, text: GPT2Config, dim: int) -> None:
+        super().__init__()
+        self.mel = nn.Parameter(torch.zeros(N_FFT // 2 + 1, sound.num_mel_bins))
+        self.sound = ClapAudioModel(sound)
+        self.text = GPT2Model(text)
+        self.sound_projection = Projection(sound.hidden_size, dim)
+        self.text_projection = Projection(text.n_embd, dim)
+        self.logit_scale = nn.Parameter(torch.tensor(0.0))
+
+    def embed_sound(self, windows: Tensor) -> Tensor:
+        """(B, n) -> (B, dim), of unit length."""
+        hann = torch.hann_window(N_FFT, device=windows.device)
+        spectrum = torch.stft(windows, N_FFT, HOP, window=hann, pad_mode="reflect", return_complex=True)
+        power = spectrum.abs().square().transpose(1, 2)  # (B, T, 513)
+        decibels = 10 * (power @ self.mel).clamp(min=1e-10).log10()
+        return self.sound_projection(self.sound(input_features=decibels[:, None]).pooler_output)
+
+    def embed_text(self, ids: Tensor) -> Tensor:
+        return self.text_projection(self.text(input_ids=ids).last_hidden_state[:, -1])
+
+
+def windows_of(samples: Tensor) -> Tensor:
+    """Windows (N, n): all whole ones, and the last 7 s where something is left over."""
+    if len(samples) <= WINDOW:
+        return repeated(samples, WINDOW)[None]
+    whole = samples[: len(samples) // WINDOW * WINDOW].view(-1, WINDOW)
+    return whole if whole.numel() == len(samples) else torch.cat([whole, samples[None, -WINDOW:]])
+
+
+class Pam:
+    def __init__(self, model: MicrosoftClap, tokenize: Tokenize, device: torch.device) -> None:
+        self.model = model.to(device)
+        with torch.inference_mode():
+            ids = [torch.tensor([tokenize(sentence + END)], device=device) for sentence in SENTENCES]
+            self.sentences = torch.cat([self.model.embed_text(each) for each in ids])  # (2, dim)
+        self.device = device
+
+    @torch.inference_mode()
+    def judge(self, sound: Audio) -> float:
+        heard = in_calls(self.model.embed_sound, windows_of(hear(sound, RATE)).to(self.device))  # (N, dim)
+        nearness = self.model.logit_scale.exp() * heard @ self.sentences.T
+        return float(nearness.softmax(dim=1)[:, 0].mean())
+
+
+def load(places: Sequence[str], device: str) -> NamedScorer:
+    found = find(SOURCE, places)
+    model = checked(found.weights, lambda: _model(read_state(found.weights, "model")))
+    return NamedScorer(found.name, MusicalityScorer(Pam(model, _tokenizer(found), find_device(device)).judge))
+
+
+def _tokenizer(found: Found) -> Tokenize:
+    """GPT-2's, from the checkpoint's folder if it is there, else from the hub."""
+    own = (found.folder / "tokenizer.json").exists()
+    try:
+        with quiet_hub():
+            tokenizer = AutoTokenizer.from_pretrained(
+                found.folder if own else TOKENIZER, revision=None if own else TOKENIZER_REVISION
+            )
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"the tokenizer {TOKENIZER} could not be had: put its tokenizer.json beside the model's weights"
+        ) from error
+    return lambda text: list(tokenizer(text)["input_ids"])
+
+
+def _model(state: State) -> MicrosoftClap:
+    state = _without_stacks(renamed(state, NAMES))
+    shapes = shapes_of(state)
+    dim = shape(shapes, "sound_projection.linear1.weight")[0]
+    model = MicrosoftClap(_sound_config(shapes), _text_config(shapes), dim)
+    fill(model, state, NEVER_READ)
+    return model
+
+
+def _without_stacks(state: State) -> State:
+    """Queries, keys and values apart, which the checkpoint keeps in one tensor."""
+    found = {}
+    for key, tensor in state.items():
+        if ".attn.qkv." in key:
+            for name, part in zip(("query", "key", "value"), tensor.chunk(3), strict=True):
+                found[key.replace(".attn.qkv.", f".attention.self.{name}.")] = part
+        else:
+            found[key] = tensor
+    return found
+
+
+def _sound_config(shapes: Shapes) -> ClapAudioConfig:
+    ear = "sound.audio_encoder"
+    stages = depth(shapes, f"{ear}.layers")
+    tables = [
+        shape(shapes, f"{ear}.layers.{i}.blocks.0.attention.self.relative_position_bias_table") for i in range(stages)
+    ]
+    width, _, patch, _ = shape(shapes, f"{ear}.patch_embed.proj.weight")
+    return ClapAudioConfig(
+        spec_size=SPECTROGRAM,
+        window_size=ATTENTION,
+        num_mel_bins=shape(shapes, "mel")[1],
+        patch_size=patch,
+        patch_stride=[patch, patch],
+        patch_embeds_hidden_size=width,
+        hidden_size=shape(shapes, f"{ear}.norm.weight")[0],
+        depths=[depth(shapes, f"{ear}.layers.{i}.blocks") for i in range(stages)],
+        num_attention_heads=[table[1] for table in tables],
+        enable_fusion=False,
+    )
+
+
+def _text_config(shapes: Shapes) -> GPT2Config:
+    vocabulary, dim = shape(shapes, "text.wte.weight")
+    return GPT2Config(
+        vocab_size=vocabulary,
+        n_embd=dim,
+        n_layer=depth(shapes, "text.h"),
+        n_head=dim // 64,
+        n_positions=shape(shapes, "text.wpe.weight")[0],
+        bos_token_id=None,
+        eos_token_id=None,
+    )

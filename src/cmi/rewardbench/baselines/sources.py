@@ -1,0 +1,166 @@
+"""Where published checkpoints are found, and how they are read.
+
+Safetensors are preferred. Where the publishers give none, their `.bin`, `.pt` or `.pth` file is read by torch.load with
+weights_only=True: it makes tensors and plain containers, runs no code of the file, and refuses anything else.
+"""
+
+import json
+import pickle
+import re
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from cmi.audio import content_hash
+from cmi.errors import InputError
+from cmi.hub import find_model, quiet_hub
+from cmi.reward.checkpoint import Shapes, check_keys
+
+State = dict[str, Tensor]
+Built = TypeVar("Built")
+NEVER_READ = r".*\.position_ids$|.*num_batches_tracked$"
+WEIGHT_NORM = {".weight_g": ".parametrizations.weight.original0", ".weight_v": ".parametrizations.weight.original1"}
+
+
+class Source(NamedTuple):
+    """A published checkpoint: its hub id at a revision, and the names its weights may have, the preferred first."""
+
+    repo: str
+    revision: str
+    files: tuple[str, ...]
+    how_to_get: str = ""  # a sentence for what is on no hub
+
+
+class Found(NamedTuple):
+    """A checkpoint on this machine; its name tells its revision or content."""
+
+    weights: Path
+    folder: Path
+    name: str
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """Its config.json; empty if there is none."""
+        path = self.folder / "config.json"
+        if not path.is_file():
+            return {}
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise InputError(f"{path}: not JSON ({error})") from error
+        if not isinstance(content, dict):
+            raise InputError(f"{path}: expected an object")
+        return content
+
+
+def find(source: Source, places: Sequence[str], number: int = 0) -> Found:
+    """The checkpoint at the `number`-th of `places`, folders or hub ids; the published one if there is none."""
+    place = places[number] if number < len(places) else ""
+    if not place and not source.repo:
+        raise InputError(source.how_to_get)
+    repo = place or source.repo
+    folder, name = find_model(repo, None if place else source.revision, "the checkpoint")
+    for file in source.files:
+        if (folder / file).is_file():
+            return Found(folder / file, folder, name if file.endswith(".safetensors") else _named(folder / file, name))
+    if Path(repo).is_dir():
+        raise InputError(f"{folder}: no weights, expected {' or '.join(source.files)}")
+    weights = _download(repo, source.files[-1], folder.name)
+    return Found(weights, folder, name)
+
+
+def _named(weights: Path, name: str) -> str:
+    """A folder's name by the content of its weights: `find_model` names it by its other files."""
+    if weights.parent.name.startswith(name.partition("@")[2]):
+        return name  # a snapshot of the hub's
+    return f"{name.partition('@')[0]}@{content_hash(weights)[:12]}"
+
+
+def _download(repo: str, file: str, revision: str) -> Path:
+    """One file of a hub id that is no safetensors and so was left behind."""
+    from huggingface_hub import hf_hub_download
+
+    try:
+        with quiet_hub():
+            return Path(hf_hub_download(repo, file, revision=revision))
+    except Exception as error:  # the hub's client raises its own, the HTTP library's and the system's errors alike
+        raise InputError(
+            f"{file} of {repo!r} could not be downloaded ({type(error).__name__}): on a connected machine run "
+            f"'hf download {repo} --revision {revision} --local-dir FOLDER', then pass that folder as NAME=FOLDER"
+        ) from error
+
+
+def read_state(path: Path, *inside: str) -> State:
+    """The tensors of a checkpoint by name; those under the first of `inside` that it has, where it holds more."""
+    try:
+        if path.suffix == ".safetensors":
+            return load_file(path)
+        content = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
+    except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError, ValueError, OSError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise InputError(f"{path}: not a checkpoint of tensors alone ({reason})") from error
+    for key in inside:
+        if isinstance(content, dict) and isinstance(content.get(key), dict):
+            content = content[key]
+            break
+    if not isinstance(content, dict) or not all(isinstance(value, Tensor) for value in content.values()):
+        raise InputError(f"{path}: not a checkpoint of tensors by their names")
+    return dict(content)
+
+
+def shapes_of(state: Mapping[str, Tensor]) -> Shapes:
+    return {key: tuple(tensor.shape) for key, tensor in state.items()}
+
+
+def shape(shapes: Shapes, key: str) -> tuple[int, ...]:
+    if key not in shapes:
+        raise InputError(f"the checkpoint lacks {key}: is it another model's?")
+    return shapes[key]
+
+
+def depth(shapes: Shapes, prefix: str) -> int:
+    """How many layers are numbered after `prefix`."""
+    pattern = re.compile(re.escape(prefix) + r"\.(\d+)\.")
+    found = {int(match[1]) for key in shapes if (match := pattern.match(key))}
+    if not found or found != set(range(len(found))):
+        raise InputError(f"the checkpoint lacks a layer of {prefix}: it has {sorted(found)}")
+    return len(found)
+
+
+def renamed(state: Mapping[str, Tensor], names: Mapping[str, str]) -> State:
+    """Keys with each regular expression of `names` replaced, in order."""
+    found = {}
+    for key, tensor in state.items():
+        for pattern, new in names.items():
+            key = re.sub(pattern, new, key)
+        found[key] = tensor
+    return found
+
+
+def with_weight_norm(state: Mapping[str, Tensor]) -> State:
+    """The two parts of a normalised weight under today's names."""
+    return renamed(state, {re.escape(old) + "$": new for old, new in WEIGHT_NORM.items()})
+
+
+def fill(module: nn.Module, state: Mapping[str, Tensor], ignored: str = "") -> None:
+    """Load weights in float32, frozen. InputError unless all but the `ignored` keys fit, each with its shape."""
+    skipped = re.compile(f"{NEVER_READ}|{ignored}" if ignored else NEVER_READ)
+    used = {key: tensor.float() for key, tensor in state.items() if not skipped.match(key)}
+    expected = {key: shape for key, shape in shapes_of(module.state_dict()).items() if not skipped.match(key)}
+    check_keys(expected, shapes_of(used))
+    module.load_state_dict(used, strict=False)
+    module.requires_grad_(False).eval()
+
+
+def checked(path: Path, build: Callable[[], Built]) -> Built:
+    """What `build` makes of the weights at `path`; its InputErrors name that file."""
+    try:
+        return build()
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error

@@ -1,0 +1,136 @@
+"""The five tasks of CMI-RewardBench: what of an item is asked, which score answers, and what an answer is worth.
+
+Tasks
+    musicality regression                 people's musicality ratings against musicality scores (PAM, MusicEval)
+    text alignment regression             alignment ratings against alignment scores (PAM)
+    musicality preference                 which take is preferred for its musicality, or overall (Music Arena, CMI-Pref)
+    text alignment preference             which take follows a prompt without reference audio (CMI-Pref)
+    compositional alignment preference    which take follows a prompt with reference audio (CMI-Pref)
+
+An overall preference is answered by the musicality score, as in the authors' code.
+
+Metrics
+    Regression: LCC (Pearson), SRCC (Spearman), K-Tau (Kendall's tau-b). Preference: ACC, the mean credit of the pairs.
+
+Credit of a pair, by protocol
+    paper     equal scores are a vote for b; 1 where it is people's, 0 where not; 0.5 where they said both or neither
+    strict    equal scores get 0.5, for they decide nothing; pairs on which people decided nothing are left out
+
+A pair of which a take could not be scored is left out under either, and counted as unscored.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cmi.rewardbench.items import Item
+from cmi.take import Axis, Choice, Score
+
+Protocol = Literal["paper", "strict"]
+Key = tuple[str, str]  # an item's data set and id
+Scores = Mapping[Key, Sequence[Score | None]]  # of each item's takes, in their order; None where one has none
+Array = NDArray[np.float64]
+Answer = Literal["musicality", "alignment", "mean"]
+
+DECIDED: Mapping[Choice, float] = {"a": 1.0, "b": 0.0, "both": 0.5, "neither": 0.5}
+
+
+@dataclass(frozen=True)
+class Task:
+    """`asked` are the axes that people were asked about, the first that an item has; `answer` is the score's."""
+
+    name: str
+    is_preference: bool
+    asked: tuple[Axis, ...]
+    answer: Answer
+    with_reference: bool | None = None  # None: either
+
+    def axis(self, item: Item) -> Axis | None:
+        """What people were asked of this item, for this task; None if it is not part of it."""
+        if item.is_pair != self.is_preference:
+            return None
+        if self.with_reference is not None and self.with_reference != (item.prompt.reference is not None):
+            return None
+        labels: Iterable[Axis] = item.votes if self.is_preference else item.ratings
+        return next((axis for axis in self.asked if axis in labels), None)
+
+
+MUSICALITY_REGRESSION = Task("musicality regression", False, ("musicality", "overall"), "musicality")
+ALIGNMENT_REGRESSION = Task("text alignment regression", False, ("alignment",), "alignment")
+MUSICALITY_PREFERENCE = Task("musicality preference", True, ("musicality", "overall"), "musicality")
+TEXT_ALIGNMENT = Task("text alignment preference", True, ("alignment",), "alignment", with_reference=False)
+COMPOSITIONAL_ALIGNMENT = Task(
+    "compositional alignment preference", True, ("alignment",), "alignment", with_reference=True
+)
+TASKS = (
+    MUSICALITY_REGRESSION,
+    ALIGNMENT_REGRESSION,
+    MUSICALITY_PREFERENCE,
+    TEXT_ALIGNMENT,
+    COMPOSITIONAL_ALIGNMENT,
+)
+# For analyses: both kinds of prompts together, and the overall preference by both scores, as section 4.2 says.
+ALIGNMENT_PREFERENCE = Task("alignment preference", True, ("alignment",), "alignment")
+OVERALL_BY_MEAN = Task("overall preference, by the mean score", True, ("overall",), "mean")
+
+
+class Asked(NamedTuple):
+    """One task on one data set."""
+
+    task: Task
+    dataset: str
+    items: tuple[Item, ...]
+    truth: Array  # (n,)  ratings; or 1 where people preferred a, 0 for b, 0.5 for both and neither
+    clusters: NDArray[np.int64]  # (n,)  codes of prompts: what is resampled together
+
+
+def key(item: Item) -> Key:
+    return item.dataset, item.id
+
+
+def ask(items: Iterable[Item], tasks: Sequence[Task] = TASKS) -> list[Asked]:
+    """Every task on every data set that has items for it, in the order of the tasks, then of the items."""
+    chosen: dict[tuple[int, str], list[tuple[Item, float]]] = {}
+    for item in items:
+        for place, task in enumerate(tasks):
+            axis = task.axis(item)
+            if axis is not None:
+                truth = DECIDED[item.votes[axis].choice] if task.is_preference else item.ratings[axis]
+                chosen.setdefault((place, item.dataset), []).append((item, truth))
+    return [
+        Asked(
+            tasks[place],
+            dataset,
+            tuple(item for item, _ in rows),
+            np.array([truth for _, truth in rows]),
+            np.unique([item.cluster for item, _ in rows], return_inverse=True)[1],
+        )
+        for (place, dataset), rows in sorted(chosen.items(), key=lambda entry: entry[0][0])
+    ]
+
+
+def answers(asked: Asked, scores: Scores) -> Array:
+    """(n,): each rated take's score, or the score of a minus that of b; NaN where one is missing."""
+    found = np.full(len(asked.items), np.nan)
+    for i, item in enumerate(asked.items):
+        given = scores.get(key(item), ())
+        values = [_answer(score, asked.task.answer) for score in given if score is not None]
+        if len(values) == len(item.takes):
+            found[i] = values[0] - values[1] if item.is_pair else values[0]
+    return found
+
+
+def _answer(score: Score, by: Answer) -> float:
+    return (score.musicality + score.alignment) / 2 if by == "mean" else float(getattr(score, by))
+
+
+def credit(differences: Array, truth: Array, protocol: Protocol) -> Array:
+    """(n,): what each pair's answer is worth; NaN where it does not count."""
+    if protocol == "paper":
+        earned = np.where(truth == 0.5, 0.5, (differences > 0) == (truth == 1))
+    else:
+        earned = np.where(truth == 0.5, np.nan, 0.5 + np.sign(differences) * (truth - 0.5))
+    return np.where(np.isnan(differences), np.nan, earned)

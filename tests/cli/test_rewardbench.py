@@ -1,0 +1,122 @@
+"""`cmi rewardbench` as a user meets it: in a process of its own."""
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+SCORERS = """
+import soundfile
+from cmi.take import Score
+
+class Ear:
+    def score(self, takes):
+        levels = [float(abs(soundfile.read(take.audio)[0]).max()) for take in takes]
+        return [Score(10 * level, -level) for level in levels]
+
+class Deaf:
+    def score(self, takes):
+        return [Score(0.0, 0.0) for _ in takes]
+"""
+
+
+def cmi(folder: Path, *arguments: object, code: int = 0) -> str:
+    command = [sys.executable, "-m", "cmi", "rewardbench", *map(str, arguments)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == code, done.stderr
+    return done.stdout if code == 0 else done.stderr
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Thirty pairs in which the louder take wins nine times out of ten, of which one has lost a file; run by two."""
+    place = tmp_path_factory.mktemp("rewardbench")
+    (place / "scorers.py").write_text(SCORERS)
+    rng = np.random.default_rng(0)
+    rows = []
+    for i in range(30):
+        for side, level in zip("ab", (0.5, 0.25) if i % 2 else (0.25, 0.5), strict=True):
+            soundfile.write(place / f"{i}{side}.wav", level * rng.uniform(-1, 1, 4000), 8000)
+        prompt = {"text": f"p{i}", "lyrics": "la" if i % 2 else ""}
+        for axis in ("musicality", "alignment"):
+            louder, softer = "ab" if i % 2 else "ba"
+            choice = softer if i % 10 == 0 else louder
+            row = {"a": f"{i}a.wav", "b": f"{i}b.wav", "axis": axis, "choice": choice, "confidence": 1 + i % 5}
+            rows.append({**prompt, **row, "rater": "r", "month": f"2025-{1 + i % 2:02d}"})
+    (place / "3a.wav").unlink()
+    (place / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    models = ("--model", "scorers:Ear", "--model", "scorers:Deaf")
+    (place / "first.txt").write_text(cmi(place, "run", *models, "--data", "mine.jsonl", "--out", "out"))
+    cmi(place, "run", "--model", "scorers:Ear", "--without-prompt", "--data", "mine.jsonl", "--out", "out")
+    return place
+
+
+def test_a_run_ends_with_what_failed_and_where_each_model_stands(folder):
+    shown = (folder / "first.txt").read_text()
+    assert "3a.wav" in shown and "scorers:Ear@" in shown and "null: louder" in shown
+    start = shown.index("own: musicality preference")
+    line = next(line for line in shown[start:].splitlines() if "scorers:Ear" in line)
+    assert " 89.66 " in line and " 29 " in line and " louder " in line  # 26 of 29; the null does just as well
+
+
+def test_the_tables_hold_the_published_rows_in_every_format(folder):
+    assert "SongEval-RM" in cmi(folder, "table") and "as published" in cmi(folder, "table")
+    for form, mark in (
+        ("markdown", "| model |"),
+        ("latex", r"\begin{tabular}"),
+        ("table", "Models against each other"),
+    ):
+        shown = cmi(folder, "table", "out", "--format", form)
+        assert mark in shown and "SongEval-RM" in shown and "73.88" in shown
+    cells = json.loads(cmi(folder, "table", "out", "--json", "--protocol", "strict"))
+    assert cells["protocol"] == "strict" and cells["resamples"] == 2000 and cells["calibration"] and cells["versus"]
+    rows = list(csv.DictReader(io.StringIO(cmi(folder, "table", "out", "--format", "csv"))))
+    deaf = next(r for r in rows if r["model"].startswith("scorers:Deaf") and r["group"] == "all")
+    assert float(deaf["value"]) == pytest.approx(12 / 30)  # under `paper` all ties go to b
+    strict = next(c for c in cells["cells"] if c["model"].startswith("scorers:Deaf") and c["metric"] == "ACC")
+    assert (strict["value"], strict["n"], strict["unscored"]) == (0.5, 30, 0)
+
+
+def test_analyses_and_their_pictures(folder):
+    found = json.loads(cmi(folder, "analyse", "out", "--json", "--plots", "pictures"))
+    assert {one["analysis"] for one in found["records"]} >= {"modality", "kind", "month", "confidence", "context"}
+    assert set(found["not_in_the_data"]) == {"duration", "windows", "aggregate", "predictors"}
+    assert (folder / "pictures" / "confidence.png").stat().st_size > 1000
+    cmi(folder, "table", "out", "--protocol", "strict", "--plots", "pictures", "--format", "csv")
+    assert (folder / "pictures" / "reliability.png").stat().st_size > 1000
+    only = cmi(folder, "analyse", "out", "--only", "context")
+    assert "no prompt" not in only and "Table 14" in only and "+0.00" in only  # this ear reads no prompts
+
+
+def test_the_authors_evaluator_writes_their_two_files(folder):
+    row = {"source": "PAM", "split": "test", "audio-path": "x", "musicality": 1, "predicted_musicality": 2}
+    (folder / "results.jsonl").write_text("".join(json.dumps(row | {"musicality": i}) + "\n" for i in range(3)))
+    cmi(folder, "released", "results.jsonl", "--out", "metrics")
+    assert (folder / "metrics" / "metrics_summary.csv").read_text().startswith("dataset,task,n,SRCC,LCC,K-Tau,ACC\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("table", "nowhere"), "nowhere: no such file or folder"),
+        (("analyse", "out", "--only", "mood"), "--only mood: expected one of modality"),
+        (("run", "--model", "scorers:Ear", "--data", "nothing", "--out", "x"), "neither a file nor a data set"),
+        (("run", "--model", "scorers:None", "--data", "mine.jsonl", "--out", "x"), "has no class"),
+        (("run", "--model", "scorers:Ear", "--window", "first10", "--data", "mine.jsonl", "--out", "x"), "--window"),
+        (("released", "mine.jsonl", "--out", "x"), "expected the authors' results"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(folder, arguments, sentence):
+    said = cmi(folder, *arguments, code=2)
+    assert sentence in said and said.count("\n") == 1
+
+
+def test_every_command_has_an_example(folder):
+    for command in ("run", "table", "analyse", "released"):
+        assert f"cmi rewardbench {command}" in cmi(folder, command, "--help")
