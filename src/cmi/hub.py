@@ -9,7 +9,7 @@ from pathlib import Path
 from cmi.errors import InputError, MissingExtra
 
 # Weights, configuration, vocabularies; no pickles.
-MODEL_FILES = ("*.safetensors", "*.json", "*.yaml", "*.txt", "*.model")
+MODEL_FILES = ("*.safetensors", "*.json", "*.yaml", "*.txt", "*.model", "*.jinja")
 
 
 def require_packages(what: str, extra: str, *packages: str) -> None:

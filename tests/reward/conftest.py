@@ -8,7 +8,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from cmi.errors import InputError
 from cmi.reward.encoders.muq_mulan import MuQMuLan, MuQMuLanConfig, TowerConfig
+from cmi.reward.encoders.musicnn_wheel import find_wheel
 from cmi.reward.model import HeadConfig, RewardHead
 from cmi.reward.reward_model import RewardModel
 
@@ -55,3 +57,12 @@ def golden_folder(golden: Path, tmp_path_factory: pytest.TempPathFactory) -> Cal
         return made
 
     return folder
+
+
+@pytest.fixture(scope="session")
+def wheel() -> Path:
+    """musicnn's, the one thing that tests share with the user's cache: 29 MB need not be downloaded for every run."""
+    try:
+        return find_wheel()
+    except InputError as error:
+        pytest.skip(str(error))

@@ -213,8 +213,7 @@ def released(
 
         cmi rewardbench released results.jsonl --out metrics/
     """
-    from cmi.errors import InputError
-    from cmi.folders import write_whole
+    from cmi.folders import make_folder, write_whole
     from cmi.hub import require_packages
     from cmi.report.tables import to_csv
 
@@ -224,10 +223,7 @@ def released(
     rows = read_released(results)
     seconds = read_durations(durations) if durations else None
     files = {"metrics_summary.csv": summary(rows), "metrics_detail.csv": detail(rows, seconds)}
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{out}: {error.strerror or error}") from error
+    make_folder(out)
     for name, lines in files.items():
         write_whole(out / name, to_csv(lines))
         print(out / name)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cmi.errors import InputError
+from cmi.folders import make_folder
 from cmi.report.tables import Table
 from cmi.reward.load_scorer import NamedScorer
 from cmi.rewardbench.baselines import REWARD_MODELS, axes_of, load_baseline
@@ -68,10 +69,7 @@ def prepare(specs: Sequence[str], out: Path, split: str = "") -> list[Question]:
     questions = [question(item) for spec in specs for item in open_data(spec, split)]
     if not questions:
         raise InputError(f"{', '.join(specs)}: no item in it" + (f" of split {split!r}" if split else ""))
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{out}: {error.strerror or error}") from error
+    make_folder(out)
     write_items(out, questions)
     return questions
 

@@ -47,7 +47,7 @@ def plan_pair(number: int, seed: int, material: Material) -> PairPlan:
     tracks = _tracks(split, material.tracks)
     if made_of < material.tracks_share and len(tracks) > 1 and any(map(spoils_recordings, flaws)):
         return plan_track_pair(rng, name, split, axis, flaws, tracks)
-    scores = _scores(split) if made_of < material.tracks_share + material.scores else ()
+    scores = _scores(split) if material.scores and made_of < material.tracks_share + material.scores else ()
     return plan_piece_pair(rng, name, split, axis, flaws, seed * 10_000_000 + number * 4, scores)
 
 

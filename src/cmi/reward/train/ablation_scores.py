@@ -17,16 +17,14 @@ from typing import Any
 
 import torch
 
-from cmi.cache import cache_folder
 from cmi.reward.model import RewardHead
 from cmi.reward.reward_model import find_device
-from cmi.reward.token_cache import GIGABYTE, TokenCache
 from cmi.reward.train.ablation_data import TESTED, AblationData
 from cmi.reward.train.config import Source, TrainConfig
 from cmi.reward.train.data import Example, read_examples
 from cmi.reward.train.embeddings import Embeddings, items_of, usable
 from cmi.reward.train.forward import Trainee, load, score
-from cmi.reward.train.setup import Report, load_model, uses_bf16
+from cmi.reward.train.setup import Report, load_model, new_embeddings, uses_bf16
 from cmi.reward.train.validation import Scores, measure
 from cmi.take import Prompt
 
@@ -34,11 +32,17 @@ Found = dict[str, Any]
 
 
 class Exam:
-    """The examples of both splits, encoded when the first head comes; `unheard` is how many had to be left out."""
+    """The examples of both splits, encoded when the first head comes; `unheard` is how many had to be left out.
 
-    def __init__(self, config: TrainConfig, data: AblationData, device: str, report: Report) -> None:
+    `known` are embeddings that may have some of them already.
+    """
+
+    def __init__(
+        self, config: TrainConfig, data: AblationData, device: str, report: Report, known: Embeddings | None = None
+    ) -> None:
         self._config, self._device, self._report = config, find_device(device), report
         self._splits = {split: examples_of(data, split) for split in TESTED}
+        self._known = known
         self._embeddings: Embeddings | None = None
         self.unheard = 0
 
@@ -57,12 +61,10 @@ class Exam:
         """In the cache of training, where most or all of it is already."""
         if self._embeddings is None:
             config = self._config
-            model = load_model(config.model)
-            model.placed(self._device, "bf16" if uses_bf16(config, self._device) else "fp32")
-            cache = TokenCache(cache_folder() / "training", round(config.cache_gb * GIGABYTE))
-            embeddings = Embeddings(model, self._device, config.window, cache, round(config.memory_gb * GIGABYTE))
+            embeddings = self._known or new_embeddings(config, load_model(config.model), self._device)
             examples = [example for group in self._splits.values() for example in group]
             items = list(dict.fromkeys(["", *(item for e in examples for item in items_of(e, config.window))]))
+            items = [item for item in items if item not in embeddings.known]
             done = 0
 
             def on_done(count: int) -> None:

@@ -40,6 +40,7 @@ from cmi.reward.train.ablation_data import PREFERENCES, TESTED, AblationData, ma
 from cmi.reward.train.ablation_findings import BASE, Record, findings, findings_table, judge_table, variants_table
 from cmi.reward.train.ablation_scores import Exam
 from cmi.reward.train.config import Source, Start, TrainConfig
+from cmi.reward.train.embeddings import Embeddings
 from cmi.reward.train.loop import silent, train
 from cmi.reward.train.loss import Mapping
 from cmi.reward.train.noisy_judge import Experts, Judge
@@ -158,13 +159,17 @@ def run_ablations(
     report: Report = silent,
     judge: Judge | None = None,
     experts: Experts | None = None,
+    embeddings: Embeddings | None = None,
 ) -> Ablations:
-    """Train and test every variant, or those named. The same call resumes; what is finished is not run again."""
+    """Train and test every variant, or those named. The same call resumes; what is finished is not run again.
+
+    `embeddings` of the base configuration's encoder may have some of the recordings already.
+    """
     judge, experts = judge or Judge(base.seed), experts or Experts(base.seed)
     _claim(out, base, studio, sizes, judge, experts)
     data = make_data(studio, out / "data", judge, experts, sizes)
     variants = wanted(plan_variants(base, data, out / "runs"), only)
-    exam = Exam(base, data, device, report)
+    exam = Exam(base, data, device, report, embeddings)
     with RunLog(out / LOG) as log:
         for number, variant in enumerate(variants):
             report("variants", number, len(variants), variant.name)

@@ -1,26 +1,36 @@
-"""The ear's training: to hear in a studio take what was done to it, how much, and what is played.
+"""The ear's training: to hear in a take what was done to it, how much, and what is played.
 
-    flaws        how strong each is, from 0 to 1; all 0 of a clean take
-    musicality   one number, higher for the better take of a pair (Bradley-Terry)
-    the rest     style, instruments, tempo, density, mode, whether there is a voice, where the studio knows
+    flaws          how strong each of the studio's is, from 0 to 1; all 0 of a clean take
+    degradations   the same of what is done to clean takes here, anew in every step (`cmi.reward.train.degrade`)
+    musicality     one number, higher for the better take of a pair (Bradley-Terry), of the same piece or of two
+    the rest       style, instruments, tempo, density, mode, whether there is a voice, where the studio knows
 
-The last layer, which answers, is dropped: what it answers from is kept.
+Half of what is heard comes with silence in front or through something like a codec, so that neither matters. The last
+layer, which answers, is dropped: the words it answers from are kept.
 """
 
+import random
 from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from cmi.reward.encoders.ear import WIDTH, Ear, log_mel
+from cmi.reward.encoders.ear import WORD, WORD_FRAMES, Ear, log_mel
 from cmi.reward.encoders.nano import levelled
-from cmi.reward.train.lessons import NAMES, Lessons
+from cmi.reward.train.degrade import DEGRADATIONS, degraded, harmless
+from cmi.reward.train.lessons import NAMES, UNKNOWN, Lessons
 
 FULL_SCALE = 32_768
-SHORTEST = 0.4  # of a take that is heard in a step: clips of all lengths are to be judged
-WEIGHTS = {"flaw": 8.0, "style": 0.3, "instrument": 1.0, "density": 0.2, "mode": 0.1, "voice": 0.2}
+LENGTHS = (0.4, 0.6, 0.8, 1.0)  # of a take that is heard in a step: clips of all lengths are to be judged
+WEIGHTS = {
+    "flaw": 8.0, "degradation": 8.0, "style": 0.3, "instrument": 1.0, "density": 0.2, "mode": 0.1, "voice": 0.2,
+}  # fmt: skip
 ONE_OF = ("style", "density", "mode")  # subjects with one right name
+SUBJECTS = {**NAMES, "degradation": tuple(DEGRADATIONS)}
+WEAKEST = 0.15
+APART = 0.25  # in strength, of takes of which one is surely worse
 
 
 class Pupil(nn.Module):
@@ -29,48 +39,47 @@ class Pupil(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.ear = Ear()
-        self.answer = nn.Linear(2 * WIDTH, sum(map(len, NAMES.values())) + 2)
+        self.answer = nn.Linear(2 * WORD, sum(map(len, SUBJECTS.values())) + 2)
 
     def forward(self, mel: Tensor) -> tuple[dict[str, Tensor], Tensor, Tensor]:
-        frames = self.ear(mel)  # (B, t, 256)
-        out = self.answer(torch.cat([frames.mean(dim=1), frames.amax(dim=1)], dim=-1)).float()
-        *parts, tempo, musicality = out.split([*map(len, NAMES.values()), 1, 1], dim=1)
-        return dict(zip(NAMES, parts, strict=True)), tempo[:, 0], musicality[:, 0]
+        frames = self.ear(mel)
+        words = self.ear.words(frames, -(-frames.shape[1] // WORD_FRAMES))  # (B, t, 128)
+        out = self.answer(torch.cat([words.mean(dim=1), words.amax(dim=1)], dim=-1)).float()
+        *parts, tempo, musicality = out.split([*map(len, SUBJECTS.values()), 1, 1], dim=1)
+        return dict(zip(SUBJECTS, parts, strict=True)), tempo[:, 0], musicality[:, 0]
 
 
-def log_mels(sounds: Tensor, device: torch.device, size: int = 32) -> Tensor:
-    """Takes of 16-bit integers as the ear gets them, in half precision on the device: (n, T, 96)."""
-    parts = [log_mel(levelled(part.to(device).float() / FULL_SCALE)).half() for part in sounds.split(size)]
-    return torch.cat(parts)
+class Heard(NamedTuple):
+    """A step's takes: studio pairs (better, then worse), clean takes, and the same degraded, `batch` of each."""
+
+    sounds: Tensor  # (4 batch, n)
+    answers: dict[str, Tensor]
+    severity: Tensor  # (4 batch,), 0 of clean takes
 
 
 def train_ear(
     lessons: Lessons,
-    mels: Tensor,
+    sounds: Tensor,
     steps: int = 3000,
-    batch: int = 64,
+    batch: int = 48,
     seed: int = 0,
     report: Callable[[int, dict[str, float]], None] = lambda step, losses: None,
 ) -> Ear:
-    """An ear taught on takes whose `mels` are (takes, T, 96); a step hears `batch` pairs and as many single takes."""
+    """An ear taught on takes whose `sounds` are 16-bit integers on its device, (takes, n)."""
     torch.manual_seed(seed)
-    device = mels.device
-    rng = torch.Generator().manual_seed(seed)
-    pupil = Pupil().to(device).train()
+    device = sounds.device
+    pupil = Pupil().to(device).to(memory_format=torch.channels_last).train()  # type: ignore[call-overload]
     answers = {subject: values.to(device) for subject, values in lessons.answers.items()}
+    classroom = _Classroom(lessons, sounds, answers, batch, seed)
     optimizer = torch.optim.AdamW(pupil.parameters(), lr=2e-3, weight_decay=0.02)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 2e-3, total_steps=steps, pct_start=0.05)
     for step in range(steps):
-        pairs = lessons.pairs[torch.randint(len(lessons.pairs), (batch,), generator=rng)]
-        others = torch.randint(len(lessons.takes), (batch,), generator=rng)
-        places = torch.cat([pairs.T.flatten(), others]).to(device)
-        length = int(mels.shape[1] * (SHORTEST + (1 - SHORTEST) * float(torch.rand((), generator=rng))))
-        start = int(torch.randint(mels.shape[1] - length + 1, (), generator=rng))
+        heard = classroom.step()
+        mel = log_mel(heard.sounds)
         with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
-            said, tempo, musicality = pupil(mels[places, start : start + length].float())
-        losses = _losses(said, tempo, {subject: values[places] for subject, values in answers.items()})
-        better, worse = musicality[: 2 * batch].view(2, batch)
-        losses["musicality"] = -functional.logsigmoid(better - worse).mean()
+            said, tempo, musicality = pupil(mel)
+        losses = _losses(said, tempo, heard.answers)
+        losses["musicality"] = _ranking_loss(musicality, heard.severity)
         optimizer.zero_grad()
         torch.stack(list(losses.values())).sum().backward()
         nn.utils.clip_grad_norm_(pupil.parameters(), 1.0)
@@ -79,6 +88,56 @@ def train_ear(
         if step % 100 == 0 or step == steps - 1:
             report(step, {name: float(loss.detach()) for name, loss in losses.items()})
     return pupil.ear.eval()
+
+
+class _Classroom:
+    """What is heard in each step, from a seed."""
+
+    def __init__(self, lessons: Lessons, sounds: Tensor, answers: dict[str, Tensor], batch: int, seed: int) -> None:
+        self._pairs = lessons.pairs
+        self._sounds = sounds
+        self._answers = answers
+        self._batch = batch
+        self._severity = answers["flaw"].amax(dim=1)
+        self._clean = (self._severity == 0).nonzero()[:, 0]
+        self._chance = random.Random(seed)  # noqa: S311
+        self._rng = torch.Generator().manual_seed(seed)
+        self._device_rng = torch.Generator(sounds.device).manual_seed(seed)
+
+    def step(self) -> Heard:
+        batch, device = self._batch, self._sounds.device
+        pairs = self._pairs[torch.randint(len(self._pairs), (batch,), generator=self._rng)].T.flatten().to(device)
+        clean = self._clean[torch.randint(len(self._clean), (batch,), generator=self._rng).to(device)]
+        places = torch.cat([pairs, clean])
+        length = int(self._sounds.shape[1] * self._chance.choice(LENGTHS))
+        start = self._chance.randint(0, self._sounds.shape[1] - length)
+        sounds = levelled(self._sounds[places, start : start + length].float() / FULL_SCALE)
+        strength = WEAKEST + (1 - WEAKEST) * torch.rand(batch, generator=self._device_rng, device=device)
+        kinds = [self._chance.choice(SUBJECTS["degradation"]) for _ in range(batch)]
+        worse = degraded(sounds[2 * batch :], strength, kinds, self._device_rng)
+        every = levelled(harmless(levelled(torch.cat([sounds, worse])), self._device_rng))
+        severity = torch.cat([self._severity[places], strength])
+        return Heard(every, self._known(torch.cat([places, clean]), strength, kinds), severity)
+
+    def _known(self, places: Tensor, strength: Tensor, kinds: list[str]) -> dict[str, Tensor]:
+        """What was done to a studio's take is not among the degradations, and the other way round."""
+        batch, known = self._batch, {subject: values[places] for subject, values in self._answers.items()}
+        known["flaw"][3 * batch :] = UNKNOWN
+        done = torch.full((4 * batch, len(DEGRADATIONS)), UNKNOWN, device=places.device)
+        done[2 * batch :] = 0
+        columns = torch.tensor([SUBJECTS["degradation"].index(kind) for kind in kinds], device=places.device)
+        done[torch.arange(3 * batch, 4 * batch, device=places.device), columns] = strength
+        return {**known, "degradation": done}
+
+
+def _ranking_loss(musicality: Tensor, severity: Tensor) -> Tensor:
+    """Of the studio's pairs, of clean takes against themselves degraded, and of any two that are plainly apart."""
+    better, worse, clean, degraded_ones = musicality.chunk(4)
+    same = functional.softplus(torch.cat([worse - better, degraded_ones - clean])).mean()
+    gap = severity[None] - severity[:, None]  # how much worse the second is
+    sure = (gap > APART).float()
+    across = functional.softplus(musicality[None] - musicality[:, None])
+    return same + (across * sure).sum() / sure.sum().clamp(min=1)
 
 
 def _losses(said: dict[str, Tensor], tempo: Tensor, answers: dict[str, Tensor]) -> dict[str, Tensor]:

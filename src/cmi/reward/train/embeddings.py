@@ -79,6 +79,12 @@ class Embeddings:
                 on_done(len(seen))
         return self.known
 
+    def hold(self, item: Item, tokens: Tensor) -> None:
+        """Tokens (n, D) that were made elsewhere: what they are of is not read."""
+        key = f"held {len(self.known)}"
+        self.known[item] = key
+        self._held[key] = tokens.to(self._device)
+
     def sound(self, job: Job) -> Tensor:
         """(T, D)"""
         return self._tokens(job, lambda: list(self._hear([job])))

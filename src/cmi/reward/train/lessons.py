@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from mmap import mmap
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cmi.preferences import read_preferences
+from cmi.errors import InputError
 from cmi.studio.captions import facts
 from cmi.studio.corpus import KINDS
 from cmi.studio.flaws import FLAWS
@@ -47,9 +47,8 @@ class Lessons(NamedTuple):
     pairs: Tensor  # (pairs, 2)
 
 
-def read_lessons(folder: Path, splits: Sequence[str]) -> Lessons:
-    """Of the pairs that a set has in some of its splits."""
-    wanted = {one.id for one in read_preferences(folder / "preferences.jsonl") if one.about["split"] in splits}
+def read_lessons(folder: Path, wanted: Collection[str]) -> Lessons:
+    """Of the pairs of a set that have these ids."""
     lines = (json.loads(line) for line in (folder / "made.jsonl").read_text(encoding="utf-8").splitlines())
     made = [line for line in lines if line["pair"] in wanted]
     takes = list({t["take"]: Take(t["take"], t) for line in made for t in line["takes"].values()}.values())
@@ -59,6 +58,8 @@ def read_lessons(folder: Path, splits: Sequence[str]) -> Lessons:
         for line in made
         if line["row"]["axis"] == "musicality"
     ]
+    if not takes:
+        raise InputError(f"{folder}: too few pairs to learn from; make more with cmi studio make")
     with process_pool() as pool:
         known = list(pool.map(answers, [take.recipe for take in takes], chunksize=32))
     columns = {subject: torch.tensor(np.stack([one[subject] for one in known])) for subject in known[0]}

@@ -2,119 +2,188 @@
 
 python -m cmi.reward.train.nano SET OUT    on a GPU in minutes; SET is a folder of `cmi studio make`
 
-OUT/start          the encoder, with a head that knows nothing
-OUT/tags.jsonl     more pairs about alignment: what musicnn hears in a take, said in words
-OUT/nano           the model
+OUT/start                  the encoder, with a head that knows nothing
+OUT/tokens.safetensors     what it hears in all takes, those of SET and those that were degraded for the head to judge
+OUT/pairs.jsonl            the studio's pairs that the head learns from, and those to validate on
+OUT/tags.jsonl             more pairs about alignment: what musicnn hears in a take, said in words
+OUT/spoilt.jsonl           more pairs about musicality; of their takes the tokens are kept, the sounds are not
+OUT/nano                   the model
 """
 
 import argparse
 import json
-import random
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
 from torch import Tensor
 from torch.nn import functional
 
-from cmi.reward.encoders.nano import DIM, TAGS, Nano, load_tokenizer
+from cmi.preferences import Labelled, read_preferences
+from cmi.reward.encoders.nano import DIM, TAGS, Nano, levelled, load_tokenizer
 from cmi.reward.model import Downsampling, HeadConfig, RewardHead, masked_mean
 from cmi.reward.reward_model import RewardModel, find_device
 from cmi.reward.train.config import TrainConfig, load_config
-from cmi.reward.train.ear import FULL_SCALE, log_mels, train_ear
-from cmi.reward.train.lessons import Lessons, read_lessons, read_sounds
+from cmi.reward.train.degrade import degraded, harmless
+from cmi.reward.train.ear import FULL_SCALE, train_ear
+from cmi.reward.train.embeddings import Embeddings, reference_job, take_job
+from cmi.reward.train.lessons import Lessons, Take, read_lessons, read_sounds
 from cmi.reward.train.loop import train
+from cmi.reward.train.nano_pairs import Spoilt, plan_spoilt, shared_out, spoilt_rows, studio_rows, tag_rows, write_rows
+from cmi.reward.train.setup import load_model, new_embeddings
 
-FITTED_ON = 3000  # takes
+FITTED_ON = 4000  # takes
 TOKENS = 8  # of each
-APART = 1.0  # standard deviations of a tag between the takes of a pair about it
 LISTENED = 32  # takes at once
-TEMPLATES = (
-    "{0}", "{0} music", "{0} track", "Some {0} music", "music that sounds {0}", "{0}, {1}", "{0} with {1}",
-    "{0} track with {1}", "{0} {1} music", "tags: {0}, {1}", "something {0}, {1}, {2}", "{0}, {1} and {2}",
-)  # fmt: skip
+SPOILT = 6000  # pairs
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("set", type=Path, help="a folder of `cmi studio make`")
     parser.add_argument("out", type=Path)
-    parser.add_argument("--ear-steps", type=int, default=3000)
+    parser.add_argument("--ear-steps", type=int, default=6000)
+    parser.add_argument("--spoilt", type=int, default=SPOILT, help="pairs of clean and degraded takes")
     parser.add_argument("--device", default="auto")
     arguments = parser.parse_args()
-    prepare(arguments.set, arguments.out, arguments.ear_steps, find_device(arguments.device))
-    outcome = train(config_for(arguments.set, arguments.out), arguments.out / "nano", arguments.device)
-    print(outcome)
+    device = find_device(arguments.device)
+    torch.backends.cudnn.benchmark = True
+    prepare(arguments.set, arguments.out, arguments.ear_steps, arguments.spoilt, device)
+    config = config_for(arguments.out)
+    embeddings = held_embeddings(config, arguments.out, device)
+    print(train(config, arguments.out / "nano", arguments.device, embeddings=embeddings))
 
 
-def config_for(folder: Path, out: Path) -> TrainConfig:
-    """The bundled configuration, for a set and a start in other places than it names."""
+def config_for(out: Path) -> TrainConfig:
+    """The bundled configuration, for files in another folder than it names."""
     text = (Path(__file__).parent / "configs" / "nano.yaml").read_text(encoding="utf-8")
     own = out / "nano.yaml"
-    own.write_text(
-        text.replace("nano/start", str((out / "start").resolve()))
-        .replace("nano/tags.jsonl", str((out / "tags.jsonl").resolve()))
-        .replace("studio/preferences.jsonl", str((folder / "preferences.jsonl").resolve())),
-        encoding="utf-8",
-    )
+    own.write_text(text.replace("nano/", f"{out.resolve()}/"), encoding="utf-8")
     return load_config(str(own))
 
 
-def prepare(folder: Path, out: Path, ear_steps: int, device: torch.device) -> None:
+def held_embeddings(config: TrainConfig, out: Path, device: torch.device) -> Embeddings:
+    """With the tokens that were made when the encoder was: no recording is read again."""
+    embeddings = new_embeddings(config, load_model(config.model), device)
+    with safe_open(out / "tokens.safetensors", "pt", device=str(device)) as file:
+        tokens = file.get_tensor("tokens")
+        names = [Path(name) for name in json.loads(file.metadata()["names"])]
+    for name, own in zip(names, tokens, strict=True):
+        for job in {take_job(name, config.window), reference_job(name, config.window)}:
+            embeddings.hold(job, own)
+    return embeddings
+
+
+def prepare(folder: Path, out: Path, ear_steps: int, spoilt: int, device: torch.device) -> None:
     """Everything but the head; what is there is not made again."""
-    if (out / "tags.jsonl").exists():
+    if (out / "spoilt.jsonl").exists():
         return
     out.mkdir(parents=True, exist_ok=True)
-    lessons = read_lessons(folder, ["train"])
-    sounds = read_sounds(folder, lessons.takes)
-    _say(f"{len(lessons.takes)} takes read")
-    mels = log_mels(sounds, device)
-    _say("heard")
+    rows = list(read_preferences(folder / "preferences.jsonl"))
+    ear_pairs, head_pairs, valid_pairs = shared_out(rows)
+    lessons, own, valid = (read_lessons(folder, pairs) for pairs in (ear_pairs, head_pairs, valid_pairs))
+    takes = list({take.name: take for part in (lessons, own, valid) for take in part.takes}.values())
+    sounds = read_sounds(folder, takes).to(device)
+    _say(f"{len(takes)} takes read")
     encoder = Nano()
-    ear = train_ear(lessons, mels, ear_steps, report=lambda step, losses: _say(f"ear {step} {_rounded(losses)}"))
-    del mels
+    taught = sounds[: len(lessons.takes)]
+    ear = train_ear(lessons, taught, ear_steps, report=lambda step, losses: _say(f"ear {step} {_rounded(losses)}"))
     encoder.ear.load_state_dict(ear.state_dict())
-    encoder.to(device).requires_grad_(False)
-    tags = fit(encoder, sounds, device)
+    encoder.to(device).requires_grad_(False).eval()
+    plans = plan_spoilt(_clean(own, takes), spoilt)
+    features = listen(encoder, _all_sounds(sounds, plans))
+    learned = len(takes) - len(valid.takes)
+    tags = fit(encoder, features, learned)
     _say("tokens fitted")
     torch.manual_seed(0)
     RewardModel(encoder, RewardHead(head_config())).save_pretrained(out / "start")
-    _write_tag_pairs(out / "tags.jsonl", folder, lessons, tags)
-    _say("tag pairs written")
+    files = [(folder / "audio" / f"{take.name}.flac").resolve() for take in takes]
+    worse = [_spoilt_files(out, i) for i in range(spoilt)]
+    names = {"names": json.dumps([str(path) for path in (*files, *(path for pair in worse for path in pair))])}
+    save_file({"tokens": tokens_of(encoder, features)}, out / "tokens.safetensors", names)
+    write_rows(out / "pairs.jsonl", studio_rows([row for row in rows if row.id in head_pairs | valid_pairs], folder))
+    write_rows(out / "tags.jsonl", tag_rows(files[:learned], tags))
+    write_rows(out / "spoilt.jsonl", spoilt_rows(plans, _texts(rows, takes), worse))
+    _say("pairs written")
+
+
+def _clean(lessons: Lessons, takes: Sequence[Take]) -> list[int]:
+    """The places among all takes of those that have no flaw."""
+    places = {take.name: place for place, take in enumerate(takes)}
+    flawless = (lessons.answers["flaw"].amax(dim=1) == 0).tolist()
+    return [places[take.name] for take, clean in zip(lessons.takes, flawless, strict=True) if clean]
 
 
 def head_config() -> HeadConfig:
-    """CMI-RM's head at small size: 8.4 million parameters. Tokens of each kind pass through a layer of their own."""
-    own = Downsampling("mean+mlp", 1)
+    """CMI-RM's head at small size: 7.2 million parameters. Tokens of each kind pass through a layer of their own."""
+    own = Downsampling("mean+mlp", 1, mlp_ratio=1.0)
     return HeadConfig(
         dim=DIM, heads=6, dim_head=64, ff_hidden=768, prompt_depth=2, joint_depth=2, mlp_dim=256,
         take=own, reference=own, text=own,
     )  # fmt: skip
 
 
+class Features(NamedTuple):
+    """What tokens are made of, of all takes: see `Nano.features`."""
+
+    music: Tensor  # (takes, t, 3012) in half precision
+    heard: Tensor  # (takes, t, 128)
+    tags: Tensor  # (takes, 100)
+
+
 @torch.no_grad()
-def fit(encoder: Nano, sounds: Tensor, device: torch.device) -> Tensor:
-    """Fit the encoder's reductions to a sample of takes; the tags' log-odds in all takes, in spreads: (takes, 100)."""
+def listen(encoder: Nano, sounds: Iterator[Tensor]) -> Features:
+    parts = [encoder.features(part) for part in sounds]
+    music, heard, tags = ([part[i].half() if i == 0 else part[i] for part in parts] for i in range(3))
+    return Features(torch.cat(music), torch.cat(heard), torch.cat(tags))
+
+
+def _all_sounds(sounds: Tensor, plans: Sequence[Spoilt]) -> Iterator[Tensor]:
+    """The takes as they are, then the better and the worse one of each plan: a few at a time."""
+    rng = torch.Generator(sounds.device).manual_seed(0)
+    for part in sounds.split(LISTENED):
+        yield part.float() / FULL_SCALE
+    for start in range(0, len(plans), LISTENED // 2):
+        own = plans[start : start + LISTENED // 2]
+        better, worse = (
+            levelled(sounds[torch.tensor(places, device=sounds.device)].float() / FULL_SCALE)
+            for places in ([plan.better for plan in own], [plan.worse for plan in own])
+        )
+        strength = torch.tensor([plan.strength for plan in own], device=sounds.device)
+        worse = degraded(worse, strength, [plan.kind for plan in own], rng)
+        both = torch.stack([better, levelled(worse)], dim=1).flatten(0, 1)
+        yield harmless(both, rng)
+
+
+@torch.no_grad()
+def fit(encoder: Nano, features: Features, taught: int) -> Tensor:
+    """Fit the encoder's reductions to a sample of takes; the tags of those taught on, in spreads: (taught, 100)."""
     rng = torch.Generator().manual_seed(0)
-    sample = set(torch.randperm(len(sounds), generator=rng)[:FITTED_ON].tolist())
-    music, heard, tags = [], [], []
-    for start in range(0, len(sounds), LISTENED):
-        part = sounds[start : start + LISTENED]
-        found = encoder.features(part.to(device).float() / FULL_SCALE)
-        tags.append(found[2])
-        for i in range(len(part)):
-            if start + i in sample:
-                chosen = torch.randperm(found[0].shape[1], generator=rng)[:TOKENS].to(device)
-                music.append(found[0][i, chosen])
-                heard.append(found[1][i, chosen])
-    encoder.music.fit(torch.cat(music))
-    encoder.heard.fit(torch.cat(heard))
-    odds = torch.cat(tags)
+    device = features.music.device
+    sample = torch.randperm(len(features.music), generator=rng)[:FITTED_ON, None].to(device)
+    chosen = torch.randint(features.music.shape[1], (len(sample), TOKENS), generator=rng).to(device)
+    encoder.music.fit(features.music[sample, chosen].flatten(0, 1))
+    encoder.heard.fit(features.heard[sample, chosen].flatten(0, 1))
+    odds = features.tags[:taught]
     encoder.tag_mean.copy_(odds.mean(dim=0))
     encoder.tag_spread.copy_(odds.std(dim=0).clamp(min=1e-3))
     encoder.tag_vectors.copy_(_name_vectors(encoder, device))
     return ((odds - encoder.tag_mean) / encoder.tag_spread).cpu()
+
+
+@torch.no_grad()
+def tokens_of(encoder: Nano, features: Features) -> Tensor:
+    """As `Nano.encode_sound` gives them, in half precision: (takes, t + 1, 384)."""
+    found = []
+    for music, heard, tags in zip(*(part.split(256) for part in features), strict=True):
+        rows = torch.cat([encoder.music(music.float()), encoder.heard(heard)], dim=-1)
+        found.append(torch.cat([rows, encoder.bridge(tags)[:, None]], dim=1).half())
+    return torch.cat(found)
 
 
 def _name_vectors(encoder: Nano, device: torch.device) -> Tensor:
@@ -124,38 +193,19 @@ def _name_vectors(encoder: Nano, device: torch.device) -> Tensor:
     return functional.normalize(masked_mean(torch.cat(rows), None), dim=-1)
 
 
-def _write_tag_pairs(path: Path, folder: Path, lessons: Lessons, tags: Tensor) -> None:
-    """For each take a prompt of what musicnn hears in it more than usual, and another take that has less of it."""
-    rng = random.Random("cmi.reward.train.nano")  # noqa: S311
-    lines = []
-    for place, take in enumerate(lessons.takes):
-        found = _tag_pair(place, tags, rng)
-        if found is None:
-            continue
-        text, other = found
-        names = [lessons.takes[i].name for i in (place, other)]
-        first = rng.random() < 0.5
-        a, b = names if first else names[::-1]
-        audio = (folder / "audio").resolve()
-        row = {"id": take.name, "text": text, "a": str(audio / f"{a}.flac"), "b": str(audio / f"{b}.flac")}
-        row |= {"axis": "alignment", "choice": "a" if first else "b", "rater": "musicnn"}
-        lines.append(json.dumps(row) + "\n")
-    path.write_text("".join(lines), encoding="utf-8")
+def _texts(rows: Sequence[Labelled], takes: Sequence[Take]) -> list[str]:
+    """What was asked where each take was offered."""
+    asked = {}
+    for row in rows:
+        pair = row.preference.pair
+        asked.update({sound.stem: pair.prompt.text for sound in (pair.a, pair.b) if isinstance(sound, Path)})
+    return [asked.get(take.name, "") for take in takes]
 
 
-def _tag_pair(place: int, tags: Tensor, rng: random.Random) -> tuple[str, int] | None:
-    own = tags[place]
-    usual = [int(i) for i in own.argsort(descending=True)[:8] if own[i] > 0.5]
-    if len(usual) < 3:
-        return None
-    said = rng.sample(usual, 3)
-    template = rng.choice(TEMPLATES)
-    said = said[: 1 + max(int(c) for c in "012" if f"{{{c}}}" in template)]
-    for _ in range(20):
-        other = rng.randrange(len(tags))
-        if float((own[said] - tags[other][said]).mean()) > APART:
-            return template.format(*(TAGS[i].lower() for i in said)), other
-    return None
+def _spoilt_files(out: Path, place: int) -> tuple[Path, Path]:
+    """What the takes of a spoilt pair would be called, if their sounds were kept."""
+    folder = (out / "spoilt").resolve()
+    return folder / f"{place:05d}-better.flac", folder / f"{place:05d}-worse.flac"
 
 
 def _say(text: str) -> None:
