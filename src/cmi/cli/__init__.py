@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cmi import __version__
-from cmi.cli import bench, data, rewardbench, studio
+from cmi.cli import bench, data, judge, rewardbench, studio
 from cmi.cli.demo import demo
 from cmi.cli.pick import pick
 from cmi.cli.probe import probe
@@ -26,6 +26,7 @@ app = typer.Typer(
 )
 app.add_typer(bench.app, name="bench")
 app.add_typer(data.app, name="data")
+app.add_typer(judge.app, name="judge")
 app.add_typer(rewardbench.app, name="rewardbench")
 app.add_typer(studio.app, name="studio")
 studio.app.command()(generate)

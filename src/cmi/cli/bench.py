@@ -5,11 +5,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from cmi.cli import bench_data
+from cmi.cli.bench_run import run
+
 if TYPE_CHECKING:
     from cmi.bench.run_scores import Settings
     from cmi.bench.score import Cell
 
 app = typer.Typer(no_args_is_help=True, help="CMI-Bench: do audio language models understand music?")
+app.command()(run)
+app.add_typer(bench_data.app, name="data")
 
 Format = Literal["table", "markdown", "latex", "csv", "json"]
 ProtocolChoice = Literal["paper", "strict", "both"]

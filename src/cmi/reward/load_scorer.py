@@ -13,21 +13,17 @@ CMI-RewardBench's contract
     and `lyrics`, and `to_dict()`. The answer has shape [N, 2]: alignment, musicality.
 """
 
-import hashlib
-import importlib
-import inspect
 import math
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from cmi.audio import Waveform, resample
 from cmi.errors import InputError, MissingExtra
+from cmi.own_class import load_own
 from cmi.take import Audio, Score, Scorer, Take
 
 MAX_DUR = 120.0  # seconds, as in the paper and in the authors' benchmark command
@@ -157,43 +153,12 @@ class AdapterScorer:
 
 
 def _load_class(name: str) -> NamedScorer:
-    module_name, _, class_name = name.partition(":")
-    module = _load_module(module_name)
-    made = getattr(module, class_name, None)
-    if not callable(made):
-        known = ", ".join(key for key, value in vars(module).items() if inspect.isclass(value))
-        raise InputError(f"module {module_name!r} has no class {class_name!r}; its classes are: {known or 'none'}")
-    try:
-        inspect.signature(made).bind()
-    except TypeError as error:
-        raise InputError(f"{name} is called without arguments, and needs some ({error})") from error
-    scorer = made()
-    full_name = f"{name}@{_fingerprint(module)}"
+    scorer, full_name = load_own(name)
     if callable(getattr(scorer, "score", None)):
         return NamedScorer(full_name, scorer)
     if callable(getattr(scorer, "score_batch", None)) and hasattr(scorer, "sr"):
         return NamedScorer(full_name, AdapterScorer(scorer))
     raise InputError(f"{name} has no method score(takes), nor CMI-RewardBench's sr and score_batch")
-
-
-def _load_module(name: str) -> ModuleType:
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is not None and (error.name == name or name.startswith(f"{error.name}.")):
-            raise InputError(f"no module {name!r} in {here} or on the Python path") from error
-        raise InputError(f"module {name!r} needs {error.name!r}, which is not installed") from error
-    except (TypeError, ValueError) as error:  # '' and names that begin with a dot
-        raise InputError(f"{name!r} is not the name of a module: expected module:Class") from error
-
-
-def _fingerprint(module: ModuleType) -> str:
-    """Twelve hex digits of the hash of the module's own file; 'unknown' where it has none."""
-    path = getattr(module, "__file__", None)
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12] if path else "unknown"
 
 
 def _described(audio: Audio) -> str:

@@ -1,0 +1,72 @@
+"""Any model behind an OpenAI-compatible endpoint that takes sound: vLLM, Gemini, GPT-audio, DashScope.
+
+Asking, retries, limits, cost and its own record of answers are `cmi.chat`'s, in `<out>/chat-<model>/`: what was paid
+for is there even if the run is killed before the batch is in the log.
+"""
+
+from collections.abc import Sequence
+from typing import cast
+
+from cmi.bench.listeners import Answer, ListenerStopped, Question
+from cmi.bench.listeners.clips import clip
+from cmi.bench.listeners.registry import Options
+from cmi.bench.run import model_name
+from cmi.chat import Answer as ChatAnswer
+from cmi.chat import Budget, Chat, Endpoint, Estimate, Prices, Request, Sending, Sound, user
+from cmi.chat.endpoint import SoundAs, SoundFormat
+from cmi.errors import InputError
+
+AHEAD = 4  # batches are so many times as large as what may be in flight, so that few places are idle
+
+
+class EndpointListener:
+    def __init__(self, options: Options) -> None:
+        if not options.url or not options.model:
+            raise InputError("an endpoint needs --url, such as http://localhost:8000/v1, and --model")
+        self._sending = Sending(
+            format=cast(SoundFormat, options.sound), seconds=options.seconds, sound_as=cast(SoundAs, options.sound_as)
+        )
+        endpoint = Endpoint(
+            options.url,
+            options.model,
+            key_env=options.key_env,
+            sending=self._sending,
+            temperature=options.temperature,
+            max_tokens=options.max_tokens,
+            concurrency=options.concurrency,
+            timeout=options.timeout,
+        )
+        budget = Budget(options.most_calls, options.most_tokens, options.most_money)
+        self._chat = Chat(endpoint, options.out / f"chat-{model_name(options.model)}", budget, Prices(*options.prices))
+        self.name = f"openai: {endpoint.identity}"
+        self.batch = options.batch or AHEAD * options.concurrency
+
+    def answer(self, questions: Sequence[Question]) -> list[Answer]:
+        answers: dict[str, Answer] = {}
+        requests = []
+        for question in questions:
+            try:
+                requests.append(self._request(question))
+            except InputError as error:  # the clip's fault
+                answers[_key(question)] = error
+        try:
+            for key, said in self._chat.ask_all(requests):
+                answers[key] = said.text if isinstance(said, ChatAnswer) else InputError(said.reason)
+        except InputError as error:  # a wrong key or model, no budget: nothing more can be asked
+            raise ListenerStopped(str(error)) from error
+        return [answers[_key(question)] for question in questions]
+
+    def estimate(self, questions: Sequence[Question]) -> Estimate:
+        """What asking would take; no call is made."""
+        return self._chat.estimate([self._request(question) for question in questions])
+
+    def close(self) -> None:
+        self._chat.close()
+
+    def _request(self, question: Question) -> Request:
+        sound = Sound(clip(question, self._sending.rate, self._sending.seconds))
+        return Request(_key(question), (user(sound, question.text),))
+
+
+def _key(question: Question) -> str:
+    return f"{question.dataset}/{question.id}/{question.trial}"

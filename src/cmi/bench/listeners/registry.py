@@ -1,0 +1,150 @@
+"""Any listener by its name on the command line.
+
+reference                        MIR models that can hear (`cmi.bench.listeners.reference`)
+null:empty, null:example, ...    answers without ears (`cmi.bench.listeners.nulls`)
+openai                           a model behind an OpenAI-compatible endpoint: --url, --model
+qwen2-audio, qwen2.5-omni, qwen3-omni, audio-flamingo-3, music-flamingo
+                                 transformers models in this process; --model names a folder or another hub id
+qwen-audio, musilingo            models that bring code of their own: --trust-remote-code and --revision
+my_module:MyListener             a class of yours, called without arguments
+"env/bin/python worker.py"       a command that speaks the worker protocol (`cmi.bench.listeners.worker`)
+"""
+
+import re
+import shlex
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from cmi.bench.listeners import Listener
+from cmi.bench.listeners.nulls import NULLS, NullListener
+from cmi.bench.run import model_name
+from cmi.errors import InputError, MissingExtra
+from cmi.own_class import load_own
+
+_CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+LOCAL = ("qwen2-audio", "qwen2.5-omni", "qwen3-omni", "audio-flamingo-3", "music-flamingo")
+REMOTE_CODE = ("qwen-audio", "musilingo")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a listener may be told; each takes what concerns it."""
+
+    out: Path = Path()  # where a listener may keep files of its own
+    model: str = ""
+    revision: str | None = None
+    trust_remote_code: bool = False
+    device: str = "auto"
+    batch: int | None = None
+    max_tokens: int = 512
+    temperature: float = 0.0
+    timeout: float = 300.0
+    url: str = ""
+    key_env: str = "OPENAI_API_KEY"
+    concurrency: int = 16
+    seconds: float | None = None
+    sound: str = "wav"
+    sound_as: str = "input_audio"
+    most_calls: int | None = None
+    most_tokens: int | None = None
+    most_money: float | None = None
+    prices: tuple[float, float] = (0.0, 0.0)  # a million tokens in, out
+
+
+@dataclass(frozen=True)
+class Named:
+    """A listener, the short name its answer files get, and the full name that tells it from any other."""
+
+    listener: Listener
+    short: str
+    full: str
+
+
+def load_listener(spec: str, options: Options) -> Named:
+    for known, load in _LOADERS:
+        if known(spec):
+            listener, short = load(spec, options)
+            return Named(listener, model_name(short), str(getattr(listener, "name", spec)))
+    raise InputError(
+        f"--listener {spec!r} is no listener: choose from reference, {', '.join(NULLS)}, openai, "
+        f"{', '.join((*LOCAL, *REMOTE_CODE))}, module:Class, or a command"
+    )
+
+
+def load_for_plan(spec: str, options: Options) -> Named:
+    """The same, but of models that are dear to load the name alone."""
+    if spec in (*LOCAL, *REMOTE_CODE):
+        return Named(NullListener("null:empty"), spec, f"{options.model or spec}, not loaded")
+    return load_listener(spec, options)
+
+
+def _load_null(spec: str, options: Options) -> tuple[Listener, str]:
+    return NullListener(spec), spec
+
+
+def _load_reference(spec: str, options: Options) -> tuple[Listener, str]:
+    from cmi.bench.listeners.reference import ReferenceListener
+
+    return ReferenceListener(), spec
+
+
+def _load_endpoint(spec: str, options: Options) -> tuple[Listener, str]:
+    try:
+        from cmi.bench.listeners.endpoint import EndpointListener
+    except ModuleNotFoundError as error:
+        raise MissingExtra("an endpoint", "api") from error
+    return EndpointListener(options), options.model.rpartition("/")[2]
+
+
+def _load_local(spec: str, options: Options) -> tuple[Listener, str]:
+    try:
+        from cmi.bench.listeners.local import load_local
+    except ModuleNotFoundError as error:
+        raise MissingExtra(f"listener {spec}", "reward") from error
+    return load_local(spec, options), spec
+
+
+def _load_remote_code(spec: str, options: Options) -> tuple[Listener, str]:
+    try:
+        from cmi.bench.listeners.remote_code import load_remote_code
+    except ModuleNotFoundError as error:
+        raise MissingExtra(f"listener {spec}", "reward") from error
+    return load_remote_code(spec, options), spec
+
+
+def _load_class(spec: str, options: Options) -> tuple[Listener, str]:
+    listener, _ = load_own(spec)
+    if not callable(getattr(listener, "answer", None)):
+        raise InputError(f"--listener {spec} has no method answer(questions)")
+    return listener, spec.partition(":")[2]
+
+
+def _load_worker(spec: str, options: Options) -> tuple[Listener, str]:
+    from cmi.bench.listeners.worker import WorkerListener
+
+    command = _command(spec)
+    script = next((word for word in reversed(command) if word.endswith((".py", ".sh"))), command[0])
+    return WorkerListener(command, shlex.join(command), options.timeout), Path(script).stem
+
+
+def _command(spec: str) -> list[str]:
+    """The words of a command whose program is there; none otherwise."""
+    try:
+        words = shlex.split(spec)
+    except ValueError:
+        return []
+    return words if words and shutil.which(words[0]) else []
+
+
+_Loader = Callable[[str, Options], tuple[Listener, str]]
+_LOADERS: tuple[tuple[Callable[[str], bool], _Loader], ...] = (
+    (lambda spec: spec in NULLS, _load_null),
+    (lambda spec: spec == "reference", _load_reference),
+    (lambda spec: spec == "openai", _load_endpoint),
+    (lambda spec: spec in LOCAL, _load_local),
+    (lambda spec: spec in REMOTE_CODE, _load_remote_code),
+    (lambda spec: bool(_CLASS.fullmatch(spec)), _load_class),
+    (lambda spec: bool(_command(spec)), _load_worker),
+)

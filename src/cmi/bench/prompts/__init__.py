@@ -1,0 +1,129 @@
+"""How the questions are worded: one plain file a question, in which each table is a variant.
+
+    major, minor        what kind of task it is, as the authors' records have it
+    [plain]             a variant by its name, with its `wording`; `few_shot = true` if it gives examples of answers
+
+In a wording, {labels} stands for the labels that the data set's task scores by.
+
+All wordings are ours. Those of the paper come with the authors' annotation files (`cmi bench data make released`).
+"""
+
+import tomllib
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from cmi.errors import InputError
+
+QUESTIONS = {
+    "GS_key": "key",
+    "EMO_arousal": "arousal",
+    "EMO_valence": "valence",
+    "MTT": "music_tags",
+    "MTG_genre": "genre_tags",
+    "MTG_emotion": "emotion_tags",
+    "MTG_instrument": "instrument_tags",
+    "MTG_top50tags": "music_tags",
+    "GTZAN": "genre",
+    "VocalSet_tech": "singing_technique",
+    "Nsynth_instrument": "instrument_family",
+    "Nsynth_pitch": "pitch",
+    "SDD": "caption",
+    "MusicCaps": "caption",
+    "DSing": "lyrics",
+    "gtzan_beat": "beat",
+    "gtzan_downbeat": "downbeat",
+    "ballroom_beat": "beat",
+    "ballroom_downbeat": "downbeat",
+    "MedleyDB": "melody",
+    "Guzheng_Tech": "playing_technique",
+}
+
+# Where each task keeps its labels, so that what is asked for and what is scored can't part.
+_LABELS = {
+    "MTT": ("music_tagging", "MTT"),
+    "MTG_genre": ("genre", "MTG_GENRE"),
+    "MTG_emotion": ("emotion_tagging", "TAGS"),
+    "MTG_instrument": ("instrument", "MTG_INSTRUMENT"),
+    "MTG_top50tags": ("music_tagging", "MTG_TOP50"),
+    "GTZAN": ("genre", "GTZAN"),
+    "VocalSet_tech": ("singing_technique", "CLASSES"),
+    "Nsynth_instrument": ("instrument", "NSYNTH"),
+    "Guzheng_Tech": ("playing_technique", "TECHNIQUES"),
+}
+
+
+@dataclass(frozen=True)
+class Variant:
+    name: str
+    wording: str
+    few_shot: bool = False
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of one data set, in each of its wordings."""
+
+    name: str
+    major: str
+    minor: str
+    variants: dict[str, Variant]
+
+    def variant(self, name: str) -> Variant:
+        if name not in self.variants:
+            raise InputError(f"no prompt variant {name!r} for {self.name}; there are {', '.join(self.variants)}")
+        return self.variants[name]
+
+
+def question_of(dataset: str, folder: Path | None = None) -> Question:
+    """The question of a data set: ours, or as a file of that name in `folder` has it."""
+    name = QUESTIONS[dataset]
+    own = folder / f"{name}.toml" if folder else None
+    if folder and not folder.is_dir():
+        raise InputError(f"{folder}: no such folder")
+    try:
+        if own and own.exists():
+            return parse(own.read_text(encoding="utf-8"), name, labels_of(dataset), str(own))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{own}: {error}") from error
+    text = files("cmi.bench.prompts").joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    return parse(text, name, labels_of(dataset), f"{name}.toml")
+
+
+def labels_of(dataset: str) -> tuple[str, ...]:
+    """The labels that the data set's answers are taken from; none where answers are free."""
+    if dataset == "GS_key":
+        tonics = import_module("cmi.bench.tasks.key").TONICS
+        return tuple(f"{tonic} {mode}" for mode in ("major", "minor") for tonic in tonics)
+    if dataset not in _LABELS:
+        return ()
+    task, name = _LABELS[dataset]
+    return tuple(getattr(import_module(f"cmi.bench.tasks.{task}"), name))
+
+
+def parse(text: str, name: str, labels: tuple[str, ...], path: str) -> Question:
+    """A question from the text of its file; InputError says which field is wrong."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: not TOML ({error})") from error
+    for field in ("major", "minor"):
+        if not isinstance(data.get(field), str):
+            raise InputError(f"{path}: {field!r} is missing or no text")
+    tables = {key: value for key, value in data.items() if key not in ("major", "minor")}
+    variants = {key: _variant(key, value, labels, path) for key, value in tables.items()}
+    if not variants:
+        raise InputError(f"{path}: no variant, such as a table [plain] with a 'wording'")
+    return Question(name, data["major"], data["minor"], variants)
+
+
+def _variant(name: str, table: Any, labels: tuple[str, ...], path: str) -> Variant:
+    wording = table.get("wording") if isinstance(table, dict) else None
+    few_shot = table.get("few_shot", False) if isinstance(table, dict) else None
+    if not isinstance(wording, str) or not wording.strip() or not isinstance(few_shot, bool):
+        raise InputError(f"{path}: [{name}] needs a 'wording', and true or false for 'few_shot' if that is given")
+    if unknown := set(table) - {"wording", "few_shot"}:
+        raise InputError(f"{path}: [{name}] has {', '.join(sorted(unknown))}; only 'wording' and 'few_shot' are known")
+    return Variant(name, wording.strip().replace("{labels}", ", ".join(labels)), few_shot)

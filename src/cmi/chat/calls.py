@@ -1,0 +1,201 @@
+"""Calls to an endpoint until one is answered: tries, pauses, formats, and the budget."""
+
+import asyncio
+import random
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import openai
+
+from cmi.chat.budget import BudgetSpent, Purse, Usage, expected_usage
+from cmi.chat.endpoint import FORMATS, Endpoint, Format
+from cmi.chat.faults import Fault, completion_text, fault_of
+from cmi.chat.limiter import Limiter
+from cmi.chat.message import Answer, Request, Text
+from cmi.chat.redact import Redact
+from cmi.chat.sound import Encoded, sound_part
+from cmi.errors import InputError
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0  # seconds between two tries
+
+
+class Stopped(Exception):
+    """The caller has left; nothing more is asked."""
+
+
+class Reply(NamedTuple):
+    """An answer that is not on disk yet, and how many calls may be billed for it."""
+
+    answer: Answer
+    billed: int
+
+
+class Caller:
+    """Asks one endpoint, with as many calls in flight as it takes."""
+
+    def __init__(
+        self, client: openai.AsyncOpenAI, endpoint: Endpoint, purse: Purse, format_: Format, redact: Redact
+    ) -> None:
+        self.endpoint = endpoint
+        self.limiter = Limiter(endpoint.concurrency)
+        self.stopping = asyncio.Event()
+        self.pausing = 0  # requests that wait for their next try
+        self.format: Format = format_
+        self._client = client
+        self._purse = purse
+        self._redact = redact
+
+    @property
+    def room(self) -> int:
+        """How many requests may be under way: those in flight, and as many again that pause."""
+        return int(self.limiter.limit) + min(self.pausing, self.endpoint.concurrency)
+
+    async def ask(self, name: str, request: Request, encoded: Sequence[Encoded]) -> Reply:
+        """The answer to a request. `name` is the same whenever it is asked again, so that it is billed once.
+
+        Fault: the request has failed. InputError: all others would fail too.
+        """
+        expected = expected_usage(request, [sound.heard.sent for sound in encoded])
+        format_: Format = self.format if request.schema else "plain"
+        tries = _Tries(self.endpoint)
+        while True:
+            try:
+                async with self.limiter:  # a request that pauses leaves its place to others
+                    answer = await self._try(name, request, encoded, format_, expected)
+                break
+            except Fault as fault:
+                if fault.kind == "hopeless":
+                    raise InputError(f"{self.endpoint.shown_url}: {self._redact(fault.reason)}") from None
+                if fault.kind == "rejected" and format_ != "plain":
+                    format_ = FORMATS[FORMATS.index(format_) + 1]
+                    continue
+                pause = tries.pause_after(fault, self.limiter.walls)
+            await self._wait(pause)
+        if request.schema:
+            self.format = max(self.format, format_, key=FORMATS.index)
+        return Reply(replace(answer, tries=tries.count + 1), tries.billed + 1)
+
+    async def _try(
+        self, name: str, request: Request, encoded: Sequence[Encoded], format_: Format, expected: Usage
+    ) -> Answer:
+        """One call, paid for. Fault if it is not answered."""
+        if self.stopping.is_set():
+            raise Stopped
+        if limit := self._purse.hold(expected):
+            raise BudgetSpent(f"the budget of {limit} is spent; the same command with a larger one goes on")
+        used, ticket, began = Usage(), self.limiter.ticket(), time.monotonic()
+        try:
+            completion = await self._call(name, request, encoded, format_)
+            used = _usage(completion, expected)
+            text, finish = completion_text(completion)
+        except Fault as fault:
+            used = expected if fault.billed else used
+            if fault.kind == "refused":
+                self.limiter.refused(ticket)
+            raise
+        finally:
+            self._purse.settle(expected, used)
+        seconds = time.monotonic() - began
+        self.limiter.answered(seconds)
+        return Answer(
+            text=self._redact(text),
+            finish=finish,
+            input_tokens=used.input_tokens,
+            output_tokens=used.output_tokens,
+            seconds=round(seconds, 3),
+            format=format_,
+            heard=tuple(sound.heard for sound in encoded),
+        )
+
+    async def _wait(self, seconds: float) -> None:
+        """A pause, that ends when the caller leaves."""
+        self.pausing += 1
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.stopping.wait(), seconds)
+        self.pausing -= 1
+
+    async def _call(self, name: str, request: Request, encoded: Sequence[Encoded], format_: Format) -> Any:
+        endpoint = self.endpoint
+        body: dict[str, Any] = {"model": endpoint.model, "messages": _messages(request, encoded, endpoint)}
+        if endpoint.temperature is not None:
+            body["temperature"] = endpoint.temperature
+        if endpoint.max_tokens is not None:
+            body["max_tokens"] = endpoint.max_tokens
+        if request.schema and format_ == "json_schema":
+            described = {"name": request.schema.name, "schema": dict(request.schema.schema), "strict": True}
+            body["response_format"] = {"type": "json_schema", "json_schema": described}
+        elif format_ == "json_object":
+            body["response_format"] = {"type": "json_object"}
+        try:
+            async with asyncio.timeout(endpoint.timeout):
+                return await self._client.chat.completions.create(
+                    **body, extra_body=dict(endpoint.extra), extra_headers={"Idempotency-Key": name}
+                )
+        except TimeoutError:
+            raise Fault("broken", "no answer within the time-out", billed=True) from None
+        except (openai.OpenAIError, ValueError) as error:  # a body that is no JSON is a ValueError
+            raise fault_of(error) from None
+
+
+class _Tries:
+    """How often a request was tried in vain, and when to give it up."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.count = 0
+        self.billed = 0
+        self._endpoint = endpoint
+        self._broken = 0
+        self._refused_since: float | None = None
+
+    def pause_after(self, fault: Fault, walls: int) -> float:
+        """Seconds until the next try; raises the fault if there is none.
+
+        Pauses double with each fault of the request, or, after 429s, with each wall that all requests met in vain.
+        """
+        self.count += 1
+        self.billed += fault.billed
+        if fault.kind == "rejected":
+            raise fault
+        if fault.kind == "refused":
+            self._refused_since = self._refused_since or time.monotonic()
+            if time.monotonic() - self._refused_since > self._endpoint.patience:
+                raise fault
+        else:
+            self._refused_since = None
+            self._broken += 1
+            if self._broken >= self._endpoint.tries:
+                raise Fault(fault.kind, f"{fault.reason}, in the last of {self._broken} tries")
+        doublings = walls if fault.kind == "refused" else self._broken
+        longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** max(0, doublings - 1))
+        jittered = longest * random.uniform(0.5, 1.0)  # noqa: S311
+        return jittered if fault.retry_after is None else fault.retry_after + random.uniform(0, FIRST_PAUSE)  # noqa: S311
+
+
+def _messages(request: Request, encoded: Sequence[Encoded], endpoint: Endpoint) -> list[dict[str, Any]]:
+    sounds = iter(encoded)
+    messages = []
+    for message in request.messages:
+        parts = [
+            {"type": "text", "text": part.text}
+            if isinstance(part, Text)
+            else sound_part(next(sounds), endpoint.sending)
+            for part in message.parts
+        ]
+        alone = len(parts) == 1 and parts[0]["type"] == "text"  # some servers take a system's words as text alone
+        messages.append({"role": message.role, "content": parts[0]["text"] if alone else parts})
+    return messages
+
+
+def _usage(completion: Any, expected: Usage) -> Usage:
+    """What the endpoint says it took, or what was expected where it says nothing usable."""
+    told = getattr(completion, "usage", None)
+    counts = [getattr(told, name, None) for name in ("prompt_tokens", "completion_tokens")]
+    inputs, outputs = (count if isinstance(count, int) and count >= 0 else None for count in counts)
+    return Usage(
+        1,
+        expected.input_tokens if inputs is None else inputs,
+        expected.output_tokens if outputs is None else outputs,
+    )

@@ -1,0 +1,101 @@
+"""An endpoint: where it is, what it is told, and what it takes."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from urllib.parse import urlsplit, urlunsplit
+
+from cmi.errors import InputError
+
+Format = Literal["json_schema", "json_object", "plain"]
+FORMATS: tuple[Format, ...] = ("json_schema", "json_object", "plain")  # from the strictest down
+SoundFormat = Literal["wav", "mp3"]
+SoundAs = Literal["input_audio", "audio_url"]
+LOCAL_KEY = "none"  # what servers without keys are given: the client insists on one
+
+
+@dataclass(frozen=True)
+class Sending:
+    """How sounds are sent: mono, at `rate` hertz, as `format`.
+
+    seconds      of each sound, from its beginning; None: all of it
+    megabytes    of all sounds of a request together, as encoded (base64)
+    sound_as     `input_audio` parts (OpenAI, Gemini, vLLM), or data URIs in `audio_url` parts (vLLM, DashScope)
+    """
+
+    format: SoundFormat = "wav"
+    rate: int = 16_000
+    seconds: float | None = None
+    megabytes: float = 18.0  # Gemini takes 20 inline, and the words need some
+    sound_as: SoundAs = "input_audio"
+
+    def __post_init__(self) -> None:
+        if self.seconds is not None and not self.seconds > 0:
+            raise InputError(f"sounds of {self.seconds} s, expected more than 0")
+        if not self.megabytes > 0:
+            raise InputError(f"{self.megabytes} megabytes a request, expected more than 0")
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A chat endpoint and how it is asked.
+
+    key_env        the environment variable that holds the API key; unset is fine for servers without keys
+    temperature    None: the endpoint's own
+    extra          whatever else the request's body should say, such as {"modalities": ["text"]}
+    concurrency    the most requests in flight
+    timeout        seconds for one try
+    tries          of a request that meets faults; 429s are not counted
+    patience       seconds that a request waits in a row of 429s
+    repairs        times that a request is repeated whose answer can't be used
+    """
+
+    url: str
+    model: str
+    key_env: str = "OPENAI_API_KEY"
+    sending: Sending = field(default_factory=Sending)
+    temperature: float | None = 0.0
+    max_tokens: int | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    concurrency: int = 64
+    timeout: float = 120.0
+    tries: int = 10
+    patience: float = 900.0
+    repairs: int = 2
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme not in ("http", "https") or not parts.netloc:
+            raise InputError(f"endpoint {self.shown_url!r}, expected an address such as http://localhost:8000/v1")
+        if not self.model:
+            raise InputError("the endpoint's model has no name")
+        if self.concurrency < 1 or self.tries < 1 or self.repairs < 0 or not self.timeout > 0:
+            raise InputError("an endpoint needs a concurrency and tries of 1 or more, repairs of 0 or more, a time-out")
+
+    @property
+    def shown_url(self) -> str:
+        """The address without whatever may be a secret: user, password, query."""
+        parts = urlsplit(self.url)
+        return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What an answer depends on, apart from the request; a server that moved is still the same."""
+        return {
+            "model": self.model,
+            "temperature": self.temperature,
+            "max_tokens": self.max_tokens,
+            "extra": dict(self.extra),
+            "sound": [self.sending.format, self.sending.rate, self.sending.seconds, self.sending.megabytes],
+        }
+
+    def key(self) -> str:
+        return os.environ.get(self.key_env, "") or LOCAL_KEY
+
+    def secrets(self) -> tuple[str, ...]:
+        """What must never be shown: the key, and what the address carries."""
+        parts = urlsplit(self.url)
+        found = [os.environ.get(self.key_env, ""), parts.password or "", parts.query]
+        found += [value for _, _, value in (item.partition("=") for item in parts.query.split("&"))]
+        return tuple(secret for secret in found if secret)

@@ -1,0 +1,186 @@
+"""A local chat endpoint to rehearse with: it answers by a function, as slowly, as seldom and as badly as it is told to.
+
+    with rehearsal(lambda body: "C minor", latency=0.2, rate=50, faults=0.2) as server:
+        endpoint = Endpoint(server.url, "rehearsal")
+
+Faults strike a share of the calls, each kind as often, drawn by the call's Idempotency-Key and how often that came:
+the order of calls changes nothing. A key that was answered well gets the same answer again, and is not billed again.
+"""
+
+import asyncio
+import base64
+import io
+import json
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import soundfile
+
+from cmi.audio import Waveform
+
+FAULTS = ("429", "429 with Retry-After", "500", "hang", "cut", "not JSON", "HTML", "no verdict", "wrong keys")
+ANSWERS = ("no verdict", "wrong keys")  # bad ones, which are not given once a good one was made
+HANG = 30.0  # seconds
+RETRY_AFTER = "0.2"
+
+Body = dict[str, Any]
+
+
+class Rehearsal:
+    """The endpoint's state. `billed` counts the good answers that were made for a key, `calls` all calls by outcome."""
+
+    def __init__(
+        self,
+        answer: Callable[[Body], str],
+        latency: float = 0.0,
+        rate: float | None = None,
+        faults: float = 0.0,
+        kinds: Sequence[str] = FAULTS,
+        formats: Sequence[str] = ("json_schema", "json_object"),
+        seed: int = 0,
+    ) -> None:
+        self.answer = answer
+        self.latency = latency
+        self.rate = rate
+        self.faults = faults
+        self.kinds = kinds
+        self.formats = formats
+        self.seed = seed
+        self.url = ""
+        self.billed: Counter[str] = Counter()
+        self.calls: Counter[str] = Counter()
+        self.headers: list[dict[str, str]] = []
+        self._answers: dict[str, str] = {}
+        self._came: Counter[str] = Counter()
+        self._allowed, self._counted_at = 1.0, time.monotonic()
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Calls over one connection, until it ends."""
+        with suppress(asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionError):
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+                lines = [line.partition(":") for line in head.split("\r\n")[1:]]
+                headers = {name.strip().lower(): value.strip() for name, _, value in lines}
+                body = json.loads(await reader.readexactly(int(headers.get("content-length", "0"))))
+                self.headers.append(headers)
+                if not await self._reply(headers.get("idempotency-key", ""), body, writer):
+                    break
+        writer.close()
+
+    async def _reply(self, key: str, body: Body, writer: asyncio.StreamWriter) -> bool:
+        """Whether the connection can still be used."""
+        fault = self._fault(key)
+        if key in self._answers and fault in ANSWERS:
+            fault = ""
+        if fault == "" and self._is_over_the_limit():
+            fault = "429 with Retry-After" if self.faults else "429"
+        self.calls[fault or "answered"] += 1
+        if fault == "429":
+            return await _send(writer, 429, _error("slow down"))
+        if fault == "429 with Retry-After":
+            return await _send(writer, 429, _error("slow down"), {"Retry-After": RETRY_AFTER})
+        if fault == "500":
+            return await _send(writer, 500, _error("it broke"))
+        if fault == "hang":
+            await asyncio.sleep(HANG)
+            return False
+        await asyncio.sleep(self.latency)
+        if fault == "HTML":
+            return await _send(writer, 200, "<html><body>Bad gateway</body></html>", kind="text/html")
+        wanted = body.get("response_format", {}).get("type")
+        if wanted and wanted not in self.formats:
+            return await _send(writer, 400, _error(f"response_format {wanted} is not supported"))
+        if fault == "no verdict":
+            return await _send(writer, 200, _completion("I would rather not say."))
+        if fault == "wrong keys":
+            return await _send(writer, 200, _completion('{"winner": "the first"}'))
+        if fault == "not JSON":
+            return await _send(writer, 200, "{'choices': [")
+        if key not in self._answers or not key:
+            self._answers[key] = self.answer(body)
+            self.billed[key] += 1
+        else:
+            self.calls["replayed"] += 1
+        return await _send(writer, 200, _completion(self._answers[key]), cut=fault == "cut")
+
+    def _fault(self, key: str) -> str:
+        self._came[key] += 1
+        rng = random.Random(f"cmi.rehearsal {self.seed} {key} {self._came[key]}")  # noqa: S311
+        return rng.choice(self.kinds) if rng.random() < self.faults else ""
+
+    def _is_over_the_limit(self) -> bool:
+        """A bucket that fills at `rate` calls a second and holds a tenth of a second's worth."""
+        if self.rate is None:
+            return False
+        now = time.monotonic()
+        self._allowed = min(max(1.0, self.rate / 10), self._allowed + (now - self._counted_at) * self.rate)
+        self._counted_at = now
+        if self._allowed < 1:
+            return True
+        self._allowed -= 1
+        return False
+
+
+@contextmanager
+def rehearsal(answer: Callable[[Body], str], port: int = 0, **settings: Any) -> Iterator[Rehearsal]:
+    """The endpoint on the loopback interface, in a thread of its own; `settings` are those of Rehearsal."""
+    server, loop = Rehearsal(answer, **settings), asyncio.new_event_loop()
+    listening = loop.run_until_complete(asyncio.start_server(server.handle, "127.0.0.1", port))
+    server.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1"
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        listening.close()
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        if left:
+            loop.run_until_complete(asyncio.wait(left))
+        loop.close()
+
+
+def sounds_of(body: Body) -> list[Waveform]:
+    """The sounds of a request, in their order."""
+    parts = [
+        part for message in body["messages"] if isinstance(message["content"], list) for part in message["content"]
+    ]
+    data = [part["input_audio"]["data"] for part in parts if part["type"] == "input_audio"]
+    data += [part["audio_url"]["url"].partition(",")[2] for part in parts if part["type"] == "audio_url"]
+    decoded = (soundfile.read(io.BytesIO(base64.b64decode(text)), dtype="float32") for text in data)
+    return [Waveform(samples, rate) for samples, rate in decoded]
+
+
+def _error(message: str) -> str:
+    return json.dumps({"error": {"message": message, "type": "rehearsal", "code": None, "param": None}})
+
+
+def _completion(text: str) -> str:
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+    usage = {"prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050}
+    about = {"id": "rehearsal", "object": "chat.completion", "created": 0, "model": "rehearsal"}
+    return json.dumps({**about, "choices": [choice], "usage": usage})
+
+
+async def _send(
+    writer: asyncio.StreamWriter,
+    status: int,
+    text: str,
+    headers: dict[str, str] | None = None,
+    kind: str = "application/json",
+    cut: bool = False,
+) -> bool:
+    content = text.encode()
+    lines = [f"HTTP/1.1 {status} X", f"Content-Type: {kind}", f"Content-Length: {len(content)}"]
+    lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
+    writer.write("\r\n".join(lines).encode() + b"\r\n\r\n" + (content[: len(content) // 2] if cut else content))
+    await writer.drain()
+    return not cut

@@ -1,0 +1,64 @@
+"""`cmi bench data`: turn the files of a data set into questions with answers."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+app = typer.Typer(no_args_is_help=True, help="Turn data sets into instruction files.", rich_markup_mode="markdown")
+
+OutputFormat = Annotated[
+    Literal["table", "markdown", "latex", "csv", "json"], typer.Option("--format", help="How to show the result.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
+
+
+@app.command("list")
+def list_(format_: OutputFormat = "table", as_json: AsJson = False) -> None:
+    """List the data sets: what each fills, its licence, where to get it, and what its records were checked against.
+
+    Example:  cmi bench data list
+    """
+    from cmi.bench.datasets.report import list_records, list_tables
+    from cmi.cli.output import show
+
+    show(list_tables(), list_records(), "datasets", {}, "json" if as_json else format_, None)
+
+
+@app.command()
+def make(
+    name: Annotated[str, typer.Argument(help="A data set, as `cmi bench data list` names it.", show_default=False)],
+    folder: Annotated[Path, typer.Argument(help="Where its files are.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write to.", show_default=False)],
+    audio: Annotated[
+        Path | None, typer.Option(help="Where its recordings are, if not in the folder.", show_default=False)
+    ] = None,
+    variant: Annotated[str, typer.Option(help="Wording of the questions: plain, few-shot, brief, listed.")] = "plain",
+    prompts: Annotated[
+        Path | None, typer.Option(help="Folder of your own wordings, in our files' layout.", show_default=False)
+    ] = None,
+    split: Annotated[str, typer.Option(help="test, dev (or validation), train, or all.")] = "test",
+    keep_missing: Annotated[bool, typer.Option(help="Ask about recordings that are not there, too.")] = False,
+    format_: OutputFormat = "table",
+    as_json: AsJson = False,
+) -> None:
+    """Write a data set's questions, with the paper's splits and clips, for `cmi bench` to ask and score.
+
+    Recordings that are not there are listed, and make no question. `released` reads the authors' annotation files.
+
+    Examples:
+
+        cmi bench data make gtzan ~/data/GTZAN -o bench-data
+
+        cmi bench data make released annotations/ --audio testdata/ -o bench-data
+    """
+    from cmi.bench.datasets import named
+    from cmi.bench.datasets.make import Settings
+    from cmi.bench.datasets.make import make as make_data
+    from cmi.bench.datasets.report import made_records, made_table
+    from cmi.cli.output import show
+
+    source = named(name)
+    made = make_data(source, folder, audio, out, Settings(variant, prompts, split, keep_missing))
+    provenance = {"source": source.name, "variant": variant, "split": split}
+    show([made_table(source, made)], made_records(made), "made", provenance, "json" if as_json else format_, None)

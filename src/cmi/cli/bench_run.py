@@ -1,0 +1,210 @@
+"""`cmi bench run`: get a listener's answers to CMI-Bench."""
+
+import re
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from cmi.errors import InputError
+
+if TYPE_CHECKING:
+    from cmi.bench.listeners.answer_log import Shard
+    from cmi.bench.listeners.registry import Named, Options
+    from cmi.bench.run import Run, Summary
+    from cmi.report.tables import Table
+
+MODEL, ENDPOINT = "Models in this process", "Endpoints"
+
+
+def run(
+    listener: Annotated[
+        str,
+        typer.Option(
+            help="reference, null:constant, openai, qwen2-audio, qwen2.5-omni, qwen3-omni, audio-flamingo-3, "
+            "music-flamingo, qwen-audio, musilingo, module:Class, or a worker's command.",
+            show_default=False,
+        ),
+    ],
+    data: Annotated[
+        list[Path],
+        typer.Option(help="Annotation files CMI_<data set>.jsonl, or folders of them.", show_default=False),
+    ],
+    out: Annotated[Path, typer.Option(help="Where answers go; the same command resumes there.", show_default=False)],
+    tasks: Annotated[
+        list[str] | None,
+        typer.Option(help="Only these tasks (key, beat, ...) or data sets (GS_key, ...).", show_default=False),
+    ] = None,
+    audio: Annotated[
+        Path | None, typer.Option(help="The folder that audio paths begin in.", show_default=False)
+    ] = None,
+    name: Annotated[str, typer.Option(help="What to call the model in files and tables.", show_default=False)] = "",
+    trials: Annotated[int, typer.Option(min=1, max=100, help="Ask everything so many times.")] = 1,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Only the first so many questions of each data set.", show_default=False)
+    ] = None,
+    shard: Annotated[str, typer.Option(help="Share i/n of the questions, e.g. 2/4.", show_default=False)] = "",
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask again what failed.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be asked.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The summary for machines.")] = False,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for an answer, of workers and endpoints.")] = 300.0,
+    model: Annotated[
+        str, typer.Option(help="A folder or hub id; an endpoint's model.", rich_help_panel=MODEL, show_default=False)
+    ] = "",
+    revision: Annotated[
+        str | None, typer.Option(help="Of a hub id.", rich_help_panel=MODEL, show_default=False)
+    ] = None,
+    trust_remote_code: Annotated[
+        bool, typer.Option("--trust-remote-code", help="Run the model's own code.", rich_help_panel=MODEL)
+    ] = False,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.", rich_help_panel=MODEL)] = "auto",
+    batch: Annotated[
+        int | None, typer.Option(min=1, help="Questions at once.", rich_help_panel=MODEL, show_default=False)
+    ] = None,
+    max_tokens: Annotated[int, typer.Option(min=1, help="Of an answer.", rich_help_panel=MODEL)] = 512,
+    temperature: Annotated[float, typer.Option(min=0, help="0: the likeliest answer.", rich_help_panel=MODEL)] = 0.0,
+    seconds: Annotated[
+        float | None,
+        typer.Option(min=1, help="The most of a clip that the model is given.", rich_help_panel=MODEL),
+    ] = None,
+    url: Annotated[
+        str, typer.Option(help="Such as http://localhost:8000/v1.", rich_help_panel=ENDPOINT, show_default=False)
+    ] = "",
+    key_env: Annotated[
+        str, typer.Option(help="The variable that holds the API key.", rich_help_panel=ENDPOINT)
+    ] = "OPENAI_API_KEY",
+    concurrency: Annotated[int, typer.Option(min=1, help="Requests in flight.", rich_help_panel=ENDPOINT)] = 16,
+    sound: Annotated[Literal["wav", "mp3"], typer.Option(help="How clips are sent.", rich_help_panel=ENDPOINT)] = "wav",
+    sound_as: Annotated[
+        Literal["input_audio", "audio_url"], typer.Option(help="In which part.", rich_help_panel=ENDPOINT)
+    ] = "input_audio",
+    most_calls: Annotated[
+        int | None, typer.Option(min=0, help="Stop after so many.", rich_help_panel=ENDPOINT, show_default=False)
+    ] = None,
+    most_tokens: Annotated[
+        int | None, typer.Option(min=0, help="Stop after so many.", rich_help_panel=ENDPOINT, show_default=False)
+    ] = None,
+    most_money: Annotated[
+        float | None, typer.Option(min=0, help="Stop there; needs --prices.", rich_help_panel=ENDPOINT)
+    ] = None,
+    prices: Annotated[
+        tuple[float, float], typer.Option(help="Of a million tokens in, and out.", rich_help_panel=ENDPOINT)
+    ] = (0.0, 0.0),
+) -> None:
+    """Get answers: every question of some data sets to one listener.
+
+    Stop it at any moment: the same command goes on. Failures are kept with their error and can be tried again.
+
+    Examples:
+
+        cmi bench run --listener reference --data mir/annotations --out answers/
+
+        cmi bench run --listener qwen2-audio --data annotations/ --audio testdata/ --tasks key --out answers/
+
+        cmi bench run --listener "env/bin/python ltu_worker.py" --name ltu --data annotations/ --out answers/
+    """
+    from cmi.bench.listeners.registry import Options
+    from cmi.bench.run import read_data
+
+    options = Options(
+        out, model, revision, trust_remote_code, device, batch, max_tokens, temperature, timeout, url, key_env,
+        concurrency, seconds, sound, sound_as, most_calls, most_tokens, most_money, prices,
+    )  # fmt: skip
+    found = read_data(data, tasks or (), audio, limit)
+    with ExitStack() as stack:
+        named = _listener(listener, options, stack, dry_run)
+        plan = _plan(named, name, out, found, trials, _shard(shard), retry_failed)
+        if dry_run:
+            files = [{"model": m, "dataset": d.dataset, "questions": len(q)} for m, d, q in plan.parts()]
+            _show([_plan_table(named, plan)], {"listener": named.full, "files": files}, as_json)
+            return
+        summaries = _run(named, plan)
+    records = {"listener": named.full, "files": [summary._asdict() for summary in summaries]}
+    _show([_summary_table(named, summaries)], records, as_json)
+
+
+def _listener(spec: str, options: "Options", stack: ExitStack, dry_run: bool) -> "Named":
+    from cmi.bench.listeners.registry import load_for_plan, load_listener
+
+    named = (load_for_plan if dry_run else load_listener)(spec, options)
+    close = getattr(named.listener, "close", None)
+    if callable(close):
+        stack.callback(close)
+    missing = getattr(named.listener, "missing", [])
+    if missing:
+        typer.echo(f"{named.short} is without {', '.join(missing)}; see docs/reference-listener.md", err=True)
+    return named
+
+
+def _plan(
+    named: "Named", name: str, out: Path, data: Any, trials: int, shard: "Shard | None", retry_failed: bool
+) -> "Run":
+    from cmi.bench.run import Run, model_name
+
+    return Run(out, model_name(name) if name else named.short, named.full, data, trials, shard, retry_failed)
+
+
+def _shard(text: str) -> "Shard | None":
+    from cmi.bench.listeners.answer_log import Shard
+
+    if not text:
+        return None
+    match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
+    if not match or not 1 <= int(match[1]) <= int(match[2]):
+        raise InputError(f"--shard {text!r}, expected i/n such as 2/4, i from 1 to n")
+    return Shard(int(match[1]), int(match[2]))
+
+
+def _run(named: "Named", plan: "Run") -> "list[Summary]":
+    from cmi.bench.run import run as run_plan
+    from cmi.cli.progress import progress
+
+    with progress() as bar:
+        task = bar.add_task("asking", total=None)
+        return run_plan(
+            named.listener,
+            plan,
+            on_begun=lambda name, done, total: bar.reset(task, description=name, completed=done, total=total),
+            on_answered=lambda count: bar.advance(task, count),
+        )
+
+
+def _show(tables: "list[Table]", record: dict[str, Any], as_json: bool) -> None:
+    from rich.console import Console
+
+    from cmi.cli.output import write
+    from cmi.report.tables import print_tables, to_json
+
+    if as_json:
+        write(to_json(record), None)
+    else:
+        print_tables(tables, Console())
+
+
+def _summary_table(named: "Named", summaries: "list[Summary]") -> "Table":
+    from cmi.report.tables import Table
+
+    rows = [
+        [s.model, s.dataset, *map(str, (s.questions, s.answered, s.failed, s.asked)), f"{s.seconds:.1f}"]
+        for s in summaries
+    ]
+    notes = [f"Listener: {named.full}"]
+    notes += [f"{s.dataset}: {s.failed} failed, the first: {s.error}" for s in summaries if s.failed]
+    headers = ["model", "data set", "questions", "answered", "failed", "asked now", "s"]
+    return Table("Answers", headers, rows, labels=2, notes=notes)
+
+
+def _plan_table(named: "Named", plan: "Run") -> "Table":
+    from cmi.report.tables import Table
+
+    rows = [[model, data.dataset, str(len(questions)), str(data.path)] for model, data, questions in plan.parts()]
+    notes = [f"Listener: {named.full}"]
+    estimate = getattr(named.listener, "estimate", None)
+    if callable(estimate):
+        cost = estimate([question for _, _, questions in plan.parts() for question in questions])
+        notes.append(
+            f"{cost.requests - cost.answered} of {cost.requests} requests are open: about {cost.usage.input_tokens:,} "
+            f"tokens in, {cost.usage.output_tokens:,} out, {cost.money:.2f} in money."
+        )
+    return Table("What would be asked", ["model", "data set", "questions", "file"], rows, labels=2, notes=notes)

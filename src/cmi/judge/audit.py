@@ -1,0 +1,206 @@
+"""How far a judge can be trusted: is it swayed by the order, does it contradict itself, does it hear at all?
+
+Of the pairs as they are, asked in both orders and again
+    position           the share of decided answers that name what was heard first; 0.5 if order does not matter
+    consistency        pairs that get the same answer in both orders
+    self-consistency   askings that get the same answer when repeated
+    ties, unparsed     answers that name no winner; answers that are no verdict
+    at odds            answers whose marks say the contrary of their choice
+
+Of pairs whose right answer is beyond doubt, both orders together
+    sensitivity        the right take wins in both orders
+    specificity        no take wins in both orders when both are the same clip
+    J                  Youden's: sensitivity + specificity - 1; 0 for a judge that is deaf, ties always or never
+
+The burden of proof is on the judge: it is unfit unless the 95 % interval of J lies above 0 for each kind of pair. An
+always-first judge is 'consistent' about nothing; a deaf but steady one may be consistent about everything: hence J.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cmi.judge.audit_items import Item
+from cmi.judge.labels import Share, agreed, axes_of
+from cmi.judge.run import Asking, Judged
+from cmi.judge.verdict import TIES, Opinion
+from cmi.stats import Interval, bootstrap, percentile_interval
+from cmi.take import Axis, Choice
+
+MOST_UNPARSED = 0.1
+MOST_BIAS = 0.15  # of the share of first takes, from 0.5
+LEAST_SELF_CONSISTENT = 0.7
+RESAMPLES = 1000
+
+# What tests what: the items with a known winner on an axis, in words.
+DEAF_TO = {
+    "silence": "music from silence",
+    "noise": "music from noise",
+    "flawed": "a clean take from a flawed one",
+    "misfit": "what was asked for from what was not",
+    "other prompt": "the prompt's own take from another's",
+}
+
+
+@dataclass(frozen=True)
+class Bias:
+    """The share of decided answers that name the first take, by axis."""
+
+    axis: Axis
+    decided: int
+    value: float
+    interval: Interval
+
+
+@dataclass(frozen=True)
+class Hearing:
+    """A kind of pairs whose right answer is known, with Youden's J against the pairs of one clip."""
+
+    kind: str
+    axis: Axis
+    sensitivity: Share
+    youden: float
+    interval: Interval
+
+
+@dataclass(frozen=True)
+class Audit:
+    judge: str
+    position: list[Bias]
+    consistency: dict[Axis, Share]
+    self_consistency: dict[Axis, Share]
+    ties: dict[Axis, Share]
+    at_odds: dict[Axis, Share]
+    unparsed: Share
+    failed: Share
+    specificity: dict[Axis, Share]
+    hearing: list[Hearing]
+
+    @property
+    def faults(self) -> list[str]:
+        """Why the judge is unfit; nothing if it is fit."""
+        found = []
+        if self.unparsed.value > MOST_UNPARSED:
+            found.append(f"{self.unparsed.value:.0%} of its answers are no verdict")
+        found += [
+            f"on {bias.axis} it names the first take in {bias.value:.0%} of its decisions"
+            for bias in self.position
+            if bias.interval.low > 0.5 + MOST_BIAS or bias.interval.high < 0.5 - MOST_BIAS
+        ]
+        found += [
+            f"on {axis} it repeats itself in {share.value:.0%} of the cases only"
+            for axis, share in self.self_consistency.items()
+            if share.n and share.interval.high < LEAST_SELF_CONSISTENT
+        ]
+        if not self.hearing:
+            found.append("nothing shows that it hears")
+        found += [
+            f"on {one.axis} it does not tell {DEAF_TO[one.kind]} (J {one.youden:.2f}, 95 % from {one.interval.low:.2f})"
+            for one in self.hearing
+            if not one.interval.low > 0
+        ]
+        return found
+
+
+def audit(judged: Judged, items: Sequence[Item]) -> Audit:
+    """All measures, from verdicts about an audit's items in both orders."""
+    plain = [item for item in items if item.kind == "as it is"]
+    axes = axes_of(judged)
+    verdicts = list(judged.verdicts.values())
+    specificity = {axis: _specificity(judged, items, axis) for axis in axes}
+    return Audit(
+        judge=judged.judge,
+        position=[bias for axis in axes if (bias := _position(judged, plain, axis)) is not None],
+        consistency={axis: _consistency(judged, plain, axis) for axis in axes},
+        self_consistency={axis: _self_consistency(judged, plain, axis) for axis in axes},
+        ties={axis: _share(verdicts, axis, lambda opinion: opinion.choice in TIES) for axis in axes},
+        at_odds={axis: _share(verdicts, axis, lambda opinion: opinion.at_odds) for axis in axes},
+        unparsed=Share(sum(not verdict.opinions for verdict in verdicts), len(verdicts)),
+        failed=Share(len(judged.failures), len(verdicts) + len(judged.failures)),
+        specificity=specificity,
+        hearing=_hearing(judged, items, axes, specificity),
+    )
+
+
+def youden(sensitivity: Share, specificity: Share) -> tuple[float, Interval]:
+    """J and its 95 % interval, of Wilson's intervals by the method of variance estimates recovery (Newcombe 1998)."""
+    value = sensitivity.value + specificity.value - 1
+    shares = (sensitivity, specificity)
+    below = math.hypot(*(share.value - share.interval.low for share in shares))
+    above = math.hypot(*(share.interval.high - share.value for share in shares))
+    return value, Interval(max(-1.0, value - below), min(1.0, value + above))
+
+
+def _said(judged: Judged, item: Item, axis: Axis) -> tuple[Opinion, Opinion] | None:
+    """What was said in both orders, by the pair's own letters."""
+    verdicts = [judged.verdicts.get(Asking(item.pair.id, order)) for order in ("forward", "reverse")]
+    opinions = [verdict.opinions.get(axis) if verdict else None for verdict in verdicts]
+    forward, reverse = opinions
+    return (forward, reverse) if forward and reverse else None
+
+
+def _position(judged: Judged, items: Sequence[Item], axis: Axis) -> Bias | None:
+    """Over pairs heard in both orders; whole pairs are drawn for the interval."""
+    rows: list[tuple[int, bool]] = []
+    for number, item in enumerate(items):
+        if said := _said(judged, item, axis):
+            firsts: tuple[Choice, Choice] = ("a", "b")
+            rows += [(number, o.choice == first) for o, first in zip(said, firsts, strict=True) if o.choice not in TIES]
+    if not rows:
+        return None
+    clusters = np.unique([number for number, _ in rows], return_inverse=True)[1]
+    first = np.array([is_first for _, is_first in rows], float)
+    draws = bootstrap(lambda weights: weights @ first / weights.sum(axis=1), clusters, RESAMPLES)
+    return Bias(axis, len(rows), float(first.mean()), percentile_interval(draws))
+
+
+def _consistency(judged: Judged, items: Sequence[Item], axis: Axis) -> Share:
+    both = [said for item in items if (said := _said(judged, item, axis))]
+    return Share(sum(agreed(*said) is not None for said in both), len(both))
+
+
+def _self_consistency(judged: Judged, items: Sequence[Item], axis: Axis) -> Share:
+    repeats: Mapping[tuple[str, str], list[Choice]] = defaultdict(list)
+    wanted = {item.pair.id for item in items}
+    for asking, verdict in judged.verdicts.items():
+        if asking.pair in wanted and axis in verdict.opinions:
+            repeats[asking.pair, asking.order].append(verdict.opinions[axis].choice)
+    several = [choices for choices in repeats.values() if len(choices) > 1]
+    return Share(sum(len(set(choices)) == 1 for choices in several), len(several))
+
+
+def _share(verdicts: Sequence[Any], axis: Axis, holds: Any) -> Share:
+    opinions = [verdict.opinions[axis] for verdict in verdicts if axis in verdict.opinions]
+    return Share(sum(map(holds, opinions)), len(opinions))
+
+
+def _specificity(judged: Judged, items: Sequence[Item], axis: Axis) -> Share:
+    """Of pairs of one clip, those that no take wins in both orders."""
+    said = [found for item in items if item.kind == "same clip" and (found := _said(judged, item, axis))]
+    return Share(sum(agreed(*found) not in ("a", "b") for found in said), len(said))
+
+
+def _hearing(
+    judged: Judged, items: Sequence[Item], axes: Sequence[Axis], specificity: Mapping[Axis, Share]
+) -> list[Hearing]:
+    right: Mapping[tuple[str, Axis], list[bool]] = defaultdict(list)
+    for item in items:
+        for wanted, winner in item.expected.items():
+            axis: Axis = wanted if wanted in axes else "overall"
+            if winner not in TIES and (said := _said(judged, item, axis)):
+                right[_test(item, wanted), axis].append(agreed(*said) == winner)
+    found = []
+    for kind, axis in sorted(right, key=lambda key: (list(DEAF_TO).index(key[0]), key[1])):
+        sensitivity = Share(sum(right[kind, axis]), len(right[kind, axis]))
+        found.append(Hearing(kind, axis, sensitivity, *youden(sensitivity, specificity[axis])))
+    return found
+
+
+def _test(item: Item, axis: Axis) -> str:
+    if item.kind != "as it is":
+        return item.kind
+    return "misfit" if axis == "alignment" else "flawed"

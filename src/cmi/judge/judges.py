@@ -1,0 +1,136 @@
+"""Judges of any kind, asked in one way: pairs with keys in, verdicts with keys out, as they are ready.
+
+a chat model      `ChatJudge`: any OpenAI-compatible endpoint that takes sound
+a scorer          `ScorerJudge`: the take with the higher score wins; scores within a band are a tie
+a class of yours  anything with `judge(pairs) -> list[Verdict]`
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Protocol
+
+from cmi.chat import Answer, Chat, Failure, Request
+from cmi.errors import InputError
+from cmi.judge.messages import request_for
+from cmi.judge.parse import parse, why_unusable
+from cmi.judge.prompt_file import Role
+from cmi.judge.verdict import Judge, Opinion, Verdict
+from cmi.take import Axis, Choice, Pair, Score, Scorer, Take
+
+TOGETHER = 16  # pairs given to a judge at once: as many are lost if it is killed
+
+Asked = tuple[str, Pair]
+Told = tuple[str, Verdict | InputError]
+
+
+class NamedJudge(Protocol):
+    """A judge that says who it is, and for each key gives a verdict, or why there is none."""
+
+    @property
+    def name(self) -> str: ...
+
+    def verdicts(self, asked: Sequence[Asked]) -> Iterator[Told]: ...
+
+
+class ChatJudge:
+    """A chat model in a role. What is no verdict is asked for again, as often as the endpoint's settings say."""
+
+    def __init__(self, chat: Chat, role: Role) -> None:
+        self.chat = chat
+        self.role = role
+
+    @property
+    def name(self) -> str:
+        return f"{self.chat.endpoint.model}, prompt {self.role.full_name}"
+
+    def judge(self, pairs: Sequence[Pair]) -> list[Verdict]:
+        """InputError for the first pair that can't be judged."""
+        told = dict(self.verdicts([(str(number), pair) for number, pair in enumerate(pairs)]))
+        found = []
+        for number in range(len(pairs)):
+            verdict = told[str(number)]
+            if isinstance(verdict, InputError):
+                raise verdict
+            found.append(verdict)
+        return found
+
+    def requests(self, asked: Sequence[Asked]) -> list[Request]:
+        """What would be asked of pairs that have what the role requires."""
+        return [request_for(key, pair, self.role) for key, pair in asked if not _missing(pair, self.role)]
+
+    def verdicts(self, asked: Sequence[Asked]) -> Iterator[Told]:
+        for key, pair in asked:
+            if missing := _missing(pair, self.role):
+                yield key, InputError(f"the pair has no {missing}, which prompt {self.role.name} is about")
+        for key, answer in self.chat.ask_all(self.requests(asked), partial(why_unusable, role=self.role)):
+            yield key, _verdict(answer, self.role)
+
+
+def _missing(pair: Pair, role: Role) -> str:
+    """What the pair's prompt lacks that the role requires; '' if nothing."""
+    return role.requires if role.requires and not getattr(pair.prompt, role.requires) else ""
+
+
+def _verdict(answer: Answer | Failure, role: Role) -> Verdict | InputError:
+    return parse(answer.text, role) if isinstance(answer, Answer) else InputError(answer.reason)
+
+
+class PlainJudge:
+    """Any `Judge`, with a name."""
+
+    def __init__(self, name: str, judge: Judge) -> None:
+        self.name = name
+        self._judge = judge
+
+    def verdicts(self, asked: Sequence[Asked]) -> Iterator[Told]:
+        for start in range(0, len(asked), TOGETHER):
+            some = asked[start : start + TOGETHER]
+            try:
+                told = self._checked([pair for _, pair in some])
+            except InputError:  # of one of them: each on its own
+                yield from map(self._alone, some)
+                continue
+            yield from zip((key for key, _ in some), told, strict=True)
+
+    def _alone(self, asked: Asked) -> Told:
+        key, pair = asked
+        try:
+            return key, self._checked([pair])[0]
+        except InputError as error:
+            return key, error
+
+    def _checked(self, pairs: Sequence[Pair]) -> list[Verdict]:
+        told = list(self._judge.judge(pairs))
+        if len(told) != len(pairs) or not all(isinstance(verdict, Verdict) for verdict in told):
+            raise InputError(
+                f"{self.name} gave {len(told)} answers for {len(pairs)} pairs, expected a Verdict for each"
+            )
+        return told
+
+
+class ScorerJudge:
+    """A scorer as a judge, on musicality and alignment: scores that differ by no more than the band are a tie."""
+
+    def __init__(self, scorer: Scorer, band: float = 0.0) -> None:
+        if not band >= 0:
+            raise InputError(f"a tie band of {band}, expected 0 or more")
+        self.scorer = scorer
+        self.band = band
+        self._scores: dict[Take, Score] = {}  # the other order needs the same
+
+    def judge(self, pairs: Sequence[Pair]) -> list[Verdict]:
+        takes = dict.fromkeys(take for pair in pairs for take in pair.takes)
+        new = [take for take in takes if take not in self._scores]
+        self._scores |= zip(new, self.scorer.score(new), strict=True)
+        return [Verdict(self._opinions(*(self._scores[take] for take in pair.takes))) for pair in pairs]
+
+    def _opinions(self, a: Score, b: Score) -> dict[Axis, Opinion]:
+        return {
+            "musicality": Opinion(self._choice(a.musicality - b.musicality), a.musicality, b.musicality),
+            "alignment": Opinion(self._choice(a.alignment - b.alignment), a.alignment, b.alignment),
+        }
+
+    def _choice(self, difference: float) -> Choice:
+        if abs(difference) <= self.band:
+            return "both"
+        return "a" if difference > 0 else "b"

@@ -1,0 +1,106 @@
+"""Any judge by its name on the command line.
+
+MODEL with --url or --endpoint    a chat model behind an OpenAI-compatible endpoint
+scorer:nano, scorer:CMI-RM/       any scorer that `cmi score` takes; ties by --tie-band
+omni:Qwen/Qwen2-Audio-7B-Instruct a transformers model in this process
+simulated:first=0.1               a judge that knows the winners in the file and errs as it is told to
+my_judges:MyJudge                 a class of yours with `judge(pairs) -> list[Verdict]`, called without arguments
+"""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from cmi.chat import Budget, Chat, Endpoint, Estimate, Prices
+from cmi.chat.endpoint_file import read_endpoint
+from cmi.errors import InputError
+from cmi.judge.judges import Asked, ChatJudge, NamedJudge, PlainJudge, ScorerJudge
+from cmi.judge.pairs import NamedPair
+from cmi.judge.prompt_file import DEFAULT, read_role
+from cmi.judge.run import claim_run
+from cmi.judge.verdict import Judge
+from cmi.own_class import load_own
+
+CHAT = "chat"  # the folder of requests and answers in that of a run
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A judge as a user names it."""
+
+    model: str = ""
+    url: str = ""
+    endpoint: Path | None = None
+    prompt: str = DEFAULT
+    tie_band: float = 0.0
+    budget: Budget = field(default_factory=Budget)
+
+    @property
+    def is_chat(self) -> bool:
+        return bool(self.url or self.endpoint)
+
+
+@contextmanager
+def open_judge(spec: Spec, folder: Path, pairs: Sequence[NamedPair]) -> Iterator[NamedJudge]:
+    """The judge, for a run in `folder` about `pairs`."""
+    if spec.is_chat:
+        endpoint, prices = _endpoint(spec)
+        role = read_role(spec.prompt)
+        claim_run(folder, f"{endpoint.model}, prompt {role.full_name}")
+        with Chat(endpoint, folder / CHAT, spec.budget, prices) as chat:
+            yield ChatJudge(chat, role)
+        return
+    yield _local_judge(spec, pairs)
+
+
+def estimate(spec: Spec, folder: Path, asked: Sequence[Asked]) -> Estimate:
+    """What asking would take; nothing is asked, and no folder is made."""
+    if not spec.is_chat:
+        raise InputError("--dry-run is for chat models, which have a price; name one with --url or --endpoint")
+    endpoint, prices = _endpoint(spec)
+    with tempfile.TemporaryDirectory() as elsewhere:
+        place = folder / CHAT if (folder / CHAT).is_dir() else Path(elsewhere)
+        with Chat(endpoint, place, spec.budget, prices) as chat:
+            return chat.estimate(ChatJudge(chat, read_role(spec.prompt)).requests(asked))
+
+
+def _endpoint(spec: Spec) -> tuple[Endpoint, Prices]:
+    if spec.endpoint is not None:
+        endpoint, prices = read_endpoint(spec.endpoint)
+        named = {name: value for name, value in (("url", spec.url), ("model", spec.model)) if value}
+        return replace(endpoint, **named), prices  # type: ignore[arg-type]
+    return Endpoint(spec.url, spec.model), Prices()
+
+
+def _local_judge(spec: Spec, pairs: Sequence[NamedPair]) -> NamedJudge:
+    kind, _, name = spec.model.partition(":")
+    if kind == "scorer":
+        from cmi.reward.load_scorer import load_scorer
+
+        scorer = load_scorer(name)
+        return PlainJudge(f"{scorer.name}, ties within {spec.tie_band:g}", ScorerJudge(scorer, spec.tie_band))
+    if kind == "simulated":
+        from cmi.judge.simulated import SimulatedJudge, parse_errors
+
+        return SimulatedJudge(pairs, parse_errors(name))
+    if kind == "omni":
+        from cmi.judge.omni import load_omni
+
+        role = read_role(spec.prompt)
+        judge = load_omni(name, role)
+        return PlainJudge(f"{judge.name}, prompt {role.full_name}", judge)
+    if not name:
+        raise InputError(
+            f"judge {spec.model!r}: a chat model needs --url or --endpoint; "
+            "others are scorer:NAME, omni:NAME, simulated: or module:Class"
+        )
+    return PlainJudge(*_own_judge(spec.model))
+
+
+def _own_judge(name: str) -> tuple[str, Judge]:
+    judge, full_name = load_own(name)
+    if not callable(getattr(judge, "judge", None)):
+        raise InputError(f"judge {name} has no method judge(pairs)")
+    return full_name, judge

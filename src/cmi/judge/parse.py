@@ -1,0 +1,124 @@
+"""A verdict out of what a model wrote: strictly, and nothing is guessed.
+
+Taken are one JSON object, alone, in a code fence or in prose; its keys in any order and case; other keys beside them;
+choices in the spellings of NAMES; marks as numbers, or as numbers in quotes. Several objects must say the same.
+Everything else is Unparsed: no object, a key missing or twice, another choice, a mark out of range, contradictory
+objects, more than LONGEST characters.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from cmi.judge.prompt_file import Role
+from cmi.judge.verdict import Opinion, Verdict
+from cmi.take import Axis, Choice
+
+LONGEST = 100_000  # characters of an answer that are looked at at all
+LONGEST_REASON = 4_000
+MOST_OBJECTS = 1_000  # braces at which an object may begin
+NAMES: dict[str, Choice] = {  # blanks and hyphens are taken for underscores
+    **dict.fromkeys(("model_a", "audio_a", "a", "model_1"), "a"),
+    **dict.fromkeys(("model_b", "audio_b", "b", "model_2"), "b"),
+    "both": "both",
+    "neither": "neither",
+}
+_NUMBER = re.compile(r"[0-9]{1,3}(\.[0-9]{1,6})?")
+
+
+class Unparsed(ValueError):
+    """Why an answer is no verdict, in a few words of our own: none of the answer's."""
+
+
+def parse(text: str, role: Role) -> Verdict:
+    """The verdict that `text` gives in that role; without opinions, and with the reason, where it gives none."""
+    try:
+        found = [_verdict(value, role) for value in _objects(text, role)]
+        if any(one[0] != found[0][0] for one in found):
+            raise Unparsed("it has several JSON objects that contradict each other")
+        opinions, reason = found[-1]
+    except Unparsed as error:
+        return Verdict(raw=text, why=str(error))
+    return Verdict(opinions, reason, text)
+
+
+def why_unusable(text: str, role: Role) -> str | None:
+    return parse(text, role).why or None
+
+
+def _objects(text: str, role: Role) -> list[dict[str, Any]]:
+    """The JSON objects of a text that have a choice in them, or, if none has, the only one there is."""
+    if len(text) > LONGEST:
+        raise Unparsed(f"it is longer than {LONGEST:,} characters")
+    found = list(_decoded(text))
+    if not found:
+        raise Unparsed("it has no JSON object")
+    choices = {keys.choice.lower() for keys in role.axes.values()}
+    meant = [value for value in found if choices & value.keys()]
+    if not meant and len(found) > 1:
+        raise Unparsed("none of its JSON objects has a choice")
+    return meant or found
+
+
+def _decoded(text: str) -> Iterator[dict[str, Any]]:
+    """The outermost JSON objects of a text, keys in small letters."""
+    decoder = json.JSONDecoder(object_pairs_hook=_without_doubles)
+    position, tries = text.find("{"), 0
+    while position >= 0:
+        tries += 1
+        if tries > MOST_OBJECTS:
+            raise Unparsed(f"it has more than {MOST_OBJECTS:,} braces")
+        try:
+            value, position = decoder.raw_decode(text, position)
+        except (json.JSONDecodeError, RecursionError):
+            position = text.find("{", position + 1)
+            continue
+        yield value
+        position = text.find("{", position)
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = [name.strip().lower() for name, _ in pairs]
+    if len(set(names)) < len(names):
+        raise Unparsed("a key is there twice")
+    return dict(zip(names, (value for _, value in pairs), strict=True))
+
+
+def _verdict(value: dict[str, Any], role: Role) -> tuple[dict[Axis, Opinion], str]:
+    opinions: dict[Axis, Opinion] = {}
+    for axis, keys in role.axes.items():
+        marks = [_mark(value, key, role.scale) for key in (keys.score_a, keys.score_b)]
+        opinions[axis] = Opinion(_choice(value, keys.choice), *marks)
+    reason = value.get(role.reason.lower(), "") if role.reason else ""
+    return opinions, _clean(reason) if isinstance(reason, str) else ""
+
+
+def _choice(value: dict[str, Any], key: str) -> Choice:
+    said = value.get(key.lower())
+    if said is None:
+        raise Unparsed(f"the key {key!r} is missing")
+    choice = NAMES.get(re.sub(r"[\s_-]+", "_", said.strip().lower())) if isinstance(said, str) else None
+    if choice is None:
+        raise Unparsed(f"{key!r} is none of model_a, model_b, both, neither")
+    return choice
+
+
+def _mark(value: dict[str, Any], key: str, scale: tuple[float, float]) -> float:
+    said = value.get(key.lower())
+    if said is None:
+        raise Unparsed(f"the key {key!r} is missing")
+    if isinstance(said, str) and _NUMBER.fullmatch(said.strip()):
+        said = float(said)
+    low, high = scale
+    if isinstance(said, bool) or not isinstance(said, int | float) or not math.isfinite(said):
+        raise Unparsed(f"{key!r} is not a number")
+    if not low <= said <= high:
+        raise Unparsed(f"{key!r} is not from {low:g} to {high:g}")
+    return float(said)
+
+
+def _clean(text: str) -> str:
+    """A text without control characters, cut to a length that a record can hold."""
+    return "".join(c if c.isprintable() or c == "\n" else " " for c in text[:LONGEST_REASON])

@@ -1,0 +1,171 @@
+"""Judges' runs, labels and audits as tables and as records."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from cmi.judge.audit import Audit
+from cmi.judge.labels import AxisCounts, Outcomes, Share, axes_of, count
+from cmi.judge.run import Judged
+from cmi.report.tables import Table
+from cmi.stats import Interval
+
+SHOWN = 10  # failures that a table names
+
+
+def run_table(judged: Judged) -> Table:
+    """What a run came to, by axis and order."""
+    rows = []
+    for axis in axes_of(judged):
+        for order in ("forward", "reverse"):
+            said = [
+                v.opinions[axis].choice
+                for asking, v in judged.verdicts.items()
+                if asking.order == order and axis in v.opinions
+            ]
+            if said:
+                outcomes = Outcomes(said.count("a"), said.count("b"), said.count("both") + said.count("neither"))
+                rows.append([axis, order, *_outcome_cells(outcomes)])
+    return Table("Verdicts", ["axis", "order", "n", "a %", "b %", "tie %"], rows, labels=2, notes=_notes(judged))
+
+
+def label_table(judged: Judged) -> Table:
+    """Table 8 of the paper: win rates in both orders and of what is kept."""
+    rows = []
+    for axis in axes_of(judged):
+        found = count(judged, axis)
+        for name, outcomes in (("original", found.original), ("reversed", found.reversed), ("agreed", found.agreed)):
+            rows.append([axis, name, *_outcome_cells(outcomes)])
+    return Table(
+        "Win rates by order", ["axis", "order", "n", "a %", "b %", "tie %"], rows, labels=2, notes=_notes(judged)
+    )
+
+
+def filter_table(judged: Judged, written: int) -> Table:
+    """What the filter kept, and why not the rest."""
+    rows = []
+    for axis in axes_of(judged):
+        found = count(judged, axis)
+        cells = [found.kept, found.contradicted, found.first_both_times, found.second_both_times, found.missing]
+        rows.append([axis, f"{found.asked:,}", *(f"{cell:,}" for cell in cells), _with_interval(kept_share(found))])
+    headers = ["axis", "asked", "kept", "contradicted", "first twice", "second twice", "no verdict", "kept %"]
+    return Table("Position-consistent labels", headers, rows, notes=[f"{written:,} labels written"])
+
+
+def kept_share(found: AxisCounts) -> Share:
+    return Share(found.kept, found.asked)
+
+
+def label_record(judged: Judged) -> dict[str, Any]:
+    """The same numbers for machines."""
+    return {
+        "judge": judged.judge,
+        "failed": len(judged.failures),
+        "unparsed": sum(not verdict.opinions for verdict in judged.verdicts.values()),
+        "axes": {
+            found.axis: {
+                "asked": found.asked,
+                "kept": found.kept,
+                "contradicted": found.contradicted,
+                "first_both_times": found.first_both_times,
+                "second_both_times": found.second_both_times,
+                "missing": found.missing,
+                **{name: vars(getattr(found, name)) for name in ("original", "reversed", "agreed")},
+            }
+            for found in (count(judged, axis) for axis in axes_of(judged))
+        },
+    }
+
+
+def audit_table(audit: Audit) -> Table:
+    rows = [
+        ["position: first named", b.axis, f"{b.decided:,}", f"{b.value:.1%}", _span(b.interval)] for b in audit.position
+    ]
+    for name, shares in (
+        ("same in both orders", audit.consistency),
+        ("same when repeated", audit.self_consistency),
+        ("ties", audit.ties),
+        ("marks at odds with choice", audit.at_odds),
+    ):
+        rows += [[name, axis, *_share_cells(share)] for axis, share in shares.items() if share.n]
+    rows.append(["no verdict in the answer", "", *_share_cells(audit.unparsed)])
+    if audit.failed.k:
+        rows.append(["failed", "", *_share_cells(audit.failed)])
+    rows += [["specificity: same clip", axis, *_share_cells(share)] for axis, share in audit.specificity.items()]
+    for one in audit.hearing:
+        rows.append([f"sensitivity: {one.kind}", one.axis, *_share_cells(one.sensitivity)])
+        rows.append(
+            [f"J: {one.kind}", one.axis, "", f"{one.youden:.2f}", f"{one.interval.low:.2f} - {one.interval.high:.2f}"]
+        )
+    verdict = ["UNFIT: " + "; ".join(audit.faults) + "."] if audit.faults else ["Fit: nothing here speaks against it."]
+    return Table(f"Audit of {audit.judge}", ["measure", "axis", "n", "value", "95 %"], rows, labels=2, notes=verdict)
+
+
+def audit_record(audit: Audit) -> dict[str, Any]:
+    def shares(found: dict[Any, Share]) -> dict[str, Any]:
+        return {axis: _share_record(share) for axis, share in found.items()}
+
+    return {
+        "judge": audit.judge,
+        "fit": not audit.faults,
+        "faults": audit.faults,
+        "position": [
+            {"axis": b.axis, "n": b.decided, "value": b.value, "interval": list(b.interval)} for b in audit.position
+        ],
+        "consistency": shares(audit.consistency),
+        "self_consistency": shares(audit.self_consistency),
+        "ties": shares(audit.ties),
+        "at_odds": shares(audit.at_odds),
+        "unparsed": _share_record(audit.unparsed),
+        "failed": _share_record(audit.failed),
+        "specificity": shares(audit.specificity),
+        "hearing": [
+            {
+                "kind": one.kind,
+                "axis": one.axis,
+                "sensitivity": _share_record(one.sensitivity),
+                "youden": _number(one.youden),
+                "interval": [_number(end) for end in one.interval],
+            }
+            for one in audit.hearing
+        ],
+    }
+
+
+def _notes(judged: Judged) -> list[str]:
+    unparsed = [verdict.why for verdict in judged.verdicts.values() if not verdict.opinions]
+    notes = [f"judge: {judged.judge}"]
+    if unparsed:
+        notes.append(
+            f"{len(unparsed):,} of {len(judged.verdicts):,} answers are no verdict; they are kept as they came"
+        )
+    failed = list(judged.failures.items())
+    notes += [f"failed: {asking.key}: {why}" for asking, why in failed[:SHOWN]]
+    if len(failed) > SHOWN:
+        notes.append(f"and {len(failed) - SHOWN:,} more failed; the same command asks again")
+    return notes
+
+
+def _outcome_cells(outcomes: Outcomes) -> list[str]:
+    shares = (outcomes.a, outcomes.b, outcomes.tie)
+    return [f"{outcomes.n:,}", *(f"{100 * k / outcomes.n:.2f}" if outcomes.n else "" for k in shares)]
+
+
+def _share_cells(share: Share) -> Sequence[str]:
+    return [f"{share.n:,}", f"{share.value:.1%}" if share.n else "", _span(share.interval) if share.n else ""]
+
+
+def _with_interval(share: Share) -> str:
+    return f"{100 * share.value:.1f} ({_span(share.interval)})" if share.n else ""
+
+
+def _span(interval: Interval) -> str:
+    return f"{interval.low:.1%} - {interval.high:.1%}"
+
+
+def _share_record(share: Share) -> dict[str, Any]:
+    return {"k": share.k, "n": share.n, "value": _number(share.value), "interval": list(share.interval)}
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None

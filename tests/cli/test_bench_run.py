@@ -1,0 +1,74 @@
+"""`cmi bench run` from the command line."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from cmi.bench.instruction import Instruction
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    (tmp_path / "audio").mkdir()
+    (tmp_path / "annotations").mkdir()
+    soundfile.write(tmp_path / "audio" / "a.wav", 0.1 * np.ones(16_000), 16_000)
+    for name, truth in (("GS_key", "C minor"), ("GTZAN", "blues")):
+        records = [Instruction("Which?", truth, "audio/a.wav", 0.0, 1.0).to_record() for _ in range(3)]
+        lines = "".join(json.dumps(record) + "\n" for record in records)
+        (tmp_path / "annotations" / f"CMI_{name}.jsonl").write_text(lines)
+    return tmp_path / "annotations"
+
+
+def _cmi(*words: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "cmi", "bench", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+
+def _run(data: Path, *words: object) -> subprocess.CompletedProcess[str]:
+    return _cmi("run", "--listener", "null:constant", "--data", data, "--out", data.parent / "out", *words)
+
+
+def test_answers_can_be_scored_at_once(data):
+    done = _run(data)
+    assert done.returncode == 0, done.stderr
+    assert "null-constant" in done.stdout
+    scored = _cmi("score", data.parent / "out", "--annotations", data, "--protocol", "strict", "--json")
+    assert scored.returncode == 0, scored.stderr
+    cells = {
+        cell["row"]: cell["value"] for cell in json.loads(scored.stdout)["cells"] if cell["model"] == "null-constant"
+    }
+    assert cells == {"GS-K": 100.0, "GTZ.": 0.0}
+
+
+def test_the_summary_for_machines(data):
+    summary = json.loads(_run(data, "--tasks", "key", "--limit", 2, "--json").stdout)
+    assert summary["listener"] == "null:constant"
+    assert [(file["dataset"], file["questions"], file["failed"]) for file in summary["files"]] == [("GS_key", 2, 0)]
+
+
+def test_a_dry_run_asks_nothing(data):
+    done = _run(data, "--dry-run", "--trials", 2)
+    assert done.returncode == 0, done.stderr
+    assert "null-constant-t2" in done.stdout
+    assert not (data.parent / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--shard", "3/2"], "expected i/n such as 2/4"),
+        (["--tasks", "keys"], "is no task or data set"),
+        (["--listener", "nobody"], "is no listener"),
+        (["--data", "/no/such/folder"], "no such file or folder"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(data, words, why):
+    done = _run(data, *words)
+    assert done.returncode == 2
+    assert why in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
