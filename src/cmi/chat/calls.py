@@ -72,7 +72,7 @@ class Caller:
                 if fault.kind == "rejected" and format_ != "plain":
                     format_ = FORMATS[FORMATS.index(format_) + 1]
                     continue
-                pause = tries.pause_after(fault, self.limiter.walls)
+                pause = tries.pause_after(fault)
             await self._wait(pause)
         if request.schema:
             self.format = max(self.format, format_, key=FORMATS.index)
@@ -148,27 +148,26 @@ class _Tries:
         self.billed = 0
         self._endpoint = endpoint
         self._broken = 0
+        self._refused = 0  # in a row
         self._refused_since: float | None = None
 
-    def pause_after(self, fault: Fault, walls: int) -> float:
-        """Seconds until the next try; raises the fault if there is none.
-
-        Pauses double with each fault of the request, or, after 429s, with each wall that all requests met in vain.
-        """
+    def pause_after(self, fault: Fault) -> float:
+        """Seconds until the next try; raises the fault if there is none. Pauses double with each fault in a row."""
         self.count += 1
         self.billed += fault.billed
         if fault.kind == "rejected":
             raise fault
         if fault.kind == "refused":
+            self._refused += 1
             self._refused_since = self._refused_since or time.monotonic()
             if time.monotonic() - self._refused_since > self._endpoint.patience:
                 raise fault
         else:
-            self._refused_since = None
+            self._refused, self._refused_since = 0, None
             self._broken += 1
             if self._broken >= self._endpoint.tries:
                 raise Fault(fault.kind, f"{fault.reason}, in the last of {self._broken} tries")
-        doublings = walls if fault.kind == "refused" else self._broken
+        doublings = self._refused if fault.kind == "refused" else self._broken
         longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** max(0, doublings - 1))
         jittered = longest * random.uniform(0.5, 1.0)  # noqa: S311
         return jittered if fault.retry_after is None else fault.retry_after + random.uniform(0, FIRST_PAUSE)  # noqa: S311

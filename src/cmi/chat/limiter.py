@@ -22,7 +22,6 @@ class Limiter:
     def __init__(self, most: int) -> None:
         self.most = most
         self.limit = min(FIRST, float(most))
-        self.walls = 0  # met since the last answer
         self._in_flight = 0
         self._paced = False
         self._steady = False
@@ -55,7 +54,6 @@ class Limiter:
         return self._calls
 
     def answered(self, seconds: float) -> None:
-        self.walls = 0
         self._seconds += (seconds - self._seconds) * (SMOOTHING if self._seconds else 1.0)
         self.limit = min(float(self.most), self.limit + (self._step / self.limit if self._steady else 1.0))
         self._round += 1
@@ -70,4 +68,3 @@ class Limiter:
                 self._steady = True
             self._paced = self._seconds > 0  # until something was answered, nobody knows the pace
             self._last_wall, self._step, self._round = self._calls, 1.0, 0
-            self.walls += 1
