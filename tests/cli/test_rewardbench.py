@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -120,3 +121,47 @@ def test_bad_input_is_one_sentence_and_exit_code_2(folder, arguments, sentence):
 def test_every_command_has_an_example(folder):
     for command in ("run", "table", "analyse", "released"):
         assert f"cmi rewardbench {command}" in cmi(folder, command, "--help")
+
+
+JUDGES = """
+import soundfile
+from cmi.errors import InputError
+from cmi.judge.verdict import Opinion, Verdict
+
+class Louder:
+    def judge(self, pairs):
+        return [Verdict({axis: Opinion(self.choice(pair)) for axis in ("musicality", "alignment")}) for pair in pairs]
+
+    def choice(self, pair):
+        try:
+            a, b = (float(abs(soundfile.read(sound)[0]).max()) for sound in (pair.a, pair.b))
+        except RuntimeError as error:
+            raise InputError(str(error)) from error
+        return "a" if a > b else "b"
+"""
+
+
+def test_a_judge_stands_beside_the_models(folder, tmp_path):
+    place = shutil.copytree(folder, tmp_path / "copy")
+    (place / "judges.py").write_text(JUDGES)
+    for _ in range(2):  # the second time all is there
+        said = cmi(place, "judge", "out", "--model", "judges:Louder")
+        assert "judges:Louder" in said
+    rows = json.loads(cmi(place, "table", "out", "--protocol", "strict", "--json"))["cells"]
+    whole = [row for row in rows if row["metric"] == "ACC" and row["group"] == "all"]
+    by_judge, by_ear = (
+        {row["task"]: row for row in whole if row["model"].startswith(name) and "no prompt" not in row["model"]}
+        for name in ("judges:Louder", "scorers:Ear")
+    )
+    music, text = "musicality preference", "text alignment preference"
+    assert (by_judge[music]["n"], by_judge[music]["unscored"]) == (29, 1)
+    assert by_judge[music]["value"] == by_ear[music]["value"]
+    assert by_judge[text]["value"] == pytest.approx(1 - by_ear[text]["value"])
+
+
+def test_a_judge_needs_pairs(tmp_path):
+    soundfile.write(tmp_path / "x.wav", np.random.default_rng(0).uniform(-1, 1, 4000), 8000)
+    (tmp_path / "scorers.py").write_text(SCORERS)
+    (tmp_path / "rated.jsonl").write_text(json.dumps({"audio": "x.wav", "musicality": 3}) + "\n")
+    cmi(tmp_path, "run", "--model", "scorers:Ear", "--data", "rated.jsonl", "--out", "out")
+    assert "no pairs in it" in cmi(tmp_path, "judge", "out", "--model", "judges:Louder", code=2)

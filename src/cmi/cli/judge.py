@@ -89,7 +89,7 @@ def pairs(
     from cmi.judge.report import label_record, run_table
     from cmi.report.tables import print_tables
 
-    spec = _spec(model, url, endpoint, prompt, tie_band, max_calls, max_tokens, max_cost)
+    spec = spec_of(model, url, endpoint, prompt, tie_band, max_calls, max_tokens, max_cost)
     judged = _judged(file, spec, out, both_orders, dry_run, shard)
     if judged is None:
         return
@@ -150,9 +150,9 @@ def label(
     if bool(consensus) != bool(other):
         raise InputError("a consensus needs --consensus and one --other run at least")
     if ray:
-        share = _spec(model, url, endpoint, prompt, tie_band, max_calls, max_tokens, max_cost, parts=ray)
+        share = spec_of(model, url, endpoint, prompt, tie_band, max_calls, max_tokens, max_cost, parts=ray)
         run_on_ray(_pairs_arguments(file, out, share), ray)
-    spec = _spec(model, url, endpoint, prompt, tie_band, max_calls, max_tokens, max_cost)
+    spec = spec_of(model, url, endpoint, prompt, tie_band, max_calls, max_tokens, max_cost)
     judged = _judged(file, spec, out, True, dry_run, shard)
     if judged is None or shard:
         return
@@ -208,7 +208,7 @@ def audit(
     from cmi.report.tables import print_tables
 
     _require_packages()
-    spec = _spec(model, url, endpoint, prompt, tie_band, max_calls, max_tokens, max_cost)
+    spec = spec_of(model, url, endpoint, prompt, tie_band, max_calls, max_tokens, max_cost)
     made = audit_items(read_pairs(file), items, seed)
     plain = [item.pair for item in made if item.kind == "as it is"]
     others = [item.pair for item in made if item.kind != "as it is"]
@@ -223,7 +223,7 @@ def audit(
         print_tables([audit_table(found)], Console())
 
 
-def _spec(
+def spec_of(
     model: str,
     url: str,
     endpoint: Path | None,

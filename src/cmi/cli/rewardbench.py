@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from cmi.cli.rewardbench_judge import judge
+
 app = typer.Typer(no_args_is_help=True, help="CMI-RewardBench: does a reward model agree with people?")
 
 Format = Literal["table", "markdown", "latex", "csv", "json"]
@@ -17,6 +19,8 @@ OutputFormat = Annotated[Format, typer.Option("--format", help="How to show the 
 AsJson = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.", show_default=False)]
 Plots = Annotated[Path | None, typer.Option(help="Draw pictures into this folder.", show_default=False)]
+
+app.command()(judge)
 
 
 @app.command()

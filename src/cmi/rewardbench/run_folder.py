@@ -4,6 +4,7 @@
     heard.jsonl                    loudness, length and brightness of each take, for nulls
     models/NAME/about.json         which model spoke, on which axes, with which window, with or without the prompt
     models/NAME/scores.jsonl       one line for each take, by its key; written as it comes
+    models/NAME/pair_scores.jsonl  a judge's, in place of that: of a pair's two takes, in this pair alone
     models/NAME/failures.jsonl     the takes that could not be scored, and why; written when the run ends
 
 A take's key is a hash of its prompt and of its files' paths, sizes and times: a file that is mended gets another key,
@@ -12,14 +13,15 @@ and is scored again by the same command.
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from cmi.audio import Waveform, content_hash
 from cmi.errors import InputError
-from cmi.folders import write_whole
+from cmi.folders import make_folder, write_whole
 from cmi.records import read_records
 from cmi.reward.score_key import score_key
 from cmi.rewardbench.items import Item, Vote
@@ -29,8 +31,8 @@ from cmi.runlog import PARTIAL
 from cmi.runlog import read_records as read_log
 from cmi.take import Audio, Axis, Prompt, Score
 
-ITEMS, HEARD, MODELS = "items.jsonl", "heard.jsonl", "models"
-ABOUT, SCORES, FAILURES = "about.json", "scores.jsonl", "failures.jsonl"
+ITEMS, HEARD, MODELS, JUDGES = "items.jsonl", "heard.jsonl", "models", "judges"
+ABOUT, SCORES, PAIR_SCORES, FAILURES = "about.json", "scores.jsonl", "pair_scores.jsonl", "failures.jsonl"
 
 
 class Question(NamedTuple):
@@ -134,6 +136,37 @@ def model_folder(folder: Path, about: About) -> Path:
     return place
 
 
+def judge_folder(folder: Path, spec: str) -> Path:
+    """Where a judge's verdicts are kept; made if it is not there."""
+    place = folder / JUDGES / hashlib.sha256(spec.encode()).hexdigest()[:12]
+    make_folder(place.parent)
+    return place
+
+
+def write_pair_scores(folder: Path, about: About, scores: Mapping[Key, tuple[Score, Score]]) -> None:
+    """What a judge's verdicts come to, in place of what was there."""
+    lines = [
+        json.dumps({"dataset": dataset, "id": name, "scores": [_plain(score) for score in both]}) + "\n"
+        for (dataset, name), both in scores.items()
+    ]
+    write_whole(model_folder(folder, about) / PAIR_SCORES, "".join(lines))
+
+
+def _plain(score: Score) -> list[float | None]:
+    return [None if math.isnan(value) else value for value in score]
+
+
+def _read_pair_scores(path: Path) -> dict[Key, tuple[Score | None, ...]]:
+    if not path.exists():
+        return {}
+    return {
+        (row["dataset"], row["id"]): tuple(
+            Score(*(math.nan if value is None else value for value in one)) for one in row["scores"]
+        )
+        for _, row in read_records(path)
+    }
+
+
 def write_failures(place: Path, failures: Iterable[Failure]) -> None:
     """The takes that could not be scored, and why; the file says nothing where all could."""
     lines = (json.dumps(failure._asdict()) + "\n" for failure in failures)
@@ -163,7 +196,9 @@ def _read_system(path: Path, questions: Iterable[Question]) -> System:
     log = path.parent / SCORES
     records = read_log(log) if _exists(log) else ()
     by_key = {one["key"]: Score(one["musicality"], one["alignment"])._replace(**silent) for one in records}
-    return System(about, {key(one.item): tuple(by_key.get(name) for name in one.keys) for one in questions})
+    by_pair = _read_pair_scores(path.parent / PAIR_SCORES)
+    by_take = {key(one.item): tuple(by_key.get(name) for name in one.keys) for one in questions}
+    return System(about, by_take | by_pair)
 
 
 def _exists(log: Path) -> bool:
