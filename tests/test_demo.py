@@ -76,6 +76,14 @@ def test_all_parts_are_on_the_page_and_its_players_have_their_files(made):
     assert tags.names.count("svg") == 5 * len({found.axis for found in demo.accuracies})  # the scorer and four nulls
 
 
+def test_the_pairs_are_a_benchmark_too(made):
+    _, demo, _ = made
+    titles = [table.title for table in demo.rewardbench]
+    assert any("musicality preference" in title for title in titles)
+    model = {row[0] for table in demo.rewardbench for row in table.rows if not row[0].startswith("null")}
+    assert model == {"by content"}
+
+
 def test_a_page_needs_no_network(made):
     out, demo, _ = made
     assert not re.search(r"https?:|//[a-z]|@import|url\(", page_of(demo, out))
@@ -101,6 +109,7 @@ def test_a_second_call_computes_nothing_and_gives_the_same_page(made, monkeypatc
     assert scorer.asked == 0
     assert page_of(again, out) == page_of(demo, out)
     rewritten = {"preferences.jsonl", "about.json"}  # by the studio, which balances again what it has
+    rewritten |= {"items.jsonl", "failures.jsonl"}  # by the benchmark, which notes again what it asks
     assert {path.name for path in before if path.stat().st_mtime_ns != before[path]} <= rewritten
     assert ("takes generated", SMALLEST.takes, SMALLEST.takes) in steps
 

@@ -100,7 +100,8 @@ def _pairs(demo: Demo) -> str:
 {rows}
 </tbody>
 </table></div>
-{details("By kind of pair", [table_html(table("Small groups say little", demo.accuracies))])}"""
+{details("By kind of pair", [table_html(table("Small groups say little", demo.accuracies))])}
+{details("As a benchmark of reward models: CMI-RewardBench", [table_html(table) for table in demo.rewardbench])}"""
 
 
 def _pair_rows(model: str, found: Accuracy) -> list[str]:

@@ -3,6 +3,7 @@
     takes/          takes for one prompt by the studio's imperfect generator, with what is true of each
     pairs/          a small preference set by the studio
     scores.jsonl    the scores of both
+    rewardbench/    the same pairs as a data set of CMI-RewardBench
     probe.json      a few songs in many versions, and how the scores moved
     bench.jsonl     CMI-Bench's metrics for the sample answers that come with cmi
     index.html      the page that shows it all
@@ -13,9 +14,10 @@ Each part is kept as it comes: the same call again computes nothing that is ther
 import json
 import platform
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from importlib.resources import as_file, files
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,10 @@ from cmi.reward.candidates import read_folder
 from cmi.reward.load_scorer import NamedScorer
 from cmi.reward.pick import Pick, Weights, pick, score_each, takes_of
 from cmi.reward.probes import compose_songs
+from cmi.rewardbench import run as benchmark
+from cmi.rewardbench.run_folder import About
+from cmi.rewardbench.sources import read_sources
+from cmi.rewardbench.tables import full_tables
 from cmi.studio.generate import generate_set
 from cmi.studio.make import make_set
 from cmi.studio.render import soundfont
@@ -65,6 +71,7 @@ class Demo:
     pick: Pick
     truths: Mapping[str, Mapping[str, Any]]  # by the name of the take, as the generator wrote them
     accuracies: list[Accuracy]
+    rewardbench: list[Table]
     probe: list[Table]  # the summary first
     bench: list[Table]  # the scores first, then the nulls
     versions: dict[str, str]
@@ -84,6 +91,7 @@ def run_demo(out: Path, load: Callable[[], NamedScorer], plan: Plan, on_progress
         pick=_pick(out, scorer, on_progress),
         truths={Path(row["audio"]).name: row["truth"] for _, row in read_records(manifest)},
         accuracies=_judge(out, scorer, on_progress),
+        rewardbench=_rewardbench(out, scorer, on_progress),
         probe=_probe(out / "probe.json", scorer, plan, on_progress),
         bench=_bench(out / "bench.jsonl", on_progress),
         versions={
@@ -106,6 +114,28 @@ def _judge(out: Path, scorer: NamedScorer, on_progress: Progress) -> list[Accura
     asked = [*questions(pairs), *prompt_questions(pairs)]
     scores = _scores(out, asked_takes(asked), scorer, "takes of pairs scored", on_progress)
     return accuracies(asked, answers(asked, scores), read_heard(out / "pairs"))
+
+
+def _rewardbench(out: Path, scorer: NamedScorer, on_progress: Progress) -> list[Table]:
+    """As `cmi rewardbench run --data studio=pairs/ --split all` would have it; the scores come from the cache."""
+    folder = out / "rewardbench"
+    questions = benchmark.prepare([f"studio={out / 'pairs'}"], folder, "all")
+    takes = len({key for question in questions for key in question.keys})
+
+    def told(what: str) -> Callable[[int], None]:
+        done = count()
+
+        def on_done(more: int) -> None:
+            for _ in range(more):
+                on_progress(what, next(done) + 1, takes)
+
+        return on_done
+
+    benchmark.hear_takes(questions, folder, told("takes heard for nulls"))
+    benchmark.score_takes(questions, About(scorer.name), scorer, folder, told("takes scored for CMI-RewardBench"))
+    [source] = read_sources([folder])
+    own = [system for system in source.systems if system.about.name == scorer.name]
+    return full_tables(replace(source, systems=tuple(own)).evaluate("strict"), "strict")
 
 
 def _scores(out: Path, takes: list[Take], scorer: NamedScorer, what: str, on_progress: Progress) -> dict[Take, Score]:
