@@ -60,9 +60,7 @@ class OmniJudge:
         messages = request_for("", pair, self.role).messages
         sounds = [part.audio for message in messages for part in message.parts if isinstance(part, Sound)]
         rate = self._processor.feature_extractor.sampling_rate
-        text = self._processor.apply_chat_template(
-            [_plain(message) for message in messages], add_generation_prompt=True, tokenize=False
-        )
+        text = self.words(messages)
         heard = [_samples(sound, rate) for sound in sounds]
         inputs = self._processor(text=text, audio=heard, sampling_rate=rate, return_tensors="pt").to(self._model.device)
         inputs = {
@@ -73,6 +71,11 @@ class OmniJudge:
             tokens = self._model.generate(**inputs, do_sample=False, max_new_tokens=self._answer_tokens)
         said = tokens[:, inputs["input_ids"].shape[1] :]
         return str(self._processor.batch_decode(said, skip_special_tokens=True)[0])
+
+    def words(self, messages: Sequence[Message]) -> str:
+        """The messages as the model's own template writes them; of sounds it has the places."""
+        plain = [_plain(message) for message in messages]
+        return str(self._processor.apply_chat_template(plain, add_generation_prompt=True, tokenize=False))
 
 
 def _plain(message: Message) -> dict[str, Any]:
