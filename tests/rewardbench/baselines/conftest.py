@@ -29,6 +29,11 @@ CLAMP3_WEIGHTS = (
 Shapes = Mapping[str, tuple[int, ...]]
 
 
+@pytest.fixture(autouse=True)
+def pickles_are_allowed(monkeypatch):
+    monkeypatch.setenv("CMI_READ_PICKLES", "1")
+
+
 def random_state(shapes: Shapes, seed: int = 0) -> dict[str, torch.Tensor]:
     """The same numbers on any machine: gains about 1, variances positive."""
     generator = np.random.default_rng(seed)

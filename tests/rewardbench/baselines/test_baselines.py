@@ -16,6 +16,7 @@ from cmi.audio import load
 from cmi.errors import InputError, MissingExtra
 from cmi.rewardbench import baselines
 from cmi.rewardbench.baselines import BASELINES, NAMES, axes_of, load_baseline
+from cmi.rewardbench.baselines.sources import Source, find
 from cmi.take import Prompt, Score, Take
 
 ONE_OF_EACH = ("muq-mulan-all", "clap", "clamp3", "audiobox-pq", "songeval", "pam")
@@ -242,3 +243,10 @@ def test_a_hub_that_does_not_answer_is_one_sentence(monkeypatch, tmp_path):
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", refuse)
     with pytest.raises(InputError, match=r"CLAP_weights_2023\.pth of 'microsoft/msclap' could not be downloaded"):
         load_baseline("pam", device="cpu")
+
+
+def test_a_pickle_is_read_only_if_the_user_says_so(tmp_path, monkeypatch):
+    monkeypatch.delenv("CMI_READ_PICKLES")
+    (tmp_path / "weights.bin").write_bytes(b"anything")
+    with pytest.raises(InputError, match="is a pickle: set CMI_READ_PICKLES=1"):
+        find(Source("", "", ("model.safetensors", "weights.bin")), [str(tmp_path)])

@@ -1,10 +1,12 @@
 """Where published checkpoints are found, and how they are read.
 
-Safetensors are preferred. Where the publishers give none, their `.bin`, `.pt` or `.pth` file is read by torch.load with
-weights_only=True: it makes tensors and plain containers, runs no code of the file, and refuses anything else.
+Safetensors are preferred. Where the publishers give none, their `.bin`, `.pt` or `.pth` file is read only if the user
+says so (CMI_READ_PICKLES=1), by torch.load with weights_only=True: it makes tensors and plain containers, runs no code
+of the file, and refuses anything else.
 """
 
 import json
+import os
 import pickle
 import re
 import zipfile
@@ -24,6 +26,7 @@ from cmi.reward.checkpoint import Shapes, check_keys
 
 State = dict[str, Tensor]
 Built = TypeVar("Built")
+LEAVE = "CMI_READ_PICKLES"
 NEVER_READ = r".*\.position_ids$|.*num_batches_tracked$"
 WEIGHT_NORM = {".weight_g": ".parametrizations.weight.original0", ".weight_v": ".parametrizations.weight.original1"}
 
@@ -68,11 +71,22 @@ def find(source: Source, places: Sequence[str], number: int = 0) -> Found:
     folder, name = find_model(repo, None if place else source.revision, "the checkpoint")
     for file in source.files:
         if (folder / file).is_file():
+            _require_leave(folder / file)
             return Found(folder / file, folder, name if file.endswith(".safetensors") else _named(folder / file, name))
     if Path(repo).is_dir():
         raise InputError(f"{folder}: no weights, expected {' or '.join(source.files)}")
+    _require_leave(Path(source.files[-1]))
     weights = _download(repo, source.files[-1], folder.name)
     return Found(weights, folder, name)
+
+
+def _require_leave(weights: Path) -> None:
+    """InputError for a pickle that the user has not allowed."""
+    if weights.suffix != ".safetensors" and os.environ.get(LEAVE) != "1":
+        raise InputError(
+            f"{weights} is a pickle: set {LEAVE}=1 to have torch read its tensors (weights_only, no code is run), or "
+            f"convert it to safetensors beside it"
+        )
 
 
 def _named(weights: Path, name: str) -> str:
