@@ -18,7 +18,8 @@ from cmi.reward.encoders.muq_mulan import MuQMuLanConfig, TowerConfig
 from cmi.reward.model import DOWNSAMPLERS, Downsampling, HeadConfig
 
 WEIGHTS, CONFIG = "model.safetensors", "config.yaml"
-ENCODER_PREFIXES = ("audio_module.", "text_module.", "ear.", "music.", "heard.", "tag_")  # MuQ-MuLan's, and nano's
+MUQ_MULAN, NANO = ("audio_module.", "text_module."), ("ear.", "music.", "heard.", "answered.", "tag_")
+ENCODER_PREFIXES = MUQ_MULAN + NANO
 
 # What the official scoring never reads: changing these does not move a score, so that they may be missing or differ.
 HARMLESS = re.compile(

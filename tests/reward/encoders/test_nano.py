@@ -5,7 +5,17 @@ import torch
 
 from cmi.reward.encoders.ear import FRAME, WIDTH, WORD, WORD_FRAMES, Ear
 from cmi.reward.encoders.musicnn import windows
-from cmi.reward.encoders.nano import DIM, RATE, TEXT_TOKENS, TOKEN, Nano, Reduction, halve_rate, load_tokenizer
+from cmi.reward.encoders.nano import (
+    DIM,
+    RATE,
+    TEXT_TOKENS,
+    TOKEN,
+    Nano,
+    Reduction,
+    begun,
+    halve_rate,
+    load_tokenizer,
+)
 from cmi.reward.reward_model import RewardModel
 
 
@@ -119,3 +129,18 @@ def test_reduced_features_have_unit_variance_and_are_uncorrelated():
     reduction.fit(rows)
     reduced = reduction(rows)
     assert torch.cov(reduced.detach().T).numpy() == pytest.approx(torch.eye(4).numpy(), abs=0.02)
+
+
+@torch.inference_mode()
+def test_silence_in_front_hardly_moves_a_token(encoder, sound):
+    late = torch.cat([torch.zeros(640), sound])[None]  # 20 ms
+    heard, moved = encoder.encode_sound(sound[None]), encoder.encode_sound(late)
+    last = moved.shape[1] - 2  # the one that the end of the sound moved in, and the bridge
+    assert (heard[:, : last - 1] - moved[:, : last - 1]).abs().mean() < 0.1 * heard.std()
+
+
+def test_silence_at_the_beginning_moves_to_the_end_of_what_is_there():
+    sounds = torch.tensor([[0.0, 0.0, 0.1, 0.2, 0.3], [0.0, 0.1, 0.2, 0.0, 0.0]])
+    assert begun(sounds)[0].tolist() == pytest.approx([0.1, 0.2, 0.3, 0.0, 0.0])
+    assert begun(sounds, torch.tensor([5, 3]))[1].tolist() == pytest.approx([0.1, 0.2, 0.0, 0.0, 0.0])
+    assert begun(torch.zeros(1, 4)).tolist() == [[0.0] * 4]

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from cmi.reward.train.degrade import DEGRADATIONS, degraded, harmless
+from cmi.reward.train.degrade import DEGRADATIONS, degraded, harmless, varied
 
 RATE = 32_000
 
@@ -75,3 +75,12 @@ def test_what_is_harmless_leaves_the_spectrum_but_for_silence_in_front(music):
     for row, clip, late in zip(found, clips, silent, strict=True):
         if late == 0:
             assert harm(clip[None], row[None]) < 0.15
+
+
+def test_a_varied_recording_says_how_much_faster_it_is():
+    rng = torch.Generator().manual_seed(0)
+    tone = torch.sin(2 * torch.pi * 440 * torch.arange(RATE) / RATE)[None].repeat(16, 1)
+    changed, octaves = varied(tone, rng)
+    pitch = torch.fft.rfft(changed[:, : RATE // 2]).abs().argmax(dim=1) * 2
+    assert pitch.float() == pytest.approx((440 * 2**octaves).numpy(), rel=0.01)
+    assert (octaves == 0).any() and octaves.abs().max() > 0.05

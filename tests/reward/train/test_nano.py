@@ -10,7 +10,7 @@ import torch
 pytest.importorskip("pyworld", reason="sung lyrics need the vocals extra")
 
 from cmi.audio import load
-from cmi.preferences import read_preferences
+from cmi.preferences import Labelled, read_preferences
 from cmi.reward.reward_model import RewardModel
 from cmi.reward.train import nano, nano_pairs
 from cmi.reward.train.loop import train
@@ -29,6 +29,17 @@ def test_the_ear_the_head_and_validation_have_pairs_of_their_own(studio):
     parts = nano_pairs.shared_out(rows)
     assert sum(map(len, parts)) == len(set().union(*parts))
     assert set().union(*parts) == {row.id for row in rows if row.about["split"] in ("train", "valid")}
+
+
+def test_no_recording_teaches_both_the_ear_and_the_head():
+    def row(number: int, *tracks: int) -> Labelled:
+        pieces = [f"track {track}" for track in tracks]
+        return Labelled(str(number), None, {"split": "train", "truth": {"pieces": pieces}})
+
+    rows = [row(10 * a + b, a, b) for a in range(10) for b in range(10)]
+    ear, head, _ = nano_pairs.shared_out(rows)
+    heard = [{piece for r in rows if r.id in part for piece in r.about["truth"]["pieces"]} for part in (ear, head)]
+    assert heard[0] and heard[1] and not heard[0] & heard[1]
 
 
 def test_tag_pairs_prefer_the_take_that_has_more_of_what_is_said(tmp_path):
@@ -58,7 +69,6 @@ def test_from_a_set_to_a_model_that_scores(studio, tmp_path, monkeypatch, wheel)
     monkeypatch.setattr(nano, "shared_out", lambda rows: (set(names[:2]), set(names[2:-1]), set(names[-1:])))
     monkeypatch.setattr(nano, "train_ear", functools.partial(nano.train_ear, batch=1))
     monkeypatch.setattr(nano_pairs, "APART", 0.0)
-    monkeypatch.setattr(nano, "TOKENS", 32)
     cpu = torch.device("cpu")
     nano.prepare(studio, tmp_path, 1, 2, cpu)
     config = nano.config_for(tmp_path)

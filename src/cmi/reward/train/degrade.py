@@ -2,6 +2,7 @@
 
     DEGRADATIONS[name](samples, strength, rng)    (B, n) at 32 kHz and (B,) from 0 to 1 -> (B, n)
     harmless(samples, rng)                        what should not move a score: silence in front, a good codec
+    varied(samples, rng)                          another recording, as good: a little faster or slower, of another tone
 
 The studio's flaws are few and each has a measure; these are many and have none, so that what learns from them does not
 learn a list. None works as the flaws that the studio holds out by default do (`cmi.studio.pairs`): what is measured on
@@ -204,6 +205,20 @@ def harmless(x: Tensor, rng: Generator) -> Tensor:
     late = (_uniform(x, 0, 0.15, rng) * (_random((len(x), 1), x, rng) < 0.35) * RATE).long()
     source = torch.arange(x.shape[1], device=x.device)[None] - late
     return x.gather(1, source.clamp(min=0)) * (source >= 0)
+
+
+def varied(x: Tensor, rng: Generator) -> tuple[Tensor, Tensor]:
+    """Most rows at a speed of their own, beginning again where they end too soon, and all with their tone changed
+    smoothly by a few decibels; and how much faster each is, in octaves (B,)."""
+    octaves = _uniform(x, -0.15, 0.15, rng) * (_random((len(x), 1), x, rng) < 0.7)
+    places = torch.arange(x.shape[1], device=x.device, dtype=torch.float64)[None] * (2**octaves).double()
+    tilt, bow = _uniform(x, -1.0, 1.0, rng), _uniform(x, -0.5, 0.5, rng)  # decibels for each octave from 1 kHz
+
+    def gain(hertz: Tensor) -> Tensor:
+        from_middle = (hertz.clamp(min=40) / 1000).log2()
+        return 10 ** ((tilt * from_middle + bow * (from_middle.abs() - 2)) / 20)
+
+    return _filtered(_read(x, places), gain), octaves[:, 0]
 
 
 def _as_coded(x: Tensor, rng: Generator) -> Tensor:

@@ -5,8 +5,8 @@
     musicality     one number, higher for the better take of a pair (Bradley-Terry), of the same piece or of two
     the rest       style, instruments, tempo, density, mode, whether there is a voice, where the studio knows
 
-Half of what is heard comes with silence in front or through something like a codec, so that neither matters. The last
-layer, which answers, is dropped: the words it answers from are kept.
+Every take is heard at a speed and with a tone of its own, so that none is learned by heart, and half of them with
+silence in front or through something like a codec, so that neither matters.
 """
 
 import random
@@ -17,9 +17,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from cmi.reward.encoders.ear import WORD, WORD_FRAMES, Ear, log_mel
+from cmi.reward.encoders.ear import WORD_FRAMES, Ear, log_mel
 from cmi.reward.encoders.nano import levelled
-from cmi.reward.train.degrade import DEGRADATIONS, degraded, harmless
+from cmi.reward.train.degrade import DEGRADATIONS, degraded, harmless, varied
 from cmi.reward.train.lessons import NAMES, UNKNOWN, Lessons
 
 FULL_SCALE = 32_768
@@ -31,26 +31,38 @@ ONE_OF = ("style", "density", "mode")  # subjects with one right name
 SUBJECTS = {**NAMES, "degradation": tuple(DEGRADATIONS)}
 WEAKEST = 0.15
 APART = 0.25  # in strength, of takes of which one is surely worse
+SLIGHTLY = 0.3  # of the takes that are degraded are set against themselves degraded less, the others as they were
+FORGOTTEN = 0.15  # of each word's numbers in a step
+HEARD = 64  # takes at once in a test
+
+
+class Told(NamedTuple):
+    """An ear's answers: one for each name of each subject (B, names), the tempo (B,), and musicality (B,)."""
+
+    subjects: dict[str, Tensor]
+    tempo: Tensor
+    musicality: Tensor
 
 
 class Pupil(nn.Module):
-    """An ear with a last layer: one output for each name of each subject, the tempo, and musicality."""
+    """An ear that forgets some of what it hears while it learns."""
 
     def __init__(self) -> None:
         super().__init__()
         self.ear = Ear()
-        self.answer = nn.Linear(2 * WORD, sum(map(len, SUBJECTS.values())) + 2)
+        self.forget = nn.Dropout(FORGOTTEN)
 
-    def forward(self, mel: Tensor) -> tuple[dict[str, Tensor], Tensor, Tensor]:
+    def forward(self, mel: Tensor) -> Told:
         frames = self.ear(mel)
         words = self.ear.words(frames, -(-frames.shape[1] // WORD_FRAMES))  # (B, t, 128)
-        out = self.answer(torch.cat([words.mean(dim=1), words.amax(dim=1)], dim=-1)).float()
-        *parts, tempo, musicality = out.split([*map(len, SUBJECTS.values()), 1, 1], dim=1)
-        return dict(zip(SUBJECTS, parts, strict=True)), tempo[:, 0], musicality[:, 0]
+        answers = self.ear.answers(self.forget(words)).float()
+        *parts, tempo, musicality = answers.split([*map(len, SUBJECTS.values()), 1, 1], dim=1)
+        return Told(dict(zip(SUBJECTS, parts, strict=True)), tempo[:, 0], musicality[:, 0])
 
 
 class Heard(NamedTuple):
-    """A step's takes: studio pairs (better, then worse), clean takes, and the same degraded, `batch` of each."""
+    """A step's takes, `batch` of each: studio pairs (better, then worse), clean takes (a few slightly degraded), and
+    the same degraded."""
 
     sounds: Tensor  # (4 batch, n)
     answers: dict[str, Tensor]
@@ -71,15 +83,15 @@ def train_ear(
     pupil = Pupil().to(device).to(memory_format=torch.channels_last).train()  # type: ignore[call-overload]
     answers = {subject: values.to(device) for subject, values in lessons.answers.items()}
     classroom = _Classroom(lessons, sounds, answers, batch, seed)
-    optimizer = torch.optim.AdamW(pupil.parameters(), lr=2e-3, weight_decay=0.02)
+    optimizer = torch.optim.AdamW(pupil.parameters(), lr=2e-3, weight_decay=0.05)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 2e-3, total_steps=steps, pct_start=0.05)
     for step in range(steps):
         heard = classroom.step()
         mel = log_mel(heard.sounds)
         with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
-            said, tempo, musicality = pupil(mel)
-        losses = _losses(said, tempo, heard.answers)
-        losses["musicality"] = _ranking_loss(musicality, heard.severity)
+            told = pupil(mel)
+        losses = _losses(told, heard.answers)
+        losses["musicality"] = _ranking_loss(told.musicality, heard.severity)
         optimizer.zero_grad()
         torch.stack(list(losses.values())).sum().backward()
         nn.utils.clip_grad_norm_(pupil.parameters(), 1.0)
@@ -112,21 +124,29 @@ class _Classroom:
         length = int(self._sounds.shape[1] * self._chance.choice(LENGTHS))
         start = self._chance.randint(0, self._sounds.shape[1] - length)
         sounds = levelled(self._sounds[places, start : start + length].float() / FULL_SCALE)
+        sounds, faster = varied(sounds, self._device_rng)
         strength = WEAKEST + (1 - WEAKEST) * torch.rand(batch, generator=self._device_rng, device=device)
         kinds = [self._chance.choice(SUBJECTS["degradation"]) for _ in range(batch)]
         worse = degraded(sounds[2 * batch :], strength, kinds, self._device_rng)
+        count = int(SLIGHTLY * batch)
+        slight = strength * torch.rand(batch, generator=self._device_rng, device=device) * 0.7
+        slight[count:] = 0
+        better = sounds[2 * batch :]
+        better[:count] = degraded(better[:count], slight[:count], kinds[:count], self._device_rng)
         every = levelled(harmless(levelled(torch.cat([sounds, worse])), self._device_rng))
-        severity = torch.cat([self._severity[places], strength])
-        return Heard(every, self._known(torch.cat([places, clean]), strength, kinds), severity)
+        severity = torch.cat([self._severity[pairs], slight, strength])
+        known = self._known(torch.cat([places, clean]), torch.cat([slight, strength]), kinds)
+        known["tempo"] += torch.cat([faster, faster[2 * batch :]])[:, None]
+        return Heard(every, known, severity)
 
     def _known(self, places: Tensor, strength: Tensor, kinds: list[str]) -> dict[str, Tensor]:
         """What was done to a studio's take is not among the degradations, and the other way round."""
         batch, known = self._batch, {subject: values[places] for subject, values in self._answers.items()}
-        known["flaw"][3 * batch :] = UNKNOWN
+        known["flaw"][2 * batch :][strength > 0] = UNKNOWN
         done = torch.full((4 * batch, len(DEGRADATIONS)), UNKNOWN, device=places.device)
         done[2 * batch :] = 0
         columns = torch.tensor([SUBJECTS["degradation"].index(kind) for kind in kinds], device=places.device)
-        done[torch.arange(3 * batch, 4 * batch, device=places.device), columns] = strength
+        done[torch.arange(2 * batch, 4 * batch, device=places.device), columns.repeat(2)] = strength
         return {**known, "degradation": done}
 
 
@@ -140,20 +160,29 @@ def _ranking_loss(musicality: Tensor, severity: Tensor) -> Tensor:
     return same + (across * sure).sum() / sure.sum().clamp(min=1)
 
 
-def _losses(said: dict[str, Tensor], tempo: Tensor, answers: dict[str, Tensor]) -> dict[str, Tensor]:
+def _losses(told: Told, answers: dict[str, Tensor]) -> dict[str, Tensor]:
     """By subject, each with its weight; takes of which nothing is known count for nothing."""
     losses = {}
     for subject, weight in WEIGHTS.items():
-        truth = answers[subject]
+        truth, said = answers[subject], told.subjects[subject]
         known = truth[:, 0] >= 0
         if subject in ONE_OF:
-            loss = functional.cross_entropy(said[subject], truth.clamp(min=0), reduction="none")
+            loss = functional.cross_entropy(said, truth.clamp(min=0), reduction="none")
         else:
-            loss = functional.binary_cross_entropy_with_logits(
-                said[subject], truth.clamp(min=0), reduction="none"
-            ).mean(dim=1)
+            loss = functional.binary_cross_entropy_with_logits(said, truth.clamp(min=0), reduction="none").mean(dim=1)
         losses[subject] = weight * (loss * known).sum() / known.sum().clamp(min=1)
     right = answers["tempo"][:, 0]
     known = ~right.isnan()
-    losses["tempo"] = ((tempo - right.nan_to_num()).square() * known).sum() / known.sum().clamp(min=1)
+    losses["tempo"] = ((told.tempo - right.nan_to_num()).square() * known).sum() / known.sum().clamp(min=1)
     return losses
+
+
+@torch.no_grad()
+def ear_accuracy(ear: Ear, lessons: Lessons, sounds: Tensor) -> float:
+    """How often the better take of a pair has the higher musicality: of lessons that it was not taught, NaN if none."""
+    pupil = Pupil().to(sounds.device).eval()
+    pupil.ear = ear
+    parts = (part.float() / FULL_SCALE for part in sounds.split(HEARD))
+    told = torch.cat([pupil(log_mel(levelled(part))).musicality for part in parts])
+    better, worse = told[lessons.pairs.to(told.device)].T
+    return float((better > worse).float().mean())

@@ -25,6 +25,7 @@ from cmi.reward.windows import find_window, spans
 from cmi.take import Audio, Prompt
 
 Item = Job | str  # a stretch of a recording, or a text
+TEXTS = 256  # encoded together
 Known = dict[Item, str | InputError]  # where in the cache, or why it can't be used
 
 
@@ -85,6 +86,16 @@ class Embeddings:
         self.known[item] = key
         self._held[key] = tokens.to(self._device)
 
+    @torch.no_grad()
+    def hold_texts(self, texts: Sequence[str]) -> None:
+        """Encode texts and hold them: nothing is kept on disk. InputError for the first that can't be."""
+        for start in range(0, len(texts), TEXTS):
+            ids = {text: self._ids(text) for text in texts[start : start + TEXTS]}
+            for problem in filter(None, map(_problem, ids.values())):
+                raise problem
+            for text, tokens in self._encoded({text: own for text, own in ids.items() if isinstance(own, Tensor)}):
+                self.hold(text, tokens)
+
     def sound(self, job: Job) -> Tensor:
         """(T, D)"""
         return self._tokens(job, lambda: list(self._hear([job])))
@@ -130,14 +141,18 @@ class Embeddings:
             known = {text: self._text_key(text) for text in chunk}
             ids = {text: self._ids(text) for text in chunk if self._cache.get(known[text]) is None}
             fresh = {text: tokens for text, tokens in ids.items() if isinstance(tokens, Tensor)}
-            rows = self._batching.apply(
-                lambda x, lengths: self._model.encoder.encode_text(x, mask_of(lengths, x.shape[1])),
-                [(tokens,) for tokens in fresh.values()],
-                STEP,
-            )
-            for (text, tokens), row in zip(fresh.items(), rows, strict=True):
-                self._cache.put(known[text], Entry(row[: len(tokens)].cpu(), len(tokens), silent=False))
+            for text, tokens in self._encoded(fresh):
+                self._cache.put(known[text], Entry(tokens.cpu(), len(tokens), silent=False))
             yield {text: _problem(ids.get(text)) or known[text] for text in chunk}
+
+    def _encoded(self, ids: dict[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
+        rows = self._batching.apply(
+            lambda x, lengths: self._model.encoder.encode_text(x, mask_of(lengths, x.shape[1])),
+            [(tokens,) for tokens in ids.values()],
+            STEP,
+        )
+        for (text, tokens), row in zip(ids.items(), rows, strict=True):
+            yield text, row[: len(tokens)].clone()  # and not its whole batch
 
     def _ids(self, text: str) -> Tensor | InputError:
         try:

@@ -16,7 +16,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 from safetensors import safe_open
@@ -25,12 +24,14 @@ from torch import Tensor
 from torch.nn import functional
 
 from cmi.preferences import Labelled, read_preferences
-from cmi.reward.encoders.nano import DIM, TAGS, Nano, levelled, load_tokenizer
+from cmi.reward.encoders.ear import Ear
+from cmi.reward.encoders.nano import DIM, TAGS, Features, Nano, levelled, load_tokenizer
 from cmi.reward.model import Downsampling, HeadConfig, RewardHead, masked_mean
 from cmi.reward.reward_model import RewardModel, find_device
 from cmi.reward.train.config import TrainConfig, load_config
-from cmi.reward.train.degrade import degraded, harmless
-from cmi.reward.train.ear import FULL_SCALE, train_ear
+from cmi.reward.train.data import read_examples
+from cmi.reward.train.degrade import degraded, harmless, varied
+from cmi.reward.train.ear import FULL_SCALE, ear_accuracy, train_ear
 from cmi.reward.train.embeddings import Embeddings, reference_job, take_job
 from cmi.reward.train.lessons import Lessons, Take, read_lessons, read_sounds
 from cmi.reward.train.loop import train
@@ -40,14 +41,14 @@ from cmi.reward.train.setup import load_model, new_embeddings
 FITTED_ON = 4000  # takes
 TOKENS = 8  # of each
 LISTENED = 32  # takes at once
-SPOILT = 6000  # pairs
+SPOILT = 10_000  # pairs
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("set", type=Path, help="a folder of `cmi studio make`")
     parser.add_argument("out", type=Path)
-    parser.add_argument("--ear-steps", type=int, default=6000)
+    parser.add_argument("--ear-steps", type=int, default=5000)
     parser.add_argument("--spoilt", type=int, default=SPOILT, help="pairs of clean and degraded takes")
     parser.add_argument("--device", default="auto")
     arguments = parser.parse_args()
@@ -76,6 +77,8 @@ def held_embeddings(config: TrainConfig, out: Path, device: torch.device) -> Emb
     for name, own in zip(names, tokens, strict=True):
         for job in {take_job(name, config.window), reference_job(name, config.window)}:
             embeddings.hold(job, own)
+    examples = [e for part in read_examples((*config.data, *config.validation)) for e in part.examples]
+    embeddings.hold_texts(list({"", *(text for e in examples for text in (e.prompt.text, e.prompt.lyrics))}))
     return embeddings
 
 
@@ -93,6 +96,7 @@ def prepare(folder: Path, out: Path, ear_steps: int, spoilt: int, device: torch.
     encoder = Nano()
     taught = sounds[: len(lessons.takes)]
     ear = train_ear(lessons, taught, ear_steps, report=lambda step, losses: _say(f"ear {step} {_rounded(losses)}"))
+    _say(f"ear: {ear_accuracy(ear, lessons, taught):.1%} of its own pairs right, {_on_new(ear, valid, takes, sounds)}")
     encoder.ear.load_state_dict(ear.state_dict())
     encoder.to(device).requires_grad_(False).eval()
     plans = plan_spoilt(_clean(own, takes), spoilt)
@@ -112,6 +116,14 @@ def prepare(folder: Path, out: Path, ear_steps: int, spoilt: int, device: torch.
     _say("pairs written")
 
 
+def _on_new(ear: Ear, valid: Lessons, takes: Sequence[Take], sounds: Tensor) -> str:
+    if not len(valid.pairs):
+        return "no new ones"
+    places = {take.name: place for place, take in enumerate(takes)}
+    own = sounds[torch.tensor([places[take.name] for take in valid.takes], device=sounds.device)]
+    return f"{ear_accuracy(ear, valid, own):.1%} of {len(valid.pairs)} new ones"
+
+
 def _clean(lessons: Lessons, takes: Sequence[Take]) -> list[int]:
     """The places among all takes of those that have no flaw."""
     places = {take.name: place for place, take in enumerate(takes)}
@@ -128,19 +140,11 @@ def head_config() -> HeadConfig:
     )  # fmt: skip
 
 
-class Features(NamedTuple):
-    """What tokens are made of, of all takes: see `Nano.features`."""
-
-    music: Tensor  # (takes, t, 3012) in half precision
-    heard: Tensor  # (takes, t, 128)
-    tags: Tensor  # (takes, 100)
-
-
 @torch.no_grad()
 def listen(encoder: Nano, sounds: Iterator[Tensor]) -> Features:
-    parts = [encoder.features(part) for part in sounds]
-    music, heard, tags = ([part[i].half() if i == 0 else part[i] for part in parts] for i in range(3))
-    return Features(torch.cat(music), torch.cat(heard), torch.cat(tags))
+    """Of all takes; musicnn's part in half precision."""
+    parts = [(heard := encoder.features(part))._replace(music=heard.music.half()) for part in sounds]
+    return Features(*(torch.cat(part) for part in zip(*parts, strict=True)))
 
 
 def _all_sounds(sounds: Tensor, plans: Sequence[Spoilt]) -> Iterator[Tensor]:
@@ -150,14 +154,13 @@ def _all_sounds(sounds: Tensor, plans: Sequence[Spoilt]) -> Iterator[Tensor]:
         yield part.float() / FULL_SCALE
     for start in range(0, len(plans), LISTENED // 2):
         own = plans[start : start + LISTENED // 2]
-        better, worse = (
-            levelled(sounds[torch.tensor(places, device=sounds.device)].float() / FULL_SCALE)
-            for places in ([plan.better for plan in own], [plan.worse for plan in own])
-        )
-        strength = torch.tensor([plan.strength for plan in own], device=sounds.device)
-        worse = degraded(worse, strength, [plan.kind for plan in own], rng)
-        both = torch.stack([better, levelled(worse)], dim=1).flatten(0, 1)
-        yield harmless(both, rng)
+        places = torch.tensor([(plan.better, plan.worse) for plan in own], device=sounds.device).flatten()
+        strength = torch.tensor([(plan.slight, plan.strength) for plan in own], device=sounds.device).flatten()
+        both, _ = varied(levelled(sounds[places].float() / FULL_SCALE), rng)
+        spoilt = (strength > 0).nonzero()[:, 0]
+        kinds = [own[int(i) // 2].kind for i in spoilt]
+        both[spoilt] = degraded(both[spoilt], strength[spoilt], kinds, rng)
+        yield harmless(levelled(both), rng)
 
 
 @torch.no_grad()
@@ -169,6 +172,7 @@ def fit(encoder: Nano, features: Features, taught: int) -> Tensor:
     chosen = torch.randint(features.music.shape[1], (len(sample), TOKENS), generator=rng).to(device)
     encoder.music.fit(features.music[sample, chosen].flatten(0, 1))
     encoder.heard.fit(features.heard[sample, chosen].flatten(0, 1))
+    encoder.answered.fit(features.answered[sample[:, 0]])
     odds = features.tags[:taught]
     encoder.tag_mean.copy_(odds.mean(dim=0))
     encoder.tag_spread.copy_(odds.std(dim=0).clamp(min=1e-3))
@@ -179,11 +183,8 @@ def fit(encoder: Nano, features: Features, taught: int) -> Tensor:
 @torch.no_grad()
 def tokens_of(encoder: Nano, features: Features) -> Tensor:
     """As `Nano.encode_sound` gives them, in half precision: (takes, t + 1, 384)."""
-    found = []
-    for music, heard, tags in zip(*(part.split(256) for part in features), strict=True):
-        rows = torch.cat([encoder.music(music.float()), encoder.heard(heard)], dim=-1)
-        found.append(torch.cat([rows, encoder.bridge(tags)[:, None]], dim=1).half())
-    return torch.cat(found)
+    parts = zip(*(part.split(256) for part in features), strict=True)
+    return torch.cat([encoder.tokens(Features(*part)).half() for part in parts])
 
 
 def _name_vectors(encoder: Nano, device: torch.device) -> Tensor:

@@ -21,6 +21,7 @@ EAR_SHARE = 0.6  # of the studio's pairs to train on
 APART = 1.0  # standard deviations of a tag between the takes of a pair about it
 ACROSS = 0.6  # of spoilt pairs are of two pieces
 WEAKEST = 0.15
+SLIGHTLY = 0.25  # of spoilt pairs set two degraded takes against each other
 TEMPLATES = (
     "{0}", "{0} music", "{0} track", "Some {0} music", "music that sounds {0}", "{0}, {1}", "{0} with {1}",
     "{0} track with {1}", "{0} {1} music", "tags: {0}, {1}", "something {0}, {1}, {2}", "{0}, {1} and {2}",
@@ -29,10 +30,24 @@ TEMPLATES = (
 
 
 def shared_out(rows: Sequence[Labelled]) -> tuple[set[str], set[str], set[str]]:
-    """The ids of the pairs for the ear to learn from, for the head to learn from, and to validate on."""
-    train = [row.id for row in rows if row.about["split"] == "train"]
-    ear = {name for name in train if random.Random(f"cmi.reward.train.nano ear {name}").random() < EAR_SHARE}  # noqa: S311
-    return ear, set(train) - ear, {row.id for row in rows if row.about["split"] == "valid"}
+    """The ids of the pairs for the ear to learn from, for the head to learn from, and to validate on.
+
+    No real recording is heard by both: a pair of one for the ear and one for the head is left out.
+    """
+    train = [row for row in rows if row.about["split"] == "train"]
+    owners = {row.id: {_is_for_the_ear(piece) for piece in _pieces(row)} for row in train}
+    ear, head = ({name for name, own in owners.items() if own == {wanted}} for wanted in (True, False))
+    return ear, head, {row.id for row in rows if row.about["split"] == "valid"}
+
+
+def _pieces(row: Labelled) -> list[str]:
+    """The recordings that a pair is made of; what was composed is in no other pair."""
+    tracks = [piece for piece in row.about["truth"]["pieces"] if piece.startswith("track ")]
+    return tracks or [row.id]
+
+
+def _is_for_the_ear(piece: str) -> bool:
+    return random.Random(f"cmi.reward.train.nano ear {piece}").random() < EAR_SHARE  # noqa: S311
 
 
 def studio_rows(rows: Sequence[Labelled], folder: Path) -> Iterator[Any]:
@@ -49,6 +64,7 @@ class Spoilt(NamedTuple):
     worse: int
     kind: str
     strength: float
+    slight: float = 0.0  # the strength to which the better one is degraded too
 
 
 def plan_spoilt(clean: Sequence[int], count: int) -> list[Spoilt]:
@@ -57,7 +73,9 @@ def plan_spoilt(clean: Sequence[int], count: int) -> list[Spoilt]:
     for _ in range(count):
         better = rng.choice(clean)
         worse = rng.choice(clean) if rng.random() < ACROSS else better
-        found.append(Spoilt(better, worse, rng.choice(list(DEGRADATIONS)), rng.uniform(WEAKEST, 1)))
+        strength = rng.uniform(WEAKEST, 1)
+        slight = rng.uniform(0, 0.7) * strength if rng.random() < SLIGHTLY else 0.0
+        found.append(Spoilt(better, worse, rng.choice(list(DEGRADATIONS)), strength, slight))
     return found
 
 
