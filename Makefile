@@ -9,11 +9,13 @@ BIN := $(VENV)/bin
 
 setup: $(VENV)/.ready
 
-# torch goes first and by its exact version, so that nothing else picks another build of it.
+# torch goes first and by its exact version, so that nothing else picks another build of it. basic-pitch comes without what it
+# asks for: that would be TensorFlow, and only its ONNX file is used.
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV) || python3 -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,listen]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps basic-pitch==0.4.0
 	touch $@
 
 demo: setup

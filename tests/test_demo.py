@@ -19,7 +19,14 @@ from cmi.reward.pick import Pick, Ranked
 from cmi.stats.intervals import Interval
 from cmi.take import Prompt, Score, Take
 
-SMALLEST = Plan(takes=2, pairs=4, songs=3, seconds=1.0)
+SMALLEST = Plan(takes=2, pairs=4, songs=3, seconds=1.0, clips=2, clip_seconds=4, listener="demo_ears:Constant")
+EARS = """
+from cmi.bench.listeners.nulls import NullListener
+
+class Constant(NullListener):
+    def __init__(self):
+        super().__init__("null:constant")
+"""
 HOSTILE = """<script>alert("1")</script>'&"""
 
 
@@ -58,6 +65,8 @@ def made(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("demo")
         patch.setenv("CMI_CACHE", str(folder / "cache"))
+        (folder / "demo_ears.py").write_text(EARS)
+        patch.syspath_prepend(folder)
         out = folder / "out"
         demo, steps = run(out, ByContent())
         return out, demo, steps
@@ -71,7 +80,15 @@ def test_all_parts_are_on_the_page_and_its_players_have_their_files(made):
     assert [out / link for link in tags.links] == [one.candidate.take.audio for one in demo.pick.ranking]
     assert all((out / link).is_file() for link in tags.links)
     assert demo.pick.ranking[0].mean >= demo.pick.ranking[1].mean
-    for said in ("by content", "louder wins", "musicality", "a flaw lowers musicality", "GS-K", "cmi pick"):
+    for said in (
+        "by content",
+        "louder wins",
+        "musicality",
+        "a flaw lowers musicality",
+        "0.5 s grid",
+        "GS-K",
+        "cmi pick",
+    ):
         assert said in shown
     assert tags.names.count("svg") == 5 * len({found.axis for found in demo.accuracies})  # the scorer and four nulls
 
@@ -91,11 +108,13 @@ def test_a_page_needs_no_network(made):
 
 def test_the_terminal_names_the_best_take(made):
     _, demo, _ = made
-    ranking, judged, probed, bench = demo_tables(demo)
+    ranking, judged, probed, heard, bench = demo_tables(demo)
     assert ranking.rows[0][:2] == ["1", demo.pick.chosen.candidate.name]
     assert f"The best: {demo.pick.chosen.candidate.name}." in ranking.notes[1]
     assert "(louder wins)" in [row[1] for row in judged.rows]
     assert len(probed.rows) == 3
+    assert {row[0] for row in heard.rows} == {"key", "instrument", "pitch", "beat", "downbeat", "melody"}
+    assert {row[2] for row in heard.rows} == {"2"}
     assert bench.title.endswith("protocol strict")
 
 
@@ -110,6 +129,7 @@ def test_a_second_call_computes_nothing_and_gives_the_same_page(made, monkeypatc
     assert page_of(again, out) == page_of(demo, out)
     rewritten = {"preferences.jsonl", "about.json"}  # by the studio, which balances again what it has
     rewritten |= {"items.jsonl", "failures.jsonl"}  # by the benchmark, which notes again what it asks
+    rewritten |= {path.name for path in (out / "mir").rglob("*.jsonl") if path.name != "scores.jsonl"}  # the same again
     assert {path.name for path in before if path.stat().st_mtime_ns != before[path]} <= rewritten
     assert ("takes generated", SMALLEST.takes, SMALLEST.takes) in steps
 
@@ -145,6 +165,7 @@ def test_hostile_text_is_shown_and_never_run(made):
         accuracies=[replace(found, nulls={HOSTILE: found.scorer}) for found in demo.accuracies],
         probe=[Table(HOSTILE, [HOSTILE], [[HOSTILE]], notes=[HOSTILE])],
         bench=[Table(HOSTILE, [HOSTILE], [[HOSTILE]], notes=[HOSTILE])],
+        mir=[Table(HOSTILE, [HOSTILE], [[HOSTILE]], notes=[HOSTILE])],
         versions={HOSTILE: HOSTILE},
     )
     shown = page_of(hostile, out)

@@ -117,6 +117,21 @@ def test_shards_together_make_the_file_that_one_run_makes(small_set, tmp_path):
     assert (tmp_path / "many" / name).read_bytes() == (tmp_path / "one" / name).read_bytes()
 
 
+def test_of_shards_at_work_at_the_same_time_the_last_writes_the_file(small_set, tmp_path):
+    out = tmp_path / "out"
+
+    class Slow(Echo):
+        def answer(self, questions):
+            if not self.asked:  # the other shard does all its work while this one is open
+                run(Echo(), _plan(small_set, out, shard=Shard(2, 2)))
+                assert not (out / "echo_GTZAN.jsonl").exists()
+            return super().answer(questions)
+
+    summary = run(Slow(), _plan(small_set, out, shard=Shard(1, 2)))[0]
+    assert (summary.answered, summary.asked) == (12, 6)
+    assert [line["id"] for line in _lines(out / "echo_GTZAN.jsonl")] == [f"GTZAN/{i}" for i in range(12)]
+
+
 def test_a_run_without_shards_takes_over_what_shards_did(small_set, tmp_path):
     run(Echo(), _plan(small_set, tmp_path / "out", shard=Shard(2, 3)))
     assert not (tmp_path / "out" / "echo_GTZAN.jsonl").exists()

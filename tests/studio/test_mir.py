@@ -1,6 +1,7 @@
 """The MIR set's truth is the audio's, and answers that repeat it score perfectly on CMI-Bench's own tasks."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from cmi.bench.evaluation import Item, Setting
 from cmi.bench.responses import audio_key, find_annotations, read_instructions
 from cmi.bench.tasks import load_task
 from cmi.bench.tools import Tools
+from cmi.errors import InputError
 from cmi.studio.mir import PROMPTS, make_mir_set
 
 
@@ -79,3 +81,19 @@ def test_the_same_seed_gives_the_same_bytes(folder, tmp_path):
     make_mir_set(tmp_path, 6, seed=2)
     for path in folder.rglob("*.*"):
         assert (tmp_path / path.relative_to(folder)).read_bytes() == path.read_bytes()
+
+
+def test_a_folder_keeps_to_one_seed_and_length(folder):
+    """Audio that is there is kept: another seed's truth would be told of it."""
+    for other in ({"seed": 3}, {"seed": 2, "seconds": 10}):
+        with pytest.raises(InputError, match="begun with other settings"):
+            make_mir_set(folder, 6, **other)
+
+
+def test_shorter_pieces_have_their_own_truth(tmp_path):
+    make_mir_set(tmp_path, 1, seed=2, seconds=8)
+    for dataset in ("gtzan_beat", "gtzan_downbeat", "MedleyDB"):
+        [record] = records(tmp_path, dataset)
+        assert record["audio_end"] == 8.0
+        assert soundfile.info(tmp_path / record["audio_path"][0]).duration <= 8.0
+        assert max(float(time) for time in re.findall(r"(?:^|[(,])([\d.]+)", record["output"])) < 8

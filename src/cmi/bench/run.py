@@ -11,13 +11,14 @@ same call goes on where it was stopped. Trials after the first are models of the
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from cmi.bench.catalog import DATASETS
 from cmi.bench.listeners import Listener, Question
-from cmi.bench.listeners.answer_log import AnswerLog, Shard
+from cmi.bench.listeners.answer_log import AnswerLog, Answers, Shard
 from cmi.bench.listeners.ask import ask
 from cmi.bench.responses import audio_key, find_annotations, read_instructions
 from cmi.errors import InputError
@@ -155,20 +156,62 @@ def _run_one(
             on_answered(len(batch))
         log.finish()
     finally:
-        if log.is_whole or plan.shard is None:
-            log.export()
-        log.close()
+        with closing(log):
+            log.read()  # what other shards did meanwhile: whoever is last sees it all
+            if log.is_whole or plan.shard is None:
+                log.export()
+    return _summary(model, data, questions, log, asked, time.monotonic() - started)
+
+
+def _summary(
+    model: str, data: DataFile, questions: list[Question], answers: Answers, asked: int, seconds: float
+) -> Summary:
     return Summary(
         model,
         data.dataset,
         len(questions),
-        log.answered,
-        log.failed,
+        answers.answered,
+        answers.failed,
         asked,
-        round(time.monotonic() - started, 1),
-        str(log.path),
-        log.first_error,
+        round(seconds, 1),
+        str(answers.path),
+        answers.first_error,
     )
+
+
+class Shared(NamedTuple):
+    """A run that others did in shards: who answered, and how the answer files stand."""
+
+    listener: str
+    summaries: list[Summary]
+
+
+def run_elsewhere(plan: Run, run_shards: Callable[[], None]) -> Shared:
+    """Have `run_shards` ask everything in shards of the plan, and put their answers together; no listener is needed.
+
+    Seconds are those that the shards' answers took, all together.
+    """
+    parts = list(plan.parts())
+    before = [_read_answers(plan, *part) for part in parts]
+    run_shards()
+    after = [_read_answers(plan, *part) for part in parts]
+    summaries = []
+    for part, was, answers in zip(parts, before, after, strict=True):
+        if answers.askings > was.askings or not answers.path.exists():
+            answers.export()
+        summaries.append(_summary(*part, answers, answers.askings - was.askings, answers.seconds - was.seconds))
+    return Shared(after[0].listener, summaries)
+
+
+def is_done(plan: Run) -> bool:
+    """Whether there is nothing to ask."""
+    return not any(_read_answers(plan, *part).todo(plan.retry_failed) for part in plan.parts())
+
+
+def _read_answers(plan: Run, model: str, data: DataFile, questions: list[Question]) -> Answers:
+    answers = Answers(plan.folder, model, data.dataset, questions, plan.listener_name)
+    answers.read()
+    return answers
 
 
 def _share(questions: Sequence[Question], todo: list[Question], shard: Shard | None) -> list[Question]:

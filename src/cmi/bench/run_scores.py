@@ -102,7 +102,7 @@ def read_scores(path: Path) -> list[Cell] | None:
         return None
     try:
         content = json.loads(path.read_bytes())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not JSON, or cut off ({error})") from error
     if not isinstance(content, dict) or not isinstance(content.get("cells"), list):
         return None

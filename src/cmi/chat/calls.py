@@ -17,6 +17,7 @@ from cmi.chat.limiter import Limiter
 from cmi.chat.message import Answer, Request, Text
 from cmi.chat.redact import Redact
 from cmi.chat.sound import Encoded, sound_part
+from cmi.chat.stream import STREAMED, put_together
 from cmi.errors import InputError
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0  # seconds between two tries
@@ -129,11 +130,14 @@ class Caller:
             body["response_format"] = {"type": "json_schema", "json_schema": described}
         elif format_ == "json_object":
             body["response_format"] = {"type": "json_object"}
+        if endpoint.stream:
+            body |= STREAMED
         try:
             async with asyncio.timeout(endpoint.timeout):
-                return await self._client.chat.completions.create(
+                said = await self._client.chat.completions.create(
                     **body, extra_body=dict(endpoint.extra), extra_headers={"Idempotency-Key": name}
                 )
+                return await put_together(said) if endpoint.stream else said
         except TimeoutError:
             raise Fault("broken", "no answer within the time-out", billed=True) from None
         except (openai.OpenAIError, ValueError) as error:  # a body that is no JSON is a ValueError

@@ -11,7 +11,7 @@ from cmi.errors import InputError
 Format = Literal["json_schema", "json_object", "plain"]
 FORMATS: tuple[Format, ...] = ("json_schema", "json_object", "plain")  # from the strictest down
 SoundFormat = Literal["wav", "mp3"]
-SoundAs = Literal["input_audio", "audio_url"]
+SoundAs = Literal["input_audio", "input_audio_uri", "audio_url"]
 LOCAL_KEY = "none"  # what servers without keys are given: the client insists on one
 
 
@@ -21,7 +21,8 @@ class Sending:
 
     seconds      of each sound, from its beginning; None: all of it
     megabytes    of all sounds of a request together, as encoded (base64)
-    sound_as     `input_audio` parts (OpenAI, Gemini, vLLM), or data URIs in `audio_url` parts (vLLM, DashScope)
+    sound_as     `input_audio` parts (OpenAI, Gemini, vLLM), those with a data URI in them (DashScope), or `audio_url`
+                 parts (vLLM)
     """
 
     format: SoundFormat = "wav"
@@ -43,6 +44,7 @@ class Endpoint:
 
     key_env        the environment variable that holds the API key; unset is fine for servers without keys
     temperature    None: the endpoint's own
+    stream         answers come in pieces, as endpoints want that give no others (DashScope's Qwen-Omni)
     extra          whatever else the request's body should say, such as {"modalities": ["text"]}
     concurrency    the most requests in flight
     timeout        seconds for one try
@@ -57,6 +59,7 @@ class Endpoint:
     sending: Sending = field(default_factory=Sending)
     temperature: float | None = 0.0
     max_tokens: int | None = None
+    stream: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict)
     concurrency: int = 64
     timeout: float = 120.0

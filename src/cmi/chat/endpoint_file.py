@@ -2,6 +2,7 @@
 
     url = "https://example.com/v1"      model = "some-audio-model"      key_env = "EXAMPLE_KEY"
     concurrency = 32                    timeout = 120                   extra = {modalities = ["text"]}
+    stream = true
     [sending]                           # format, rate, seconds, megabytes, sound_as
     format = "mp3"
     seconds = 60
@@ -26,6 +27,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("url", "model", "key_env", "format", "sound_as"), (str,)),
     **dict.fromkeys(("max_tokens", "concurrency", "tries", "repairs", "rate"), (int,)),
     **dict.fromkeys(("temperature", "timeout", "patience", "seconds", "megabytes", "input", "output"), _NUMBERS),
+    "stream": (bool,),
     "extra": (dict,),
 }
 
@@ -60,6 +62,6 @@ def _fields(table: Any, kind: type, where: str) -> dict[str, Any]:
     for name, value in table.items():
         if name not in known:
             raise InputError(f"{where}: {name!r} is unknown, expected some of {', '.join(known)}")
-        if not isinstance(value, _KINDS[name]) or isinstance(value, bool):
+        if not isinstance(value, _KINDS[name]) or (isinstance(value, bool) and bool not in _KINDS[name]):
             raise InputError(f"{where}: {name!r} is {type(value).__name__}, expected {_KINDS[name][0].__name__}")
     return table

@@ -5,6 +5,9 @@
 
 Faults strike a share of the calls, each kind as often, drawn by the call's Idempotency-Key and how often that came:
 the order of calls changes nothing. A key that was answered well gets the same answer again, and is not billed again.
+
+Who asks for a stream gets one, letter by letter; its end is the connection's end, so that one that is cut off looks
+whole but for what it says. `stream_only` refuses those who do not ask for it.
 """
 
 import asyncio
@@ -29,6 +32,8 @@ HANG = 30.0  # seconds
 RETRY_AFTER = "0.2"
 
 Body = dict[str, Any]
+USAGE = {"prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050}
+ABOUT: Body = {"id": "rehearsal", "created": 0, "model": "rehearsal"}
 
 
 class Rehearsal:
@@ -43,6 +48,7 @@ class Rehearsal:
         kinds: Sequence[str] = FAULTS,
         formats: Sequence[str] = ("json_schema", "json_object"),
         seed: int = 0,
+        stream_only: bool = False,
     ) -> None:
         self.answer = answer
         self.latency = latency
@@ -51,6 +57,7 @@ class Rehearsal:
         self.kinds = kinds
         self.formats = formats
         self.seed = seed
+        self.stream_only = stream_only
         self.url = ""
         self.billed: Counter[str] = Counter()
         self.calls: Counter[str] = Counter()
@@ -92,13 +99,15 @@ class Rehearsal:
         await asyncio.sleep(self.latency)
         if fault == "HTML":
             return await _send(writer, 200, "<html><body>Bad gateway</body></html>", kind="text/html")
+        if self.stream_only and not body.get("stream"):
+            return await _send(writer, 400, _error("this model supports stream=true only"))
         wanted = body.get("response_format", {}).get("type")
         if wanted and wanted not in self.formats:
             return await _send(writer, 400, _error(f"response_format {wanted} is not supported"))
         if fault == "no verdict":
-            return await _send(writer, 200, _completion("I would rather not say."))
+            return await _say(writer, body, "I would rather not say.")
         if fault == "wrong keys":
-            return await _send(writer, 200, _completion('{"winner": "the first"}'))
+            return await _say(writer, body, '{"winner": "the first"}')
         if fault == "not JSON":
             return await _send(writer, 200, "{'choices': [")
         if key not in self._answers or not key:
@@ -106,7 +115,7 @@ class Rehearsal:
             self.billed[key] += 1
         else:
             self.calls["replayed"] += 1
-        return await _send(writer, 200, _completion(self._answers[key]), cut=fault == "cut")
+        return await _say(writer, body, self._answers[key], cut=fault == "cut")
 
     def _fault(self, key: str) -> str:
         self._came[key] += 1
@@ -154,8 +163,9 @@ def sounds_of(body: Body) -> list[Waveform]:
         part for message in body["messages"] if isinstance(message["content"], list) for part in message["content"]
     ]
     data = [part["input_audio"]["data"] for part in parts if part["type"] == "input_audio"]
-    data += [part["audio_url"]["url"].partition(",")[2] for part in parts if part["type"] == "audio_url"]
-    decoded = (soundfile.read(io.BytesIO(base64.b64decode(text)), dtype="float32") for text in data)
+    data += [part["audio_url"]["url"] for part in parts if part["type"] == "audio_url"]
+    encoded = (text.rpartition(",")[2] for text in data)  # without what a data URI begins with
+    decoded = (soundfile.read(io.BytesIO(base64.b64decode(text)), dtype="float32") for text in encoded)
     return [Waveform(samples, rate) for samples, rate in decoded]
 
 
@@ -165,9 +175,28 @@ def _error(message: str) -> str:
 
 def _completion(text: str) -> str:
     choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
-    usage = {"prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050}
-    about = {"id": "rehearsal", "object": "chat.completion", "created": 0, "model": "rehearsal"}
-    return json.dumps({**about, "choices": [choice], "usage": usage})
+    return json.dumps({**ABOUT, "object": "chat.completion", "choices": [choice], "usage": USAGE})
+
+
+def _events(text: str) -> list[str]:
+    """The letters, why there are no more, what it took, and the end."""
+    choices: list[list[Body]] = [[{"index": 0, "delta": {"content": letter}, "finish_reason": None}] for letter in text]
+    choices += [[{"index": 0, "delta": {}, "finish_reason": "stop"}], []]
+    about = {**ABOUT, "object": "chat.completion.chunk"}
+    chunks = [{**about, "choices": choice, "usage": None if choice else USAGE} for choice in choices]
+    return [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks] + ["data: [DONE]\n\n"]
+
+
+async def _say(writer: asyncio.StreamWriter, body: Body, text: str, cut: bool = False) -> bool:
+    """An answer, in one piece or as a stream. Whether the connection can still be used."""
+    if not body.get("stream"):
+        return await _send(writer, 200, _completion(text), cut=cut)
+    events = _events(text)
+    writer.write(b"HTTP/1.1 200 X\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
+    for event in events[: len(text) // 2] if cut else events:
+        writer.write(event.encode())
+        await writer.drain()
+    return False
 
 
 async def _send(

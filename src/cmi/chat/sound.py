@@ -58,4 +58,5 @@ def sound_part(encoded: Encoded, sending: Sending) -> dict[str, Any]:
     if sending.sound_as == "audio_url":
         kind = "mpeg" if sending.format == "mp3" else sending.format
         return {"type": "audio_url", "audio_url": {"url": f"data:audio/{kind};base64,{encoded.data}"}}
-    return {"type": "input_audio", "input_audio": {"data": encoded.data, "format": sending.format}}
+    prefix = "data:;base64," if sending.sound_as == "input_audio_uri" else ""
+    return {"type": "input_audio", "input_audio": {"data": prefix + encoded.data, "format": sending.format}}

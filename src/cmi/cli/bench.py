@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from cmi.cli import bench_data
+from cmi.cli import bench_analysis, bench_data
 from cmi.cli.bench_run import run
 
 if TYPE_CHECKING:
@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="CMI-Bench: do audio language models understand music?")
 app.command()(run)
 app.add_typer(bench_data.app, name="data")
+app.command()(bench_analysis.bias)
+app.command()(bench_analysis.prompts)
+app.command("map")(bench_analysis.map_)
+app.command()(bench_analysis.contamination)
+app.command()(bench_analysis.browse)
 
 Format = Literal["table", "markdown", "latex", "csv", "json"]
 ProtocolChoice = Literal["paper", "strict", "both"]

@@ -19,6 +19,7 @@ MODEL, ENDPOINT = "Models in this process", "Endpoints"
 
 
 def run(
+    context: typer.Context,
     listener: Annotated[
         str,
         typer.Option(
@@ -45,6 +46,7 @@ def run(
         int | None, typer.Option(min=1, help="Only the first so many questions of each data set.", show_default=False)
     ] = None,
     shard: Annotated[str, typer.Option(help="Share i/n of the questions, e.g. 2/4.", show_default=False)] = "",
+    ray: Annotated[int, typer.Option(min=0, help="Do it in so many shards on Ray.", show_default=False)] = 0,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask again what failed.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be asked.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The summary for machines.")] = False,
@@ -77,8 +79,12 @@ def run(
     concurrency: Annotated[int, typer.Option(min=1, help="Requests in flight.", rich_help_panel=ENDPOINT)] = 16,
     sound: Annotated[Literal["wav", "mp3"], typer.Option(help="How clips are sent.", rich_help_panel=ENDPOINT)] = "wav",
     sound_as: Annotated[
-        Literal["input_audio", "audio_url"], typer.Option(help="In which part.", rich_help_panel=ENDPOINT)
+        Literal["input_audio", "input_audio_uri", "audio_url"],
+        typer.Option(help="In which part; DashScope wants input_audio_uri.", rich_help_panel=ENDPOINT),
     ] = "input_audio",
+    stream: Annotated[
+        bool, typer.Option("--stream", help="For endpoints that only stream their answers.", rich_help_panel=ENDPOINT)
+    ] = False,
     most_calls: Annotated[
         int | None, typer.Option(min=0, help="Stop after so many.", rich_help_panel=ENDPOINT, show_default=False)
     ] = None,
@@ -103,25 +109,37 @@ def run(
         cmi bench run --listener qwen2-audio --data annotations/ --audio testdata/ --tasks key --out answers/
 
         cmi bench run --listener "env/bin/python ltu_worker.py" --name ltu --data annotations/ --out answers/
-    """
-    from cmi.bench.listeners.registry import Options
-    from cmi.bench.run import read_data
 
+        cmi bench run --listener qwen2.5-omni --data annotations/ --ray 8 --out answers/
+    """
+    from cmi.bench.listeners.registry import LOCAL, REMOTE_CODE, Options, short_name
+    from cmi.bench.run import Run, model_name, read_data, run_elsewhere
+    from cmi.shards import run_on_ray
+
+    if ray and shard:
+        raise InputError("--ray makes the shards itself: leave out --shard")
+    share = _shard(shard)
     options = Options(
-        out, model, revision, trust_remote_code, device, batch, max_tokens, temperature, timeout, url, key_env,
-        concurrency, seconds, sound, sound_as, most_calls, most_tokens, most_money, prices,
+        out, str(share or ""), model, revision, trust_remote_code, device, batch, max_tokens, temperature, timeout, url,
+        key_env, concurrency, seconds, sound, sound_as, stream, most_calls, most_tokens, most_money, prices,
     )  # fmt: skip
     found = read_data(data, tasks or (), audio, limit)
+    called = model_name(name) if name else short_name(listener, options)
+    if ray and not dry_run:
+        plan = Run(out, called, "", found, trials)
+        on_gpus = listener in (*LOCAL, *REMOTE_CODE) and device != "cpu"
+        done = run_elsewhere(plan, lambda: run_on_ray(_shard_arguments(context, ray), ray, on_gpus))
+        _show_done(done.listener, done.summaries, as_json)
+        return
     with ExitStack() as stack:
         named = _listener(listener, options, stack, dry_run)
-        plan = _plan(named, name, out, found, trials, _shard(shard), retry_failed)
+        plan = Run(out, called, named.full, found, trials, share, retry_failed)
         if dry_run:
             files = [{"model": m, "dataset": d.dataset, "questions": len(q)} for m, d, q in plan.parts()]
             _show([_plan_table(named, plan)], {"listener": named.full, "files": files}, as_json)
             return
         summaries = _run(named, plan)
-    records = {"listener": named.full, "files": [summary._asdict() for summary in summaries]}
-    _show([_summary_table(named, summaries)], records, as_json)
+    _show_done(named.full, summaries, as_json)
 
 
 def _listener(spec: str, options: "Options", stack: ExitStack, dry_run: bool) -> "Named":
@@ -137,14 +155,6 @@ def _listener(spec: str, options: "Options", stack: ExitStack, dry_run: bool) ->
     return named
 
 
-def _plan(
-    named: "Named", name: str, out: Path, data: Any, trials: int, shard: "Shard | None", retry_failed: bool
-) -> "Run":
-    from cmi.bench.run import Run, model_name
-
-    return Run(out, model_name(name) if name else named.short, named.full, data, trials, shard, retry_failed)
-
-
 def _shard(text: str) -> "Shard | None":
     from cmi.bench.listeners.answer_log import Shard
 
@@ -154,6 +164,29 @@ def _shard(text: str) -> "Shard | None":
     if not match or not 1 <= int(match[1]) <= int(match[2]):
         raise InputError(f"--shard {text!r}, expected i/n such as 2/4, i from 1 to n")
     return Shard(int(match[1]), int(match[2]))
+
+
+def _shard_arguments(context: typer.Context, shards: int) -> list[str]:
+    """This command as it was given, for one shard of so many: each has its part of the budget."""
+    given = context.params | {
+        name: most and max(1, most // shards)
+        for name in ("most_calls", "most_tokens")
+        if (most := context.params[name]) is not None
+    }
+    if given["most_money"] is not None:
+        given["most_money"] /= shards
+    words = ["bench", "run", "--json"]
+    for option in context.command.params:
+        value, flag = given.get(option.name or ""), option.opts[0]
+        if option.name in ("ray", "as_json") or value is None or value == option.default:
+            continue
+        if isinstance(value, bool):
+            words.append(flag)
+        elif option.nargs > 1:
+            words += [flag, *map(str, value)]
+        else:
+            words += [f"{flag}={one}" for one in (value if isinstance(value, list | tuple) else [value])]
+    return words
 
 
 def _run(named: "Named", plan: "Run") -> "list[Summary]":
@@ -182,14 +215,19 @@ def _show(tables: "list[Table]", record: dict[str, Any], as_json: bool) -> None:
         print_tables(tables, Console())
 
 
-def _summary_table(named: "Named", summaries: "list[Summary]") -> "Table":
+def _show_done(listener: str, summaries: "list[Summary]", as_json: bool) -> None:
+    record = {"listener": listener, "files": [summary._asdict() for summary in summaries]}
+    _show([_summary_table(listener, summaries)], record, as_json)
+
+
+def _summary_table(listener: str, summaries: "list[Summary]") -> "Table":
     from cmi.report.tables import Table
 
     rows = [
         [s.model, s.dataset, *map(str, (s.questions, s.answered, s.failed, s.asked)), f"{s.seconds:.1f}"]
         for s in summaries
     ]
-    notes = [f"Listener: {named.full}"]
+    notes = [f"Listener: {listener}"]
     notes += [f"{s.dataset}: {s.failed} failed, the first: {s.error}" for s in summaries if s.failed]
     headers = ["model", "data set", "questions", "answered", "failed", "asked now", "s"]
     return Table("Answers", headers, rows, labels=2, notes=notes)

@@ -9,10 +9,10 @@ import typer
 def demo(
     out: Annotated[Path, typer.Argument(help="Where to write; the same command resumes there.")] = Path("build/demo"),
 ) -> None:
-    """See what cmi does, in a few minutes: takes ranked, pairs judged, a scorer probed, answers scored, a page.
+    """See what cmi does, in a few minutes: takes ranked, pairs judged, a scorer probed, questions answered, a page.
 
-    Music is made here, so that the right answers are known, and judged by nano. Only nano's audio encoder is
-    downloaded, on first use.
+    Music is made here, so that the right answers are known, judged by nano, and heard by MIR models as far as they are
+    installed. Only nano's audio encoder is downloaded, on first use.
 
     Example:  cmi demo, then open build/demo/index.html in a browser
     """

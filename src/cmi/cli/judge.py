@@ -144,8 +144,8 @@ def label(
     from cmi.errors import InputError
     from cmi.judge.label_run import PREFERENCES, write_consensus, write_labels
     from cmi.judge.report import filter_table, label_record, label_table
-    from cmi.judge.shards import run_on_ray
     from cmi.report.tables import print_tables
+    from cmi.shards import run_on_ray
 
     if bool(consensus) != bool(other):
         raise InputError("a consensus needs --consensus and one --other run at least")

@@ -1,4 +1,4 @@
-"""The demonstration's page: takes to listen to in their order, pairs against nulls, the probe, CMI-Bench."""
+"""The demonstration's page: takes to listen to in their order, pairs against nulls, the probe, MIR, CMI-Bench."""
 
 import shlex
 from html import escape
@@ -44,7 +44,7 @@ tr.scorer td { font-weight: 600 }
 
 def page_of(demo: Demo, out: Path) -> str:
     """The page's HTML, the same for the same results. Recordings are found relative to `out`, where it lies."""
-    body = "\n".join([_head(demo), _takes(demo, out), _pairs(demo), _probe(demo), _bench(demo), _next(out)])
+    body = "\n".join([_head(demo), _takes(demo, out), _pairs(demo), _probe(demo), _mir(demo), _bench(demo), _next(out)])
     return page("cmi: a demonstration", body, STYLE)
 
 
@@ -124,21 +124,32 @@ prompts that do not fit.</p>
 {details("Every version", [table_html(table) for table in tables])}"""
 
 
+def _mir(demo: Demo) -> str:
+    side_by_side, *listeners = demo.mir
+    return f"""<h2>What can be heard</h2>
+<p>The other half of cmi is CMI-Bench: questions about music, as audio language models are asked them. Here they are
+about clips whose notes are known, and are put to supervised models that can hear (<code>cmi bench run --listener
+reference</code>) and to answers that need no ears.</p>
+{table_html(side_by_side)}
+{details("Every listener in full", [table_html(table) for table in listeners])}"""
+
+
 def _bench(demo: Demo) -> str:
     scores, *nulls = demo.bench
     return f"""<h2>CMI-Bench on sample answers</h2>
-<p>The other half of cmi: an audio language model’s answers on 14 tasks. These were written for the demonstration.</p>
+<p>An audio language model’s answers on 14 tasks. These were written for the demonstration.</p>
 {table_html(scores)}
 {details("Answers that need no ears", [table_html(table) for table in nulls])}"""
 
 
 def _next(out: Path) -> str:
-    takes = shlex.quote(str(out / "takes"))
+    takes, mir = (shlex.quote(str(out / name)) for name in ("takes", "mir/annotations"))
     commands = f"""cmi score take1.wav take2.wav --text "slow sad piano with rain"
 cmi pick {takes} --copy-to best/
 cmi probe nano --pieces 16 --plot probe.png
 cmi studio make pairs/ --pairs 1000
-cmi bench score answers/ --annotations annotations/"""
+cmi bench run --listener qwen2-audio --data {mir} --out answers/
+cmi bench score answers/ --annotations {mir}"""
     return f"""<h2>Next</h2>
 <p>The same on your own takes, with more songs, with more pairs, and on your own model’s answers:</p>
 <pre>{escape(commands)}</pre>

@@ -6,6 +6,7 @@
     rewardbench/    the same pairs as a data set of CMI-RewardBench
     probe.json      a few songs in many versions, and how the scores moved
     bench.jsonl     CMI-Bench's metrics for the sample answers that come with cmi
+    mir/            a small MIR set by the studio, what listeners answered about it, and how well
     index.html      the page that shows it all
 
 Each part is kept as it comes: the same call again computes nothing that is there.
@@ -26,6 +27,7 @@ from cmi.bench.responses import find_responses
 from cmi.bench.run_scores import DEFAULT_EMBEDDER, Settings, score_all
 from cmi.bench.tables import score_tables
 from cmi.cache import cache_folder
+from cmi.demo.mir import hear_mir
 from cmi.demo.small_probe import small_probe
 from cmi.errors import InputError
 from cmi.folders import make_folder, write_whole
@@ -60,6 +62,10 @@ class Plan:
     songs: int = 4
     seconds: float = 10.0  # of a song
     songs_seed: int = 1
+    clips: int = 6  # of the MIR set: so many pieces, and as many notes
+    clip_seconds: int = 10
+    clips_seed: int = 1
+    listener: str = "reference"  # who is asked about them
 
 
 @dataclass(frozen=True)
@@ -74,16 +80,18 @@ class Demo:
     rewardbench: list[Table]
     probe: list[Table]  # the summary first
     bench: list[Table]  # the scores first, then the nulls
+    mir: list[Table]  # listeners side by side first, then each in full
     versions: dict[str, str]
 
 
 def run_demo(out: Path, load: Callable[[], NamedScorer], plan: Plan, on_progress: Progress) -> Demo:
-    """Make music, have it judged by the scorer that `load` gives, and score sample answers."""
+    """Make music, ask what can be heard in it, have it judged by the scorer that `load` gives, and score answers."""
     make_folder(out)
     manifest = generate_set(
         out / "takes", 1, plan.takes, plan.takes_seed, on_made=lambda *step: on_progress("takes generated", *step)
     )
     make_set(out / "pairs", plan.pairs, plan.pairs_seed, on_made=lambda *step: on_progress("pairs recorded", *step))
+    mir = hear_mir(out / "mir", plan.listener, plan.clips, plan.clip_seconds, plan.clips_seed, on_progress)
     scorer = load()  # after the studio's processes were forked: they need no model
     return Demo(
         model=scorer.name,
@@ -94,6 +102,7 @@ def run_demo(out: Path, load: Callable[[], NamedScorer], plan: Plan, on_progress
         rewardbench=_rewardbench(out, scorer, on_progress),
         probe=_probe(out / "probe.json", scorer, plan, on_progress),
         bench=_bench(out / "bench.jsonl", on_progress),
+        mir=mir,
         versions={
             "cmi": __version__,
             "Python": platform.python_version(),

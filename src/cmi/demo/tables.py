@@ -12,8 +12,8 @@ PAIRS_NOTE = (
 
 
 def demo_tables(demo: Demo) -> list[Table]:
-    """Takes ranked, pairs judged, the probe's summary, CMI-Bench's scores."""
-    return [_ranking(demo), preferences(demo), demo.probe[0], demo.bench[0]]
+    """Takes ranked, pairs judged, the probe's summary, what can be heard, CMI-Bench's scores."""
+    return [_ranking(demo), preferences(demo), demo.probe[0], demo.mir[0], demo.bench[0]]
 
 
 def _ranking(demo: Demo) -> Table:

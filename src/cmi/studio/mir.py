@@ -2,6 +2,7 @@
 
     annotations/CMI_GS_key.jsonl, CMI_gtzan_beat.jsonl, ...    instructions about the studio's clips (`Instruction`)
     audio/                                                     30 s of composed pieces, 4 s of single notes
+    settings.json                                              the seed and the seconds that the set was made with
 
 `cmi bench score ANSWERS --annotations FOLDER/annotations` scores answers to them as it does those of published sets.
 Truth comes from the notes, not from an analysis: beats are the piece's, the melody is what the melody part plays.
@@ -17,7 +18,7 @@ import numpy as np
 
 from cmi.bench.instruction import Instruction
 from cmi.bench.tasks.key import TONICS
-from cmi.errors import InputError
+from cmi.folders import claim, make_folder
 from cmi.studio.compose import compose
 from cmi.studio.piece import Attributes, Key, Note, Part, Piece, even_beats
 from cmi.studio.recordings import RATE, SECONDS, write_flac
@@ -43,24 +44,27 @@ PROMPTS = {
 class Clip(NamedTuple):
     name: str
     piece: Piece
+    seconds: int
     answers: dict[str, str]  # by data set
 
 
-def make_mir_set(folder: Path, count: int, seed: int, on_made: Callable[[], None] = lambda: None) -> dict[str, int]:
-    """Write `count` pieces and as many single notes; the number of instructions of each data set."""
-    try:
-        for name in ("audio", "annotations"):
-            (folder / name).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: {error.strerror}") from error
+def make_mir_set(
+    folder: Path, count: int, seed: int, on_made: Callable[[], None] = lambda: None, seconds: int = SECONDS
+) -> dict[str, int]:
+    """Write `count` pieces and as many single notes; the number of instructions of each data set.
+
+    Audio that is there is kept. InputError if the folder has a set of another seed or length, whose audio it would be.
+    """
+    claim(folder, {"seed": seed, "seconds": seconds}, "cmi studio mir")
+    for name in ("audio", "annotations"):
+        make_folder(folder / name)
     records: dict[str, list[str]] = {name: [] for name in PROMPTS}
-    for clip in _clips(count, seed):
+    for clip in _clips(count, seed, seconds):
         path = folder / "audio" / f"{clip.name}.flac"
-        seconds = NOTE_SECONDS if clip.name.startswith("note") else SECONDS
         if not path.exists():
-            write_flac(render(clip.piece, RATE)[: seconds * RATE], path)
+            write_flac(render(clip.piece, RATE)[: clip.seconds * RATE], path)
         for dataset, answer in clip.answers.items():
-            records[dataset].append(_line(dataset, answer, clip.name, seconds))
+            records[dataset].append(_line(dataset, answer, clip.name, clip.seconds))
         on_made()
     for dataset, lines in records.items():
         (folder / "annotations" / f"CMI_{dataset}.jsonl").write_text("".join(lines), encoding="utf-8")
@@ -80,34 +84,34 @@ def _line(dataset: str, answer: str, clip: str, seconds: int) -> str:
     return json.dumps(asked.to_record()) + "\n"
 
 
-def _clips(count: int, seed: int) -> Iterator[Clip]:
+def _clips(count: int, seed: int, seconds: int) -> Iterator[Clip]:
     rng = random.Random(f"cmi.studio.mir {seed}")  # noqa: S311
     for i in range(count):
-        piece = compose(rng.randrange(2**31), seconds=SECONDS)
-        yield Clip(f"piece{i:04d}", piece, piece_answers(piece))
+        piece = compose(rng.randrange(2**31), seconds=seconds)
+        yield Clip(f"piece{i:04d}", piece, seconds, piece_answers(piece, seconds))
     for i in range(count):
         family, pitch = rng.choice(list(FAMILIES)), rng.randint(LOWEST, HIGHEST)
         note = single_note(FAMILIES[family], pitch)
-        yield Clip(f"note{i:04d}", note, {"Nsynth_pitch": str(pitch), "Nsynth_instrument": family})
+        yield Clip(f"note{i:04d}", note, NOTE_SECONDS, {"Nsynth_pitch": str(pitch), "Nsynth_instrument": family})
 
 
-def piece_answers(piece: Piece) -> dict[str, str]:
-    """What is true of the first 30 s."""
+def piece_answers(piece: Piece, seconds: int) -> dict[str, str]:
+    """What is true of the first `seconds`."""
     melody = next(part for part in piece.parts if part.role == "melody")
     return {
         "GS_key": f"{TONICS[piece.key.tonic]} {piece.key.mode}",
-        "gtzan_beat": _times(piece.beats[:-1]),
-        "gtzan_downbeat": _times(piece.downbeats),
-        "MedleyDB": str(melody_of(piece, melody)),
+        "gtzan_beat": _times(piece.beats[:-1], seconds),
+        "gtzan_downbeat": _times(piece.downbeats, seconds),
+        "MedleyDB": str(melody_of(piece, melody, seconds)),
     }
 
 
-def melody_of(piece: Piece, part: Part) -> list[tuple[float, int]]:
+def melody_of(piece: Piece, part: Part, seconds: int = SECONDS) -> list[tuple[float, int]]:
     """When each note begins and which it is; of notes that begin together, the highest."""
     tops: dict[float, int] = {}
     for note, start in zip(part.notes, np.round(piece.clock([n.start for n in part.notes]), 3).tolist(), strict=True):
         tops[start] = max(note.pitch, tops.get(start, 0))
-    return [(start, pitch) for start, pitch in sorted(tops.items()) if start < SECONDS]
+    return [(start, pitch) for start, pitch in sorted(tops.items()) if start < seconds]
 
 
 def single_note(program: int, pitch: int) -> Piece:
@@ -116,5 +120,5 @@ def single_note(program: int, pitch: int) -> Piece:
     return Piece(f"note {pitch}", (part,), even_beats(NOTE_SECONDS, 60.0), 4, Key(pitch % 12, "major"), about)
 
 
-def _times(seconds: tuple[float, ...]) -> str:
-    return ",".join(f"{round(time, 3)}s" for time in seconds if time < SECONDS)
+def _times(times: tuple[float, ...], seconds: int) -> str:
+    return ",".join(f"{round(time, 3)}s" for time in times if time < seconds)

@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("openai")
 
 from cmi.bench.listeners import ListenerStopped
+from cmi.bench.listeners.answer_log import Shard
 from cmi.bench.listeners.registry import Options, load_listener
 from cmi.bench.run import Run, read_data, run
 from cmi.errors import InputError
@@ -76,6 +77,18 @@ def test_every_question_is_asked_once_with_its_clip(server, small_set, tmp_path)
     assert sorted(kinds) == ["input_audio", "text"]
     _run(server, small_set, tmp_path / "out")
     assert len(server.bodies) == 12
+
+
+def test_shards_may_be_at_work_at_the_same_time(server, small_set, tmp_path):
+    options = {"out": tmp_path / "out", "url": server.url, "model": "org/tiny"}
+    first, second = (load_listener("openai", Options(shard=f"shard-{i}-of-2", **options)) for i in (1, 2))
+    for number, named in enumerate((first, second), 1):
+        data = read_data([small_set])
+        run(named.listener, Run(tmp_path / "out", named.short, named.full, data, shard=Shard(number, 2)))
+    for named in (first, second):
+        named.listener.close()  # type: ignore[attr-defined]
+    assert len(server.bodies) == 12
+    assert first.full == second.full
 
 
 def test_a_wrong_key_ends_the_run_with_one_sentence(server, small_set, tmp_path):

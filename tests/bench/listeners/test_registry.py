@@ -1,5 +1,6 @@
 """Listeners by name, and what is refused."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,18 @@ def test_a_class_of_the_users_is_found_in_the_current_folder(tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     assert _ask("my_ears:Mine", "?", "GTZAN") == "GTZAN"
     assert load_listener("my_ears:Mine", Options()).short == "Mine"
+
+
+def test_a_class_in_another_file_is_another_listener(tmp_path, monkeypatch):
+    code = "class Mine:\n    name = 'mine'\n    def answer(self, questions):\n        return ['' for _ in questions]\n"
+    monkeypatch.chdir(tmp_path)
+    names = []
+    for module, text in (("ears_one", code), ("ears_two", code), ("ears_three", f"{code}# mended\n")):
+        (tmp_path / f"{module}.py").write_text(text)
+        names.append(load_listener(f"{module}:Mine", Options()).full)
+    hashes = [name.partition("@")[2] for name in names]
+    assert hashes[0] == hashes[1] != hashes[2]
+    assert re.fullmatch(r"ears_one:Mine@[0-9a-f]{12}: mine", names[0])
 
 
 @pytest.mark.parametrize(

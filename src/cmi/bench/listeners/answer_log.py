@@ -40,29 +40,29 @@ class Said(NamedTuple):
     error: str | None
 
 
-class AnswerLog:
-    """The answers of one model to one data set; open for appending to its own log, reading those of other shards.
+class Answers:
+    """What one model said about one data set, by all logs of its name; to read, and to make the answer file of.
 
-    InputError if a log was begun by another listener, or with other questions.
+    `listener` is the full name of who was asked: if none is expected, the first log tells. InputError if a log was
+    begun by another listener, or with other questions.
     """
 
     def __init__(
-        self, folder: Path, model: str, dataset: str, questions: Sequence[Question], listener: str, shard: Shard | None
+        self, folder: Path, model: str, dataset: str, questions: Sequence[Question], listener: str = ""
     ) -> None:
         self.path = folder / f"{model}_{dataset}.jsonl"
+        self.listener = listener
+        self.askings = 0  # of which each question may have several
+        self.seconds = 0.0  # that all of them took
+        self._stem = f"{model}_{dataset}"
         self._questions = questions
-        self._about = {"listener": listener, "questions": fingerprint(questions)}
-        own = folder / (f"{model}_{dataset}.{shard}.log" if shard else f"{model}_{dataset}.log")
-        self._log = runlog.RunLog(own, key="key")
-        try:
-            self._said: dict[str, Said] = {}
-            for log in _logs(folder, f"{model}_{dataset}"):
-                self._read(log)
-            if ABOUT not in self._log:
-                self._log.append({"key": ABOUT, **self._about})
-        except BaseException:
-            self._log.close()
-            raise
+        self._fingerprint = fingerprint(questions)
+        self._said: dict[str, Said] = {}
+
+    def read(self) -> None:
+        """Note what is new in the logs."""
+        for log in _logs(self.path.parent, self._stem):
+            self._read(log)
 
     def _read(self, log: Path) -> None:
         for record in runlog.read_records(log):
@@ -71,10 +71,16 @@ class AnswerLog:
                 continue
             said = Said(int(record["attempt"]), record.get("response"), record.get("error"))
             if said.attempt > self.attempts(str(record["id"])):
-                self._said[str(record["id"])] = said
+                self._note(str(record["id"]), said, float(record["seconds"]))
+
+    def _note(self, question: str, said: Said, seconds: float) -> None:
+        self._said[question] = said
+        self.askings += 1
+        self.seconds += seconds
 
     def _require_same(self, log: Path, about: dict[str, Any]) -> None:
-        for name, here in self._about.items():
+        self.listener = self.listener or str(about.get("listener"))
+        for name, here in (("listener", self.listener), ("questions", self._fingerprint)):
             if about.get(name) != here:
                 what = f"{name} {about.get(name)!r}, not {here!r}"
                 raise InputError(f"{log}: begun with {what}; choose another --out, or another --name")
@@ -85,15 +91,6 @@ class AnswerLog:
     def todo(self, retry_failed: bool) -> list[Question]:
         """The questions without an answer, in their order; those that failed among them only if they are wanted."""
         return [q for q in self._questions if q.id not in self._said or (retry_failed and self._said[q.id].error)]
-
-    def append(self, question: Question, answer: Answer, seconds: float, sync: bool = True) -> None:
-        failed = isinstance(answer, InputError)
-        response, error = (None, str(answer) or "failed") if failed else (str(answer), None)
-        said = Said(self.attempts(question.id) + 1, response, error)
-        record: dict[str, Any] = {"key": f"{question.id}#{said.attempt}", "id": question.id, "attempt": said.attempt}
-        record |= {"response": response, "error": error, "seconds": round(seconds, 3)}
-        self._log.append(record, sync)
-        self._said[question.id] = said
 
     @property
     def answered(self) -> int:
@@ -112,12 +109,6 @@ class AnswerLog:
     @property
     def is_whole(self) -> bool:
         return all(question.id in self._said for question in self._questions)
-
-    def finish(self) -> None:
-        self._log.finish()
-
-    def close(self) -> None:
-        self._log.close()
 
     def export(self) -> None:
         """Write the answer file anew, whole or not at all."""
@@ -138,6 +129,39 @@ class AnswerLog:
             if said := self._said.get(question.id):
                 record = {"id": question.id, "response": said.response}
                 yield json.dumps(record | ({"error": said.error} if said.error else {})) + "\n"
+
+
+class AnswerLog(Answers):
+    """The same, open for appending to the log of one run or shard; others may be appending to theirs."""
+
+    def __init__(
+        self, folder: Path, model: str, dataset: str, questions: Sequence[Question], listener: str, shard: Shard | None
+    ) -> None:
+        super().__init__(folder, model, dataset, questions, listener)
+        own = folder / (f"{self._stem}.{shard}.log" if shard else f"{self._stem}.log")
+        self._log = runlog.RunLog(own, key="key")
+        try:
+            self.read()
+            if ABOUT not in self._log:
+                self._log.append({"key": ABOUT, "listener": listener, "questions": self._fingerprint})
+        except BaseException:
+            self._log.close()
+            raise
+
+    def append(self, question: Question, answer: Answer, seconds: float, sync: bool = True) -> None:
+        failed = isinstance(answer, InputError)
+        response, error = (None, str(answer) or "failed") if failed else (str(answer), None)
+        said = Said(self.attempts(question.id) + 1, response, error)
+        record: dict[str, Any] = {"key": f"{question.id}#{said.attempt}", "id": question.id, "attempt": said.attempt}
+        record |= {"response": response, "error": error, "seconds": round(seconds, 3)}
+        self._log.append(record, sync)
+        self._note(question.id, said, seconds)
+
+    def finish(self) -> None:
+        self._log.finish()
+
+    def close(self) -> None:
+        self._log.close()
 
 
 def fingerprint(questions: Sequence[Question]) -> str:

@@ -1,7 +1,7 @@
 """Any model behind an OpenAI-compatible endpoint that takes sound: vLLM, Gemini, GPT-audio, DashScope.
 
-Asking, retries, limits, cost and its own record of answers are `cmi.chat`'s, in `<out>/chat-<model>/`: what was paid
-for is there even if the run is killed before the batch is in the log.
+Asking, retries, limits, cost and its own record of answers are `cmi.chat`'s, in `<out>/chat-<model>/`, or of a shard in
+`<out>/chat-<model>.shard-1-of-4/`: what was paid for is there even if the run is killed before the batch is in the log.
 """
 
 from collections.abc import Sequence
@@ -33,11 +33,13 @@ class EndpointListener:
             sending=self._sending,
             temperature=options.temperature,
             max_tokens=options.max_tokens,
+            stream=options.stream,
             concurrency=options.concurrency,
             timeout=options.timeout,
         )
         budget = Budget(options.most_calls, options.most_tokens, options.most_money)
-        self._chat = Chat(endpoint, options.out / f"chat-{model_name(options.model)}", budget, Prices(*options.prices))
+        name = f"chat-{model_name(options.model)}{options.shard and '.'}{options.shard}"
+        self._chat = Chat(endpoint, options.out / name, budget, Prices(*options.prices))
         self.name = f"openai: {endpoint.identity}"
         self.batch = options.batch or AHEAD * options.concurrency
 

@@ -16,6 +16,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from cmi.bench.listeners import Listener
 from cmi.bench.listeners.nulls import NULLS, NullListener
@@ -33,6 +34,7 @@ class Options:
     """What a listener may be told; each takes what concerns it."""
 
     out: Path = Path()  # where a listener may keep files of its own
+    shard: str = ""  # whose files these are, in a run that is shared out
     model: str = ""
     revision: str | None = None
     trust_remote_code: bool = False
@@ -47,6 +49,7 @@ class Options:
     seconds: float | None = None
     sound: str = "wav"
     sound_as: str = "input_audio"
+    stream: bool = False
     most_calls: int | None = None
     most_tokens: int | None = None
     most_money: float | None = None
@@ -63,10 +66,19 @@ class Named:
 
 
 def load_listener(spec: str, options: Options) -> Named:
-    for known, load in _LOADERS:
-        if known(spec):
-            listener, short = load(spec, options)
-            return Named(listener, model_name(short), str(getattr(listener, "name", spec)))
+    listener, full = _loader(spec).load(spec, options)
+    return Named(listener, short_name(spec, options), full or str(getattr(listener, "name", spec)))
+
+
+def short_name(spec: str, options: Options) -> str:
+    """What the answer files of a listener are called; it is not loaded."""
+    return model_name(_loader(spec).short(spec, options))
+
+
+def _loader(spec: str) -> "_Loader":
+    for loader in _LOADERS:
+        if loader.knows(spec):
+            return loader
     raise InputError(
         f"--listener {spec!r} is no listener: choose from reference, {', '.join(NULLS)}, openai, "
         f"{', '.join((*LOCAL, *REMOTE_CODE))}, module:Class, or a command"
@@ -76,57 +88,65 @@ def load_listener(spec: str, options: Options) -> Named:
 def load_for_plan(spec: str, options: Options) -> Named:
     """The same, but of models that are dear to load the name alone."""
     if spec in (*LOCAL, *REMOTE_CODE):
-        return Named(NullListener("null:empty"), spec, f"{options.model or spec}, not loaded")
+        return Named(NullListener("null:empty"), short_name(spec, options), f"{options.model or spec}, not loaded")
     return load_listener(spec, options)
 
 
-def _load_null(spec: str, options: Options) -> tuple[Listener, str]:
-    return NullListener(spec), spec
+Loaded = tuple[Listener, str]  # and its full name, where it does not say that itself
 
 
-def _load_reference(spec: str, options: Options) -> tuple[Listener, str]:
+def _load_null(spec: str, options: Options) -> Loaded:
+    return NullListener(spec), ""
+
+
+def _load_reference(spec: str, options: Options) -> Loaded:
     from cmi.bench.listeners.reference import ReferenceListener
 
-    return ReferenceListener(), spec
+    return ReferenceListener(), ""
 
 
-def _load_endpoint(spec: str, options: Options) -> tuple[Listener, str]:
+def _load_endpoint(spec: str, options: Options) -> Loaded:
     try:
         from cmi.bench.listeners.endpoint import EndpointListener
     except ModuleNotFoundError as error:
         raise MissingExtra("an endpoint", "api") from error
-    return EndpointListener(options), options.model.rpartition("/")[2]
+    return EndpointListener(options), ""
 
 
-def _load_local(spec: str, options: Options) -> tuple[Listener, str]:
+def _load_local(spec: str, options: Options) -> Loaded:
     try:
         from cmi.bench.listeners.local import load_local
     except ModuleNotFoundError as error:
         raise MissingExtra(f"listener {spec}", "reward") from error
-    return load_local(spec, options), spec
+    return load_local(spec, options), ""
 
 
-def _load_remote_code(spec: str, options: Options) -> tuple[Listener, str]:
+def _load_remote_code(spec: str, options: Options) -> Loaded:
     try:
         from cmi.bench.listeners.remote_code import load_remote_code
     except ModuleNotFoundError as error:
         raise MissingExtra(f"listener {spec}", "reward") from error
-    return load_remote_code(spec, options), spec
+    return load_remote_code(spec, options), ""
 
 
-def _load_class(spec: str, options: Options) -> tuple[Listener, str]:
-    listener, _ = load_own(spec)
+def _load_class(spec: str, options: Options) -> Loaded:
+    """Its name says which file it came from and, where the class has a name, which model it is."""
+    listener, full = load_own(spec)
     if not callable(getattr(listener, "answer", None)):
         raise InputError(f"--listener {spec} has no method answer(questions)")
-    return listener, spec.partition(":")[2]
+    said = getattr(listener, "name", "")
+    return listener, f"{full}: {said}" if said else full
 
 
-def _load_worker(spec: str, options: Options) -> tuple[Listener, str]:
+def _load_worker(spec: str, options: Options) -> Loaded:
     from cmi.bench.listeners.worker import WorkerListener
 
     command = _command(spec)
-    script = next((word for word in reversed(command) if word.endswith((".py", ".sh"))), command[0])
-    return WorkerListener(command, shlex.join(command), options.timeout), Path(script).stem
+    return WorkerListener(command, shlex.join(command), options.timeout), ""
+
+
+def _script(command: list[str]) -> str:
+    return Path(next((word for word in reversed(command) if word.endswith((".py", ".sh"))), command[0])).stem
 
 
 def _command(spec: str) -> list[str]:
@@ -138,13 +158,18 @@ def _command(spec: str) -> list[str]:
     return words if words and shutil.which(words[0]) else []
 
 
-_Loader = Callable[[str, Options], tuple[Listener, str]]
-_LOADERS: tuple[tuple[Callable[[str], bool], _Loader], ...] = (
-    (lambda spec: spec in NULLS, _load_null),
-    (lambda spec: spec == "reference", _load_reference),
-    (lambda spec: spec == "openai", _load_endpoint),
-    (lambda spec: spec in LOCAL, _load_local),
-    (lambda spec: spec in REMOTE_CODE, _load_remote_code),
-    (lambda spec: bool(_CLASS.fullmatch(spec)), _load_class),
-    (lambda spec: bool(_command(spec)), _load_worker),
+class _Loader(NamedTuple):
+    knows: Callable[[str], bool]
+    load: Callable[[str, Options], Loaded]
+    short: Callable[[str, Options], str] = lambda spec, _: spec
+
+
+_LOADERS = (
+    _Loader(lambda spec: spec in NULLS, _load_null),
+    _Loader(lambda spec: spec == "reference", _load_reference),
+    _Loader(lambda spec: spec == "openai", _load_endpoint, lambda _, options: options.model.rpartition("/")[2]),
+    _Loader(lambda spec: spec in LOCAL, _load_local),
+    _Loader(lambda spec: spec in REMOTE_CODE, _load_remote_code),
+    _Loader(lambda spec: bool(_CLASS.fullmatch(spec)), _load_class, lambda spec, _: spec.partition(":")[2]),
+    _Loader(lambda spec: bool(_command(spec)), _load_worker, lambda spec, _: _script(_command(spec))),
 )

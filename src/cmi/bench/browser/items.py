@@ -1,0 +1,139 @@
+"""Every answer of a response file with what is needed to judge it: reading, scores, and the clip it is about.
+
+Scores of items
+    A metric that is the mean over items has a score for each: the metric's own value on that item alone. Corpus BLEU,
+    correlations, F1 over all frames and areas under curves are of the whole set; no scores of items add up to them, so
+    that none are shown, and the page says so.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from cmi.bench.analysis.tag_families import TAGGING
+from cmi.bench.browser.readings import reader
+from cmi.bench.evaluation import Array, Evaluation, Item, Metric, Protocol, Setting, Tally
+from cmi.bench.responses import ResponseFile, ResponseSet, clean, read_instructions
+from cmi.bench.score import Items
+from cmi.bench.tasks import load_task
+from cmi.bench.tools import Tools
+from cmi.errors import InputError
+from cmi.records import read_records
+
+
+class Clip(NamedTuple):
+    """The sound that a question is about, as the file names it."""
+
+    path: str
+    start: float = 0.0
+    end: float | None = None  # seconds; None: to the end
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One answer. `reading` is None if it could not be read; `scores` has one for each of the set's item metrics."""
+
+    place: int  # in its file, from 1
+    question: str
+    answer: str
+    truth: str
+    clip: Clip
+    answered: bool
+    reading: str | None
+    scores: tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
+class ItemMetric:
+    name: str
+    better: str
+
+
+@dataclass(frozen=True)
+class AnswerSet:
+    """The answers of one model to one data set."""
+
+    model: str
+    dataset: str
+    metrics: tuple[ItemMetric, ...]  # those that are means over items, the first of them the one to sort by
+    whole_set: tuple[str, ...]  # those that are not
+    not_computed: tuple[str, ...]  # each with the reason
+    items: tuple[Shown, ...]
+
+    @property
+    def unparsed(self) -> int:
+        return sum(item.reading is None for item in self.items)
+
+
+def read_answers(file: ResponseFile, protocol: Protocol, tools: Tools, annotations: Path | None = None) -> AnswerSet:
+    """The answers of one file, scored. Under `paper` a question without an answer has no score."""
+    entries = list(ResponseSet(file, annotations))
+    clips = list(_clips(file, annotations))
+    scored = list(Items(entries, answered_only=protocol == "paper"))
+    evaluation = _evaluation(file, scored, protocol, tools)
+    own = [metric for metric in evaluation.metrics if _has_item_scores(metric, evaluation)]
+    rows = zip(*(item_scores(metric, evaluation) for metric in own), strict=True)
+    read = reader(file.dataset, protocol, file.model, (item.truth for item in scored))
+    shown = []
+    for place, ((item, answered), clip) in enumerate(zip(entries, clips, strict=True), 1):
+        counts = answered or protocol == "strict"
+        scores = tuple(map(_finite, next(rows))) if own and counts else (None,) * len(own)
+        texts = (clean(item.question), item.answer, clean(item.truth))
+        shown.append(Shown(place, *texts, clip, answered, read(item.answer), scores))
+    return AnswerSet(
+        file.model,
+        file.dataset.name,
+        tuple(ItemMetric(metric.name, metric.better) for metric in own),
+        tuple(metric.name for metric in evaluation.metrics if metric not in own and not metric.not_computed),
+        tuple(f"{metric.name}: {metric.not_computed}" for metric in evaluation.metrics if metric.not_computed),
+        tuple(shown),
+    )
+
+
+def _evaluation(file: ResponseFile, items: list[Item], protocol: Protocol, tools: Tools) -> Evaluation:
+    if file.dataset.name in TAGGING:  # a text embedder's work would be for nothing: no item has an area under a curve
+        return Tally().evaluation([Metric("ROC"), Metric("PR")])
+    try:
+        return load_task(file.dataset).evaluate(items, Setting(file.dataset.name, protocol, file.model, tools))
+    except InputError as error:
+        raise error if str(file.path) in str(error) else InputError(f"{file.path}: {error}") from error
+
+
+def _has_item_scores(metric: Metric, evaluation: Evaluation) -> bool:
+    is_own = evaluation.joint is None and not metric.not_computed
+    return is_own and evaluation.n > 0 and is_mean_of_items(metric, evaluation.statistics.shape[1])
+
+
+def is_mean_of_items(metric: Metric, columns: int) -> bool:
+    """Whether the metric is the mean of its values on single items: tried on rows that are made up, not on answers."""
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(0.1, 1.0, (5, columns))
+    weights = rng.integers(1, 4, (1, 5)).astype(float)
+    with np.errstate(all="ignore"):  # made-up rows may make no sense
+        alone = np.array([metric.value(rows[i : i + 1], np.ones((1, 1)))[0] for i in range(5)])
+        return bool(np.isclose(metric.value(rows, weights)[0], weights[0] @ alone / weights.sum()))
+
+
+def item_scores(metric: Metric, evaluation: Evaluation) -> Array:
+    """The metric on each item alone: (n,)."""
+    one = np.ones((1, 1))
+    return np.array([metric.value(row[np.newaxis], one)[0] for row in evaluation.statistics])
+
+
+def _clips(file: ResponseFile, annotations: Path | None) -> Iterator[Clip]:
+    """The clips of a file's entries, in the order of `ResponseSet`."""
+    _, first = next(read_records(file.path))
+    asked = dict(read_instructions(annotations, file.dataset)) if annotations else {}
+    clips = {name: Clip(one.audio_path, max(0.0, one.audio_start), one.audio_end) for name, one in asked.items()}
+    if "correct_answer" in first:
+        return iter(clips.values()) if annotations else (Clip(str(r["audioid"])) for _, r in read_records(file.path))
+    answered = [str(record["id"]) for _, record in read_records(file.path)]
+    return (clips[name] for name in dict.fromkeys((*answered, *clips)))
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,123 @@
+"""The page: answers as data inside it, and a script that shows what is asked for.
+
+Nothing of an answer is ever HTML. The data stand in a block that no browser runs, with every character escaped that
+could end it; the script makes text nodes of them; and the page's own policy lets no other script run and nothing be
+fetched but sounds.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from cmi.bench.browser.items import AnswerSet, Shown
+from cmi.bench.browser.sounds import Source, no_sound
+from cmi.bench.catalog import DATASETS
+from cmi.errors import InputError
+from cmi.folders import write_whole
+from cmi.report.html import STYLE
+
+LONGEST_SHOWN = 5000  # characters of one text
+_NEVER_IN_HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+
+
+def write_page(sets: Sequence[AnswerSet], protocol: str, sound: Source, page: Path, title: str) -> int:
+    """Write the page and say how many answers have a sound. InputError if sounds were wanted and none is there."""
+    data = payload(sets, protocol, sound, title)
+    heard = sum(item["sound"] is not None for item in data["items"])
+    if sound is not no_sound and not heard:
+        example = next((item["clip"] for item in data["items"]), "none")
+        raise InputError(
+            f"--audio: none of the clips is there, such as {example}; name the folder their paths begin in"
+        )
+    write_whole(page, page_of(data))
+    return heard
+
+
+def page_of(data: dict[str, Any]) -> str:
+    """The whole page, the same for the same data."""
+    script = _text("browser.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    return Template(_text("page.html")).substitute(
+        title=escape(data["title"]),
+        script_hash=f"sha256-{digest}",
+        style=STYLE + _text("browser.css"),
+        data=json_in_html(data),
+        script=script,
+    )
+
+
+def json_in_html(value: Any) -> str:
+    """JSON that may stand in a page: ASCII alone, and no character that begins or ends a tag."""
+    return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")).translate(_NEVER_IN_HTML)
+
+
+def payload(sets: Sequence[AnswerSet], protocol: str, sound: Source, title: str) -> dict[str, Any]:
+    """What the script is given. Questions and sounds, which many items share, stand once and are numbered."""
+    questions: dict[str, int] = {}
+    sounds: dict[str, int] = {}
+    items = []
+    for number, one in enumerate(sets):
+        for item in one.items:
+            heard = sound(item.clip)
+            items.append(
+                {
+                    "set": number,
+                    "place": item.place,
+                    "question": questions.setdefault(_cut(item.question), len(questions)),
+                    "answer": _cut(item.answer),
+                    "truth": _cut(item.truth),
+                    "reading": None if item.reading is None else _cut(item.reading),
+                    "scores": [None if score is None else round(score, 3) for score in item.scores],
+                    "answered": item.answered,
+                    "clip": item.clip.path,
+                    "sound": None if heard is None else sounds.setdefault(heard, len(sounds)),
+                }
+            )
+    return {
+        "title": title,
+        "protocol": protocol,
+        "questions": list(questions),
+        "sounds": list(sounds),
+        "sets": [_set(one) for one in sets],
+        "items": items,
+    }
+
+
+def _set(one: AnswerSet) -> dict[str, Any]:
+    return {
+        "model": one.model,
+        "dataset": one.dataset,
+        "row": DATASETS[one.dataset].row,
+        "metrics": [{"name": metric.name, "better": metric.better} for metric in one.metrics],
+        "wholeSet": list(one.whole_set),
+        "notComputed": list(one.not_computed),
+    }
+
+
+def worst(one: AnswerSet, count: int) -> AnswerSet:
+    """The answers that score least, unread ones first; where items have no scores, unread ones and then the first."""
+
+    def key(item: Shown) -> tuple[bool, float]:
+        score = item.scores[0] if item.scores else None
+        if score is None:
+            return item.reading is not None, 0.0
+        return item.reading is not None, score if one.metrics[0].better == "higher" else -score
+
+    chosen = sorted(one.items, key=key)[:count]
+    return replace(one, items=tuple(sorted(chosen, key=lambda item: item.place)))
+
+
+def _cut(text: str) -> str:
+    left = len(text) - LONGEST_SHOWN
+    return text if left <= 0 else f"{text[:LONGEST_SHOWN]} … ({left:,} more characters)"
+
+
+def _text(name: str) -> str:
+    return files("cmi.bench.browser").joinpath(name).read_text(encoding="utf-8")

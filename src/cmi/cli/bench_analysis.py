@@ -1,0 +1,308 @@
+"""`cmi bench bias`, `prompts`, `map`, `contamination` and `browse`: what stands behind the scores."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from cmi.bench.analysis.model_scores import Scores
+    from cmi.bench.tools import Tools
+
+Responses = Annotated[list[Path], typer.Argument(help="Response files, or folders of them.", show_default=False)]
+Sources = Annotated[
+    list[Path] | None,
+    typer.Argument(help="Response files or folders, or what `cmi bench score --json` wrote.", show_default=False),
+]
+Annotations = Annotated[
+    Path | None,
+    typer.Option(help="Folder of annotation files: finds missing answers, clips' places.", show_default=False),
+]
+Protocol = Annotated[Literal["paper", "strict"], typer.Option(help="`paper`: as published. `strict`: the right way.")]
+Embedder = Annotated[str, typer.Option(help="Text embedder of the tagging tasks: minilm, bge-large-en-v1.5, a folder.")]
+Resamples = Annotated[int, typer.Option(min=100, max=100_000, help="Bootstrap draws behind each interval.")]
+Published = Annotated[bool, typer.Option("--published/--no-published", help="With the eleven published models.")]
+Plot = Annotated[Path | None, typer.Option(help="Draw it into this .png or .svg.", show_default=False)]
+OutputFormat = Annotated[
+    Literal["table", "markdown", "latex", "csv", "json"], typer.Option("--format", help="How to show the result.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.", show_default=False)]
+
+
+def bias(
+    responses: Responses,
+    annotations: Annotations = None,
+    families: Annotated[
+        Path | None, typer.Option(help="Your own groups of tags, in the layout of ours.", show_default=False)
+    ] = None,
+    protocol: Protocol = "strict",
+    embedder: Embedder = "minilm",
+    resamples: Resamples = 1000,
+    plot: Plot = None,
+    format_: OutputFormat = "table",
+    as_json: AsJson = False,
+    output: Output = None,
+) -> None:
+    """Score answers tag by tag, and groups of tags against each other: instruments, genres, voices (figure 2).
+
+    Files of data sets without tags are passed over.
+
+    Examples:
+
+        cmi bench bias answers/qwen2 answers/flamingo --plot bias.png
+
+        cmi bench bias answers/qwen2_MTT.jsonl --families mine.toml --json
+    """
+    from cmi import __version__
+    from cmi.bench.analysis.bias import measure_bias
+    from cmi.bench.analysis.bias_report import bias_tables, draw_bias
+    from cmi.bench.analysis.drawing import require_drawing
+    from cmi.bench.analysis.tag_families import TAGGING, read_families
+    from cmi.bench.responses import find_annotations, find_responses
+    from cmi.bench.score import SEED
+    from cmi.cli.output import show
+    from cmi.cli.progress import progress
+    from cmi.errors import InputError
+
+    require_drawing(plot)
+    groups = read_families(families)
+    truths = find_annotations(annotations) if annotations else {}
+    files = [file for file in find_responses(responses) if file.dataset.name in TAGGING]
+    if not files:
+        raise InputError(f"{' '.join(map(str, responses))}: no answers to a data set of tags: {', '.join(TAGGING)}")
+    with progress() as bar:
+        drawing = bar.add_task("draws", total=resamples * len(files))
+        tools = _tools(embedder)
+        results = [
+            measure_bias(
+                file, groups, protocol, tools, truths.get(file.dataset.name), resamples,
+                lambda count: bar.update(drawing, advance=count),
+            )
+            for file in files
+        ]  # fmt: skip
+    if plot is not None:
+        draw_bias(results, plot)
+    provenance = {"cmi": __version__, "protocol": protocol, "embedder": embedder, "resamples": resamples, "seed": SEED}
+    whole = [{key: value for key, value in one.to_json().items() if key != "tags"} for one in results]
+    records = [tag for one in results for tag in one.to_json()["tags"]]
+    provenance |= {"files": whole}
+    show(bias_tables(results, protocol), records, "tags", provenance, "json" if as_json else format_, output)
+
+
+def prompts(
+    runs: Annotated[
+        list[str],
+        typer.Argument(help="VARIANT=PATH or PATH: response files, folders, or score files.", show_default=False),
+    ],
+    annotations: Annotated[
+        list[Path] | None,
+        typer.Option(help="Folders of annotation files, one for each variant or any one.", show_default=False),
+    ] = None,
+    protocol: Protocol = "strict",
+    embedder: Embedder = "minilm",
+    resamples: Resamples = 1000,
+    plot: Plot = None,
+    format_: OutputFormat = "table",
+    as_json: AsJson = False,
+    output: Output = None,
+) -> None:
+    """Compare wordings and trials: how far scores move, and whether that is more than other clips would (figure 3).
+
+    Trials are models named MODEL, MODEL-t2, MODEL-t3, as `cmi bench run --trials` writes them.
+
+    Examples:
+
+        cmi bench prompts plain=answers/plain few-shot=answers/few-shot --annotations bench-data/annotations
+
+        cmi bench prompts plain=plain.json brief=brief.json --plot prompts.png
+    """
+    from cmi import __version__
+    from cmi.bench.analysis.drawing import require_drawing
+    from cmi.bench.analysis.prompts import read_runs, sensitivities
+    from cmi.bench.analysis.prompts_report import draw_prompts, prompt_tables
+    from cmi.bench.analysis.variants import Variants
+    from cmi.cli.output import show
+    from cmi.cli.progress import progress
+
+    require_drawing(plot)
+    variants = Variants(annotations or [])
+    with progress() as bar:
+        scoring = bar.add_task("scoring", total=None)
+        read = read_runs(
+            runs, variants, protocol, _tools(embedder), resamples,
+            lambda name: bar.update(scoring, advance=1, description=f"scored {name}"),
+        )  # fmt: skip
+    results = sensitivities(read)
+    if plot is not None:
+        draw_prompts(results, plot)
+    provenance = {"cmi": __version__, "protocol": protocol, "embedder": embedder, "notes": variants.notes()}
+    tables = prompt_tables(results, protocol, variants.notes())
+    records = [one.to_json() for one in results]
+    show(tables, records, "sensitivities", provenance, "json" if as_json else format_, output)
+
+
+def map_(
+    sources: Sources = None,
+    annotations: Annotations = None,
+    published: Published = True,
+    protocol: Protocol = "paper",
+    embedder: Embedder = "minilm",
+    components: Annotated[int, typer.Option(min=1, max=20, help="How many to show.")] = 4,
+    missing: Annotated[
+        Literal["leave-out", "mean"], typer.Option(help="Metrics that a model lacks: left out, or at their mean.")
+    ] = "leave-out",
+    plot: Plot = None,
+    format_: OutputFormat = "table",
+    as_json: AsJson = False,
+    output: Output = None,
+) -> None:
+    """Map models by the principal components of their scores, your own beside the published ones (figure 6).
+
+    Examples:
+
+        cmi bench map --plot map.png
+
+        cmi bench map mine.json --missing mean --components 2
+    """
+    from cmi import __version__
+    from cmi.bench.analysis.drawing import require_drawing
+    from cmi.bench.analysis.model_map import map_models
+    from cmi.bench.analysis.model_map_report import draw_map, map_records, map_tables, model_records
+    from cmi.cli.output import show
+
+    require_drawing(plot)
+    result = map_models(_gathered(sources, annotations, published, protocol, embedder), components, missing)
+    if plot is not None:
+        draw_map(result, plot)
+    provenance = {"cmi": __version__, "protocol": protocol, "missing": missing, **map_records(result)}
+    show(map_tables(result), model_records(result), "models", provenance, "json" if as_json else format_, output)
+
+
+def contamination(
+    sources: Sources = None,
+    annotations: Annotations = None,
+    facts: Annotated[
+        Path | None,
+        typer.Option(
+            help="What your models were trained on, in the layout of ours; added to ours.", show_default=False
+        ),
+    ] = None,
+    published: Published = True,
+    protocol: Protocol = "paper",
+    embedder: Embedder = "minilm",
+    plot: Plot = None,
+    format_: OutputFormat = "table",
+    as_json: AsJson = False,
+    output: Output = None,
+) -> None:
+    """Set ranks against what is known of training data: do models rank better on data sets that they met?
+
+    What is not known stays unknown.
+
+    Examples:
+
+        cmi bench contamination --plot contamination.png
+
+        cmi bench contamination mine.json --facts mine.toml
+    """
+    from dataclasses import asdict
+
+    from cmi import __version__
+    from cmi.bench.analysis.contamination import contamination as find_contamination
+    from cmi.bench.analysis.contamination_report import contamination_tables, draw_contamination, place_records
+    from cmi.bench.analysis.drawing import require_drawing
+    from cmi.bench.analysis.training_data import read_facts
+    from cmi.cli.output import show
+
+    require_drawing(plot)
+    known = read_facts() | (read_facts(facts) if facts else {})
+    result = find_contamination(_gathered(sources, annotations, published, protocol, embedder), known)
+    if plot is not None:
+        draw_contamination(result, plot)
+    effects = [asdict(effect) for effect in result.effects]
+    provenance = {"cmi": __version__, "protocol": protocol, "effects": effects, "notes": list(result.notes)}
+    tables = contamination_tables(result)
+    show(tables, place_records(result), "ranks", provenance, "json" if as_json else format_, output)
+
+
+def browse(
+    responses: Responses,
+    out: Annotated[Path, typer.Option("--out", help="The page to write, an .html file.", show_default=False)],
+    annotations: Annotations = None,
+    audio: Annotated[
+        Path | None, typer.Option(help="The folder that audio paths begin in; linked.", show_default=False)
+    ] = None,
+    embed: Annotated[bool, typer.Option("--embed", help="Put clips (15 s at most) into the page itself.")] = False,
+    worst: Annotated[
+        int | None, typer.Option(min=1, help="Only so many of each file, the worst.", show_default=False)
+    ] = None,
+    protocol: Protocol = "strict",
+    bertscore: Annotated[
+        str, typer.Option(help="BERTScore's model: roberta-large, or a folder.", show_default=False)
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Write one page to look through answers: sound, question, answer, truth, what was read, and its score.
+
+    It opens in any browser, without a network. With --audio, keep it where it is: it links sounds by relative path.
+
+    Examples:
+
+        cmi bench browse answers/ --annotations annotations/ --audio testdata/ --out errors.html
+
+        cmi bench browse answers/qwen2_GTZAN.jsonl --audio testdata/ --embed --worst 50 --out errors.html
+    """
+    from cmi.bench.browser.items import read_answers
+    from cmi.bench.browser.page import worst as worst_of
+    from cmi.bench.browser.page import write_page
+    from cmi.bench.browser.report import browse_records, browse_table
+    from cmi.bench.browser.sounds import sound_source
+    from cmi.bench.responses import find_annotations, find_responses
+    from cmi.cli.output import show
+    from cmi.cli.progress import progress
+
+    source = sound_source(audio, embed, out)
+    truths = find_annotations(annotations) if annotations else {}
+    files = find_responses(responses)
+    tools = _tools(bertscore=bertscore)
+    sets = []
+    with progress() as bar:
+        reading = bar.add_task("reading answers", total=len(files))
+        for file in files:
+            answers = read_answers(file, protocol, tools, truths.get(file.dataset.name))
+            sets.append(worst_of(answers, worst) if worst else answers)
+            bar.update(reading, advance=1)
+    heard = write_page(sets, protocol, source, out, "CMI-Bench answers")
+    table = browse_table(sets, out, heard)
+    show([table], browse_records(sets), "files", {"page": str(out), "protocol": protocol, "with_sound": heard},
+         "json" if as_json else "table", None)  # fmt: skip
+
+
+def _gathered(
+    sources: list[Path] | None,
+    annotations: Path | None,
+    published: bool,
+    protocol: Literal["paper", "strict"],
+    embedder: str,
+) -> "Scores":
+    from cmi.bench.analysis.model_scores import gather
+    from cmi.bench.analysis.sources import read_cells
+    from cmi.bench.run_scores import Settings
+    from cmi.cache import cache_folder
+    from cmi.cli.progress import progress
+
+    settings = Settings(annotations, [protocol], embedder, "", 100, cache_folder())
+    with progress() as bar:
+        scoring = bar.add_task("scoring", total=None)
+        cells = read_cells(
+            sources or [], settings, on_scored=lambda name: bar.update(scoring, advance=1, description=f"scored {name}")
+        )
+    return gather(cells, protocol, published)
+
+
+def _tools(embedder: str = "minilm", bertscore: str = "") -> "Tools":
+    from cmi.bench.tools import Tools
+    from cmi.cache import cache_folder
+
+    return Tools(embedder, bertscore, cache_folder())
