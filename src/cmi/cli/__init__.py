@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cmi import __version__
-from cmi.cli import bench, data, judge, rewardbench, studio
+from cmi.cli import arena, bench, data, judge, rewardbench, studio
 from cmi.cli.demo import demo
 from cmi.cli.pick import pick
 from cmi.cli.probe import probe
@@ -24,6 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(arena.app, name="arena")
 app.add_typer(bench.app, name="bench")
 app.add_typer(data.app, name="data")
 app.add_typer(judge.app, name="judge")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cmi import wheels
 from cmi.errors import InputError
-from cmi.reward.encoders import musicnn_wheel
 from cmi.reward.encoders.musicnn_wheel import FILE_NAME, MAGIC, MODELS, find_wheel, read_checkpoint, read_variables
 
 # A writer of checkpoints, from the format's description.
@@ -191,7 +191,7 @@ def test_two_at_once_both_get_the_whole_wheel(wheel, tmp_path, offline, monkeypa
 
 
 def test_what_is_there_is_not_downloaded_again(wheel, monkeypatch):
-    monkeypatch.setattr(musicnn_wheel, "_download", pytest.fail)
+    monkeypatch.setattr(wheels, "_download", pytest.fail)
     assert find_wheel(wheel.parent) == wheel
 
 

@@ -1,7 +1,6 @@
 """musicnn's weights without TensorFlow: its wheel from the package registry, and a reader of the checkpoints inside.
 
-The wheel pins a TensorFlow and a NumPy that no longer install, so it is never installed: it is downloaded once, kept
-in the cache folder as it is, and known by its hash. No code of it runs.
+The wheel pins a TensorFlow and a NumPy that no longer install, so it is never installed: see `cmi.wheels`.
 
 A TensorFlow checkpoint is two files. `.data-00000-of-00001` holds the variables' raw bytes one after the other.
 `.index` says where each of them lies, in LevelDB's table format:
@@ -12,12 +11,8 @@ A TensorFlow checkpoint is two files. `.data-00000-of-00001` holds the variables
     entry    variable name -> BundleEntryProto (dtype, shape, shard, offset, size); the empty name -> a header
 """
 
-import hashlib
 import io
 import math
-import subprocess
-import sys
-import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,14 +21,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cmi.cache import cache_folder
+from cmi import wheels
 from cmi.errors import InputError
 
-REQUIREMENT = "musicnn==0.1.0"
-FILE_NAME = "musicnn-0.1.0-py3-none-any.whl"
-SHA256 = "f38a4890c648c1ddbb141c5d96d2b0a8cfcd36746002d896989f7b88beb65cfa"
+WHEEL = wheels.Wheel(
+    "musicnn", "0.1.0", "f38a4890c648c1ddbb141c5d96d2b0a8cfcd36746002d896989f7b88beb65cfa", "musicnn's weights"
+)
+FILE_NAME = WHEEL.file_name
 MODELS = ("MTT_musicnn", "MSD_musicnn")
-DOWNLOAD_TIMEOUT = 600  # seconds; 29 MB
 
 FOOTER_BYTES = 48
 MAGIC = 0xDB4775248B80FB57.to_bytes(8, "little")
@@ -60,64 +55,15 @@ class Entry(NamedTuple):
 
 
 def find_wheel(folder: Path | None = None) -> Path:
-    """The wheel in `folder` (by default `cache_folder()`), downloaded if it is not there.
-
-    What is there is whole: it is downloaded beside, checked and renamed. Several processes may ask at once.
-    """
-    folder = cache_folder() if folder is None else folder
-    path = folder / FILE_NAME
-    if path.exists():
-        return path
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix="musicnn-", dir=folder) as beside:
-            downloaded = _download(Path(beside), folder)
-            _check_hash(downloaded.read_bytes(), downloaded.name, "the package registry gives another file")
-            downloaded.replace(path)
-    except OSError as error:
-        raise InputError(
-            f"{folder} can't keep musicnn's weights ({error.strerror}): set CMI_CACHE to a folder that can be written"
-        ) from error
-    return path
-
-
-def _download(beside: Path, folder: Path) -> Path:
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "--retries", "1"]
-    command += ["download", "--quiet", "--no-deps", "--only-binary", ":all:", "--dest", str(beside), REQUIREMENT]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DOWNLOAD_TIMEOUT)  # noqa: S603
-        reason = (done.stderr.strip().splitlines() or ["pip gave no file"])[-1].removeprefix("ERROR: ")
-    except subprocess.TimeoutExpired:
-        reason = f"no end after {DOWNLOAD_TIMEOUT} s"
-    except OSError as error:
-        reason = f"pip does not start: {error.strerror}"
-    downloaded = beside / FILE_NAME
-    if not downloaded.exists():
-        raise InputError(
-            f"musicnn's weights could not be downloaded ({reason}): run this once with a network, or on a connected "
-            f"machine 'pip download --no-deps {REQUIREMENT}', and put {FILE_NAME} into {folder}"
-        )
-    return downloaded
-
-
-def _check_hash(content: bytes, name: str, otherwise: str) -> None:
-    found = hashlib.sha256(content).hexdigest()
-    if found != SHA256:
-        raise InputError(
-            f"{name} is not the musicnn 0.1.0 that was published (SHA-256 {found[:12]}..., not {SHA256[:12]}...): "
-            f"{otherwise}"
-        )
+    """The wheel in `folder` (by default the cache folder), downloaded if it is not there."""
+    return wheels.find_wheel(WHEEL, folder)
 
 
 def read_checkpoint(wheel: Path, model: str) -> dict[str, NDArray[np.float32]]:
     """The variables of `model`, one of `MODELS`, by name; InputError unless the wheel is the published one."""
     if model not in MODELS:
         raise InputError(f"there is no musicnn model {model!r}: choose from {', '.join(MODELS)}")
-    try:
-        content = wheel.read_bytes()
-    except OSError as error:
-        raise InputError(f"{wheel} can't be read ({error.strerror})") from error
-    _check_hash(content, str(wheel), "delete it, it will be downloaded again")
+    content = wheels.read_wheel(WHEEL, wheel)
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         index, data = (archive.read(f"musicnn/{model}/.{name}") for name in ("index", "data-00000-of-00001"))
     return read_variables(index, data, f"{wheel.name}: {model}")

@@ -1,0 +1,79 @@
+"""The arena over HTTP: routes, the guard in front of them, and errors as JSON that a page can show."""
+
+import logging
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+
+from cmi.arena.database import Database
+from cmi.arena.errors import NotFound, Refused, Unavailable
+from cmi.arena.guard import Guard
+from cmi.arena.refusals import Refusal, not_found
+from cmi.arena.routes import annotate, media, owner, pages, results, sign_in
+from cmi.arena.settings import Settings
+from cmi.arena.state import Arena
+from cmi.errors import InputError
+
+STATUS = {"role": 403, "withdrawn": 403, "consent": 403, "ballot": 422}  # of a refusal by the store; 409 otherwise
+SHOWN_DETAIL = 200  # characters
+
+log = logging.getLogger("cmi.arena")
+
+
+def create_app(database: Database, settings: Settings) -> FastAPI:
+    """The whole application, ready for an ASGI server. It opens nothing and leaves the database open at its end."""
+    app = FastAPI(title="cmi arena", openapi_url=None, docs_url=None, redoc_url=None)
+    app.state.arena = Arena(database, settings, pages.read_files(settings.pages, settings.player))
+    for module in (sign_in, annotate, media, owner, results, pages):
+        app.include_router(module.router)
+    app.add_api_route("/healthz", _healthy, include_in_schema=False)
+    app.add_middleware(Guard, settings=settings)
+    app.add_exception_handler(Refusal, _refusal)
+    app.add_exception_handler(InputError, _input_error)
+    app.add_exception_handler(RequestValidationError, _invalid_request)
+    app.add_exception_handler(HTTPException, _http_exception)
+    return app
+
+
+async def _healthy() -> dict[str, bool]:
+    """That the server answers, for whoever restarts it when it does not."""
+    return {"ok": True}
+
+
+def _refusal(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, Refusal)
+    return error.response()
+
+
+def _input_error(_: Request, error: Exception) -> JSONResponse:
+    if isinstance(error, NotFound):
+        return not_found().response()
+    if isinstance(error, Refused):
+        return Refusal(STATUS.get(error.code, 409), error.code, _sentence(str(error))).response()
+    if isinstance(error, Unavailable):
+        log.error("%s", error)
+        message = "The database can't be reached just now: try again in a moment."
+        return Refusal(503, "unavailable", message, {"retry-after": "2"}).response()
+    return Refusal(422, "request", _sentence(str(error))).response()
+
+
+def _invalid_request(_: Request, error: Exception) -> JSONResponse:
+    """The first thing that is wrong, by the field's name; what was sent is not sent back."""
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"][1:]) or "The request"
+    return Refusal(422, "request", _sentence(f"{where}: {first['msg']}"[:SHOWN_DETAIL])).response()
+
+
+def _http_exception(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 404:
+        return not_found().response()
+    headers = dict(error.headers) if error.headers else None
+    return Refusal(error.status_code, "request", _sentence(str(error.detail)), headers).response()
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."

@@ -1,0 +1,175 @@
+"""Votes out of a project in the common preference format: ready for `cmi train` and `cmi rewardbench`, or as parquet.
+
+Two rows a vote, one for each axis (`cmi.preferences`), and beside them:
+
+    pair, modality       the pair's id in the file it came from, and what its prompt is made of
+    generator_a, _b      the systems
+    first                the take that was shown first, a or b
+    feedback, seconds    what the annotator wrote, and the time they took
+    voted                when, in UTC; `corrections` tells how often the vote was changed before
+    kind, repeat         ordinary or gold, and whether it is a hidden repeat: only ordinary first votes by default
+    and whatever else the imported file said of the pair
+
+`rater` is an opaque id: no export has a name in it. Votes of people who withdrew are in none.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from sqlalchemy import Row
+
+from cmi.arena.database import Database
+from cmi.arena.votes import latest_votes
+from cmi.errors import InputError
+from cmi.folders import make_folder, write_whole
+
+Format = Literal["jsonl", "parquet"]
+Audio = Literal["copy", "link", "leave"]
+FILES = {"jsonl": "preferences.jsonl", "parquet": "preferences.parquet"}
+SUFFIXES = {"audio/wav": ".wav", "audio/flac": ".flac", "audio/mpeg": ".mp3", "audio/ogg": ".ogg"}
+PARTS = ("reference", "a", "b")
+COLUMNS = (
+    *("id", "text", "lyrics", *PARTS, "axis", "choice", "confidence", "rater", "pair", "modality", "generator_a"),
+    *("generator_b", "first", "feedback", "seconds", "voted", "corrections", "kind", "repeat"),
+)
+
+
+class Exported(NamedTuple):
+    path: Path
+    votes: int
+    sounds: int
+
+
+def rows(database: Database, project: str, gold: bool = False, repeats: bool = False) -> Iterator[dict[str, Any]]:
+    """The rows of an export, in the order of time; sounds are called audio/NAME."""
+    for row in _votes(database, project, gold, repeats):
+        sounds = {part: f"audio/{name}" if (name := _sound_name(row, part)) else "" for part in PARTS}
+        yield from _rows(row, sounds)
+
+
+def export(
+    database: Database,
+    project: str,
+    folder: Path,
+    format_: Format = "jsonl",
+    audio: Audio = "copy",
+    gold: bool = False,
+    repeats: bool = False,
+) -> Exported:
+    """Write preferences.jsonl (or .parquet) into a folder, with the sounds copied or linked beside it, or left.
+
+    Paths are relative to the folder in any case. The same call again writes the file anew and copies what is missing.
+    """
+    make_folder(folder)
+    kept: dict[str, Path] = {}
+    found: list[dict[str, Any]] = []
+    votes = 0
+    for row in _votes(database, project, gold, repeats):
+        named: dict[str, str] = {}
+        for part in PARTS:
+            name, path = _sound_name(row, part), getattr(row, f"{part}_path")
+            named[part] = (_relative(path, folder) if audio == "leave" else f"audio/{name}") if name else ""
+            if name:
+                kept[name] = Path(path)
+        found.extend(_rows(row, named))
+        votes += 1
+    if audio != "leave":
+        _bring(kept, folder / "audio", audio)
+    path = folder / FILES[format_]
+    if format_ == "parquet":
+        _write_parquet(path, found)
+    else:
+        write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in found))
+    return Exported(path, votes, len(kept))
+
+
+def _votes(database: Database, project: str, gold: bool, repeats: bool) -> Iterator[Row[Any]]:
+    with database.reading() as connection:
+        for row in connection.execute(latest_votes(project)):
+            if (gold or row.kind != "gold") and (repeats or row.repeat_of is None):
+                yield row
+
+
+def _rows(row: Row[Any], sounds: dict[str, str]) -> Iterator[dict[str, Any]]:
+    for axis in ("musicality", "alignment"):
+        ours = {
+            "id": f"{row.id}-{axis}",
+            "text": row.text,
+            "lyrics": row.lyrics,
+            **sounds,
+            "axis": axis,
+            "choice": getattr(row, axis),
+            "confidence": getattr(row, f"{axis}_confidence"),
+            "rater": row.person,
+            "pair": row.source_id,
+            "modality": row.modality,
+            "generator_a": row.system_a,
+            "generator_b": row.system_b,
+            "first": "b" if row.swapped else "a",
+            "feedback": row.feedback,
+            "seconds": round(row.seconds, 3),
+            "voted": datetime.fromtimestamp(row.created, UTC).isoformat(timespec="milliseconds"),
+            "corrections": row.number - 1,
+            "kind": row.kind,
+            "repeat": row.repeat_of is not None,
+        }
+        yield {**{key: value for key, value in row.about.items() if key not in ours}, **ours}
+
+
+def _sound_name(row: Row[Any], part: str) -> str:
+    """A name that tells nothing but the content; '' where there is no such sound."""
+    digest = getattr(row, f"{part}_digest")
+    return f"{digest[:24]}{SUFFIXES[getattr(row, f'{part}_media_type')]}" if digest else ""
+
+
+def _relative(path: str, folder: Path) -> str:
+    return Path(os.path.relpath(path, folder.resolve())).as_posix()
+
+
+def _bring(sounds: dict[str, Path], folder: Path, audio: Audio) -> None:
+    """Copy or link each sound that is not there yet, whole or not at all."""
+    make_folder(folder)
+    for name, source in sounds.items():
+        target, unfinished = folder / name, folder / f"{name}.unfinished"
+        try:
+            if target.exists():
+                continue
+            unfinished.unlink(missing_ok=True)
+            if audio == "link":
+                unfinished.symlink_to(source)
+            else:
+                shutil.copyfile(source, unfinished)
+            unfinished.replace(target)
+        except OSError as error:
+            raise InputError(
+                f"{source}: {error.strerror or error}; bring it back, or export with --audio leave"
+            ) from error
+
+
+def _write_parquet(path: Path, found: list[dict[str, Any]]) -> None:
+    """The same rows; what the imported file said besides is JSON text in the column `about`."""
+    import pyarrow
+    import pyarrow.parquet
+
+    text, number, flag = pyarrow.string(), pyarrow.int64(), pyarrow.bool_()
+    kinds = {"confidence": number, "corrections": number, "seconds": pyarrow.float64(), "repeat": flag}
+    schema = pyarrow.schema([*((name, kinds.get(name, text)) for name in COLUMNS), ("about", text)])
+    table = pyarrow.Table.from_pylist(
+        [
+            {name: row[name] for name in COLUMNS}
+            | {"about": json.dumps({key: row[key] for key in row if key not in COLUMNS}, ensure_ascii=False)}
+            for row in found
+        ],
+        schema=schema,
+    )
+    unfinished = path.with_name(path.name + ".unfinished")
+    try:
+        pyarrow.parquet.write_table(table, unfinished)
+        unfinished.replace(path)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error

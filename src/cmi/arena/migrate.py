@@ -1,0 +1,47 @@
+"""Bring a database to this version's tables, by the steps in `migrations/versions`."""
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, column, func, inspect, select, table
+
+from cmi.arena.database import Database
+from cmi.arena.schema import metadata
+from cmi.errors import InputError
+
+VERSION_TABLE = "arena_version"
+_LOCK = 0x636D6961  # any number, so long as no one else locks it
+
+
+def migrate(database: Database) -> None:
+    """Make the tables, or add what is new; InputError if the database is another program's or of a newer version."""
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+    steps = ScriptDirectory.from_config(config)
+    with database.reading() as connection:
+        if _version(connection, database.name) == steps.get_current_head():
+            return
+    with database.writing() as connection:
+        if not database.is_sqlite:
+            connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))  # two servers that start at once
+        version = _version(connection, database.name)
+        if version is not None and version not in {step.revision for step in steps.walk_revisions()}:
+            known = steps.get_current_head()
+            raise InputError(f"{database.name}: written by a newer cmi (tables {version}, ours {known}); upgrade cmi")
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+
+
+def _version(connection: Connection, name: str) -> str | None:
+    """The step the database is at; None for one without tables of ours."""
+    there = set(inspect(connection).get_table_names())
+    if VERSION_TABLE in there:
+        return connection.execute(select(column("version_num")).select_from(table(VERSION_TABLE))).scalar()
+    foreign = there if connection.dialect.name == "sqlite" else there & set(metadata.tables)
+    if foreign:
+        raise InputError(
+            f"{name}: not an arena's database (it has a table {min(foreign)!r} of another program); choose another one"
+        )
+    return None

@@ -1,0 +1,36 @@
+// The annotator's latest votes, each of which can be corrected.
+import { get } from "../api.js";
+import { when } from "../clock.js";
+import { openDialog } from "../dialog.js";
+import { el } from "../dom.js";
+import { summary } from "./questions.js";
+
+export async function openRecent(onCorrect) {
+  const votes = await get("/api/views/recent");
+  const list = el(
+    "ul",
+    { class: "votes" },
+    votes.map((entry) => {
+      const correct = () => {
+        dialog.close();
+        onCorrect(entry.view);
+      };
+      return el(
+        "li",
+        {},
+        el(
+          "div",
+          {},
+          el("p", { class: "votes__text" }, entry.text),
+          el("p", { class: "quiet small" }, `${summary(entry.vote)} · ${when(entry.created)}`),
+        ),
+        el("button", { class: "button", type: "button", word: "recent.correct", on: { click: correct } }),
+      );
+    }),
+  );
+  const dialog = openDialog(
+    "recent.title",
+    el("p", { class: "quiet", word: votes.length > 0 ? "recent.hint" : "recent.none" }),
+    list,
+  );
+}

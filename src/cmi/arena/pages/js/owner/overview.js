@@ -1,0 +1,85 @@
+// The dashboard: asks for the statistics every few seconds and draws what has changed.
+import { get } from "../api.js";
+import { el } from "../dom.js";
+import { unwarn, warn } from "../live.js";
+import { language, say } from "../words.js";
+import { daysFigure, progressFigure } from "./figures/progress.js";
+import { screeningFigure } from "./figures/screening.js";
+import { covariatesFigure, rankingFigure, winRatesFigure } from "./figures/systems.js";
+import { agreementFigure, axesFigure, confidenceFigure } from "./figures/votes.js";
+import { number, percent, span } from "./numbers.js";
+
+const POLL_MS = 5000;
+const WIDEST = 820;
+const FIGURES = [
+  progressFigure,
+  daysFigure,
+  agreementFigure,
+  confidenceFigure,
+  axesFigure,
+  screeningFigure,
+  rankingFigure,
+  winRatesFigure,
+  covariatesFigure,
+];
+
+/** Shows the dashboard in `holder` until `signal` is aborted. */
+export async function showOverview(holder, signal) {
+  const width = () => Math.max(260, Math.min(WIDEST, holder.clientWidth - 50));
+  const figures = FIGURES.map((figure) => figure(width));
+  const tiles = el("dl", { class: "tiles" });
+  const updated = el("p", { class: "quiet small", "data-updated": "" });
+  holder.replaceChildren(tiles, ...figures.map(({ element }) => element), updated);
+  let report = null;
+  const draw = () => {
+    if (report === null) return;
+    tiles.replaceChildren(...makeTiles(report));
+    const key = `${JSON.stringify(report)} ${width()} ${language()}`;
+    for (const figure of figures) figure.update(report, key);
+  };
+  const resized = new ResizeObserver(draw);
+  resized.observe(holder);
+  signal.addEventListener("abort", () => resized.disconnect());
+  document.addEventListener("wordschange", draw, { signal });
+  while (!signal.aborted) {
+    if (!document.hidden || report === null) {
+      try {
+        report = await get("/api/owner/statistics");
+        unwarn("statistics");
+        if (signal.aborted) return;
+        draw();
+        say(updated, "overview.updated", { time: new Date().toLocaleTimeString(language()) });
+      } catch (error) {
+        warn("statistics", "caution", "overview.stale", { message: error.message });
+      }
+    }
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}
+
+function makeTiles({ progress, time, agreement }) {
+  const voting = progress.people.filter((person) => person.votes > 0).length;
+  return [
+    tile("votes", percent(progress.share), ["tile.votes.more", { done: progress.done, wanted: progress.wanted }]),
+    tile("pairs", String(progress.pairs_done), ["tile.pairs.more", { pairs: progress.pairs }]),
+    tile("people", String(voting), ["tile.people.more", { people: progress.people.length }]),
+    tile("time", time.median === null ? "–" : `${number(time.median, 0)} s`, [
+      "tile.time.more",
+      { span: span(time.lower_quartile, time.upper_quartile, (value) => number(value, 0)) },
+    ]),
+    tile("agreement", agreement.map(({ rate }) => number(rate === null ? null : 100 * rate, 0)).join(" · ") + " %", [
+      "tile.agreement.more",
+      { pairs: agreement[0].pairs },
+    ]),
+  ];
+}
+
+function tile(name, value, more) {
+  return el(
+    "div",
+    { class: "card tile" },
+    el("dt", { word: `tile.${name}` }),
+    el("dd", {}, value),
+    el("dd", { word: more }),
+  );
+}

@@ -1,0 +1,1 @@
+"""The arena's routes, one module for each kind of visitor."""

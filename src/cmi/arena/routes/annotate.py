@@ -1,0 +1,119 @@
+"""Listening and voting. The takes are told only once the instruction was shown and the view begun.
+
+What an annotator gets to see is written out here field by field: never a system's name, a pair's id, its kind, its
+known answer, or whether the takes are swapped.
+"""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Request
+
+from cmi.arena import assign, votes
+from cmi.arena.assign import Done
+from cmi.arena.bodies import Id, Vote
+from cmi.arena.database import Database
+from cmi.arena.door import Annotator
+from cmi.arena.state import arena_of
+from cmi.arena.views import Given, Sound, View
+from cmi.arena.votes import Ballot
+
+RECENT = 20  # votes that can be found again to be corrected
+
+ViewKey = Annotated[Id, Path()]
+
+router = APIRouter(prefix="/api")
+
+
+@router.get("/next")
+async def next_view(request: Request, session: Annotator) -> dict[str, Any]:
+    """What to do next: the instruction alone; or why there is nothing to do. The same until it is voted on."""
+    return await arena_of(request).run(_next, session.person)
+
+
+@router.get("/views/recent")
+async def recent(request: Request, session: Annotator) -> list[dict[str, Any]]:
+    """The caller's latest votes, the newest first."""
+    found = await arena_of(request).run(votes.recent, session.person, RECENT)
+    return [{"view": one.view, "created": one.created, "text": one.text, "vote": _vote(one.vote)} for one in found]
+
+
+@router.get("/views/{view}")
+async def look(request: Request, session: Annotator, view: ViewKey) -> dict[str, Any]:
+    """A view of the caller's own; with its takes if it was begun."""
+    return await arena_of(request).run(_look, session.person, view)
+
+
+@router.post("/views/{view}/begin")
+async def begin(request: Request, session: Annotator, view: ViewKey) -> dict[str, Any]:
+    """The instruction was read: the takes, as they are to be shown, and how much of each is to be heard."""
+    return _takes(await arena_of(request).run(assign.begin, session.person, view))
+
+
+@router.post("/views/{view}/vote")
+async def vote(request: Request, session: Annotator, view: ViewKey, body: Vote) -> dict[str, Any]:
+    """Keep a vote. The same vote again is the same vote; another one corrects it."""
+    ballot = Ballot(
+        alignment=body.alignment.choice,
+        alignment_confidence=body.alignment.confidence,
+        musicality=body.musicality.choice,
+        musicality_confidence=body.musicality.confidence,
+        feedback=body.feedback,
+        heard_a=body.heard.a,
+        heard_b=body.heard.b,
+    )
+    saved = await arena_of(request).run(votes.save, session.person, view, ballot)
+    return {"saved": True, "vote": saved.vote, "number": saved.number, "again": saved.again}
+
+
+def _next(database: Database, person: str) -> dict[str, Any]:
+    found, progress = assign.next_page(database, person)
+    if isinstance(found, Done):
+        return {"done": found.reason}
+    return _instruction(found) | {"progress": progress._asdict()}
+
+
+def _look(database: Database, person: str, key: str) -> dict[str, Any]:
+    found = assign.look(database, person, key)
+    takes = {} if found.begun is None else _takes(found)
+    return _instruction(found) | takes | {"progress": assign.progress(database, person)._asdict()}
+
+
+def _instruction(view: View) -> dict[str, Any]:
+    return {
+        "view": view.key,
+        "instruction": {
+            "text": view.text,
+            "lyrics": view.lyrics,
+            "reference": None if view.reference is None else _sound(view.reference),
+            "modality": view.modality,
+        },
+        "vote": None if view.vote is None else _vote(view.vote),
+    }
+
+
+def _takes(view: View) -> dict[str, Any]:
+    return {
+        "takes": {"a": _sound(view.a), "b": _sound(view.b)},
+        "needed": {"a": view.needed_a, "b": view.needed_b},
+    }
+
+
+def _sound(sound: Sound) -> dict[str, Any]:
+    return {
+        "id": sound.id,
+        "url": f"/media/{sound.id}",
+        "seconds": sound.seconds,
+        "peaks": sound.peaks,
+        "gain_db": sound.gain_db,
+    }
+
+
+def _vote(given: Given) -> dict[str, Any]:
+    return {
+        "alignment": {"choice": given.alignment, "confidence": given.alignment_confidence},
+        "musicality": {"choice": given.musicality, "confidence": given.musicality_confidence},
+        "feedback": given.feedback,
+        "heard": {"a": given.heard_a, "b": given.heard_b},
+        "created": given.created,
+        "number": given.number,
+    }

@@ -1,0 +1,239 @@
+"""The arena's tables, the same in SQLite and PostgreSQL.
+
+Times are UTC in seconds since 1970. Ids are random text that tells nothing. The only personal datum is `people.name`,
+which may be absent. Choices are stored in the pair's own a and b, whichever take was shown first.
+
+Counters kept beside the rows they count, so that assigning a pair looks at a few rows only:
+    pairs.taken     first showings of the pair that have a vote or are held for one
+    pairs.stage     what `taken` and `wanted` make of it: begun, untouched or full (see `stage_of`)
+    views.votes     rows in `votes`; the last of them counts, the earlier ones were corrected
+    views.held      until when the view counts as in flight; empty once it is voted on or was abandoned
+"""
+
+import secrets
+
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    CheckConstraint,
+    Column,
+    ColumnElement,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    case,
+)
+
+ID_LENGTH = 64  # characters; ours have 22
+BEGUN, UNTOUCHED, FULL = 0, 1, 2  # stages of a pair, in the order in which pairs are given out
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+def new_id() -> str:
+    return secrets.token_urlsafe(16)
+
+
+def stage_of(taken: ColumnElement[int], wanted: ColumnElement[int]) -> ColumnElement[int]:
+    """FULL with as many as wanted, else BEGUN with at least one."""
+    return case((taken >= wanted, FULL), (taken > 0, BEGUN), else_=UNTOUCHED)
+
+
+def _id(name: str, to: str | None = None, nullable: bool = False, key: bool = False) -> Column[str]:
+    foreign = [ForeignKey(to)] if to else []
+    return Column(name, String(ID_LENGTH), *foreign, nullable=nullable, primary_key=key)
+
+
+def _one_of(name: str, *values: str) -> CheckConstraint:
+    return CheckConstraint(f"{name} IN ({', '.join(repr(value) for value in values)})", name=name)
+
+
+projects = Table(
+    "projects",
+    metadata,
+    _id("id", key=True),
+    Column("title", Text, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("settings", JSON, nullable=False),
+    Column("consent", Text, nullable=False),
+    Column("created", Double, nullable=False),
+    _one_of("state", "open", "paused", "closed"),
+)
+
+people = Table(
+    "people",
+    metadata,
+    _id("id", key=True),
+    _id("project", "projects.id"),
+    Column("role", String(16), nullable=False),
+    Column("name", Text),
+    Column("quota", Integer),
+    Column("state", String(16), nullable=False),
+    Column("consented", Double),
+    Column("created", Double, nullable=False),
+    _one_of("role", "owner", "observer", "annotator"),
+    _one_of("state", "active", "paused", "withdrawn"),
+    Index(None, "project"),
+)
+
+invites = Table(
+    "invites",
+    metadata,
+    _id("id", key=True),
+    _id("project", "projects.id"),
+    Column("role", String(16), nullable=False),
+    Column("token_hash", String(64), nullable=False, unique=True),
+    Column("expires", Double, nullable=False),
+    Column("quota", Integer),
+    _id("bound_to", "people.id", nullable=True),  # who gets back in by it; empty where it makes a new person
+    _id("used_by", "people.id", nullable=True),
+    Column("used_at", Double),
+    Column("revoked", Boolean, nullable=False),
+    Column("created", Double, nullable=False),
+    _one_of("role", "owner", "observer", "annotator"),
+    Index(None, "project"),
+)
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("token_hash", String(64), primary_key=True),
+    _id("person", "people.id"),
+    Column("csrf", String(64), nullable=False),
+    Column("created", Double, nullable=False),
+    Column("seen", Double, nullable=False),
+    Column("expires", Double, nullable=False),
+    Index(None, "person"),
+)
+
+sounds = Table(
+    "sounds",
+    metadata,
+    _id("id", key=True),
+    _id("project", "projects.id"),
+    Column("path", Text, nullable=False),  # absolute, and never told to anyone
+    Column("digest", String(64), nullable=False),
+    Column("seconds", Double, nullable=False),
+    Column("rate", Integer, nullable=False),
+    Column("channels", Integer, nullable=False),
+    Column("lufs", Double),
+    Column("gain_db", Double, nullable=False),
+    Column("peaks", JSON, nullable=False),
+    Column("media_type", String(32), nullable=False),
+    UniqueConstraint("project", "digest"),
+)
+
+pairs = Table(
+    "pairs",
+    metadata,
+    _id("id", key=True),
+    _id("project", "projects.id"),
+    Column("source_id", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("lyrics", Text, nullable=False),
+    _id("reference", "sounds.id", nullable=True),
+    _id("a", "sounds.id"),
+    _id("b", "sounds.id"),
+    Column("system_a", Text, nullable=False),
+    Column("system_b", Text, nullable=False),
+    Column("modality", String(32), nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("gold", JSON(none_as_null=True)),
+    Column("position", Integer, nullable=False),
+    Column("lot", Double, nullable=False),  # 0 to 1: the order in which pairs are given out
+    Column("wanted", Integer, nullable=False),
+    Column("taken", Integer, nullable=False),
+    Column("stage", Integer, nullable=False),
+    Column("about", JSON, nullable=False),
+    _one_of("kind", "ordinary", "gold"),
+    UniqueConstraint("project", "source_id"),
+    Index(None, "project", "position", unique=True),
+    Index("ix_pairs_next", "project", "kind", "modality", "stage", "lot"),
+)
+
+views = Table(
+    "views",
+    metadata,
+    _id("key", key=True),
+    _id("project", "projects.id"),
+    _id("pair", "pairs.id"),
+    _id("person", "people.id"),
+    Column("swapped", Boolean, nullable=False),
+    _id("repeat_of", "views.key", nullable=True),
+    Column("created", Double, nullable=False),
+    Column("begun", Double),
+    Column("closed", Double),  # voted on, or given up since its pair had all its votes
+    Column("held", Double),
+    Column("votes", Integer, nullable=False),
+    UniqueConstraint("repeat_of"),
+    Index(None, "person", "created"),
+    Index(None, "project", "held"),
+)
+Index(
+    "ix_views_first",
+    views.c.pair,
+    views.c.person,
+    unique=True,
+    sqlite_where=views.c.repeat_of.is_(None),
+    postgresql_where=views.c.repeat_of.is_(None),
+)
+Index(
+    "ix_views_open",
+    views.c.person,
+    unique=True,
+    sqlite_where=views.c.closed.is_(None),
+    postgresql_where=views.c.closed.is_(None),
+)
+
+votes = Table(
+    "votes",
+    metadata,
+    _id("id", key=True),
+    _id("project", "projects.id"),
+    _id("view", "views.key"),
+    _id("person", "people.id"),
+    _id("pair", "pairs.id"),
+    Column("number", Integer, nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("alignment", String(1), nullable=False),
+    Column("alignment_confidence", Integer, nullable=False),
+    Column("musicality", String(1), nullable=False),
+    Column("musicality_confidence", Integer, nullable=False),
+    Column("feedback", Text, nullable=False),
+    Column("heard", JSON, nullable=False),
+    Column("seconds", Double, nullable=False),
+    Column("created", Double, nullable=False),
+    _one_of("alignment", "a", "b"),
+    _one_of("musicality", "a", "b"),
+    CheckConstraint("alignment_confidence BETWEEN 1 AND 5", name="alignment_confidence"),
+    CheckConstraint("musicality_confidence BETWEEN 1 AND 5", name="musicality_confidence"),
+    UniqueConstraint("view", "number"),
+    Index(None, "project"),
+    Index(None, "person"),
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    _id("id", key=True),
+    Column("time", Double, nullable=False),
+    _id("project", "projects.id", nullable=True),
+    Column("action", String(64), nullable=False),
+    Column("subject", String(ID_LENGTH), nullable=False),
+    Column("detail", JSON, nullable=False),
+    Index(None, "project", "time"),
+)

@@ -1,0 +1,114 @@
+"""Who may talk to the arena, and what a browser is told about its answers.
+
+Host      a request must name a host of ours, or it came through a name that somebody else points here (DNS rebinding).
+Origin    a request that changes something must come from a page of ours: by its Origin header, or where there is none
+          by Sec-Fetch-Site. A request with neither is refused: every browser that runs the pages sends one.
+CSRF      such a request also carries the session's token in a header, which no other site can read or send.
+Cookie    out of scripts' reach, never sent along from other sites, and over https alone where the arena has it.
+"""
+
+import hmac
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from starlette.responses import Response
+
+COOKIE = "cmi_arena"
+CSRF_HEADER = "x-csrf-token"
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
+LONGEST_TOKEN = 128  # characters; ours have 22 to 43
+COOKIE_SECONDS = 60 * 24 * 3600  # the store decides when a session ends; this only bounds the browser's memory of it
+
+# wavesurfer.js puts one constant <style> into its shadow root; the hash names it, so that no other is let in
+WAVESURFER_STYLE = "'sha256-XGW/cX2BkTPWNNT3NdyASrPEWZfPnKdPJaJ2aN7R+v8='"
+CONTENT_SECURITY_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        f"style-src 'self' {WAVESURFER_STYLE}",
+        "img-src 'self' data:",
+        "media-src 'self' blob:",
+        "connect-src 'self'",
+        "font-src 'self'",
+        "base-uri 'none'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+    )
+)
+HEADERS = {
+    "content-security-policy": CONTENT_SECURITY_POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "permissions-policy": "camera=(), microphone=(), geolocation=(), payment=(), usb=(), browsing-topics=()",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+HTTPS_ONLY = {"strict-transport-security": "max-age=31536000"}
+
+
+def is_https(url: str) -> bool:
+    return urlsplit(url).scheme == "https"
+
+
+def response_headers(public_url: str) -> dict[str, str]:
+    """What every answer carries."""
+    return HEADERS | HTTPS_ONLY if is_https(public_url) else dict(HEADERS)
+
+
+def host_name(host: str) -> str:
+    """The name in a Host header, in lower case and without its port."""
+    host = host.lower()
+    if host.startswith("["):
+        return host[: host.find("]") + 1]
+    return host.partition(":")[0]
+
+
+def own_hosts(public_url: str) -> frozenset[str]:
+    """Names that a request may be addressed to: the public one, and those that only this machine can mean."""
+    return frozenset({*LOOPBACK_HOSTS, host_name(urlsplit(public_url).netloc)})
+
+
+def own_origins(public_url: str) -> frozenset[str]:
+    """Origins of our own pages; a server on this machine is the same one under each of its loopback names."""
+    parts = urlsplit(public_url)
+    origin = f"{parts.scheme}://{parts.netloc.lower()}"
+    if host_name(parts.netloc) not in LOOPBACK_HOSTS:
+        return frozenset({origin})
+    port = f":{parts.port}" if parts.port else ""
+    return frozenset(f"{parts.scheme}://{host}{port}" for host in LOOPBACK_HOSTS)
+
+
+def is_own_origin(headers: Mapping[str, str], origins: frozenset[str]) -> bool:
+    """Whether a request that would change something comes from one of our pages."""
+    site = headers.get("sec-fetch-site")
+    if site is not None and site != "same-origin":
+        return False
+    origin = headers.get("origin")
+    return site is not None if origin is None else origin in origins
+
+
+def equal(given: str | None, known: str) -> bool:
+    """Whether two secrets are the same, in time that does not tell how much of them is."""
+    return given is not None and hmac.compare_digest(given.encode(), known.encode())
+
+
+def plausible_token(token: str | None) -> bool:
+    """Whether it is worth asking the database for: short, and nothing but printable ASCII."""
+    return token is not None and 0 < len(token) <= LONGEST_TOKEN and token.isascii() and token.isprintable()
+
+
+def set_cookie(response: Response, token: str, public_url: str) -> None:
+    response.set_cookie(
+        COOKIE,
+        token,
+        max_age=COOKIE_SECONDS,
+        path="/",
+        secure=is_https(public_url),
+        httponly=True,
+        samesite="strict",
+    )
+
+
+def clear_cookie(response: Response, public_url: str) -> None:
+    response.delete_cookie(COOKIE, path="/", secure=is_https(public_url), httponly=True, samesite="strict")

@@ -1,0 +1,91 @@
+"""The numbers of a study while it runs: `report` makes them all, `charts` and `tables` show them.
+
+    progress     done of wanted, by modality; overlap; people; days       cmi.arena.statistics.progress
+    time         seconds per vote                                         cmi.arena.statistics.progress
+    agreement    of people on the same pair (table 6)                     cmi.arena.statistics.agreement
+    confidence   its distribution (figure 4)                              cmi.arena.statistics.confidence
+    axes         do both axes prefer the same take (table 7)              cmi.arena.statistics.confidence
+    screening    of annotators                                            cmi.arena.statistics.screening
+    win_rates, ranking   of systems                                       cmi.arena.statistics.ranking
+    covariates   loudness, duration, position                             cmi.arena.statistics.covariates
+
+Which votes count for what is said in cmi.arena.statistics.inputs.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cmi.arena.counted import CountedVote
+from cmi.arena.statistics.agreement import agreement
+from cmi.arena.statistics.charts import charts
+from cmi.arena.statistics.confidence import axes, confidences
+from cmi.arena.statistics.covariates import covariates
+from cmi.arena.statistics.inputs import Annotator, Wanted
+from cmi.arena.statistics.progress import progress, time_per_vote
+from cmi.arena.statistics.ranking import ranking, wins
+from cmi.arena.statistics.screening import screening
+from cmi.arena.statistics.tables import tables
+
+__all__ = ["Annotator", "Wanted", "charts", "report", "tables"]
+
+
+def report(
+    votes: Iterable[CountedVote],
+    wanted: Iterable[tuple[str, str, str, int]],
+    people: Iterable[tuple[str, str | None, str, int | None]],
+    minimum_votes: int = 20,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """All statistics as plain JSON; None stands for what is not defined. Intervals are of 95 %, `..low` to `..high`.
+
+    wanted: (pair, modality, kind, votes wanted) of each pair; people: (person, name, state, quota) of each annotator.
+
+    progress     votes, study_votes, gold_votes, repeat_votes, wanted, done, share, pairs, pairs_done,
+                 modalities [modality, wanted, done, share, pairs, pairs_done],
+                 overlap {pairs, target, pairs_with_two_votes, reached, pairs_done},
+                 people [person, name, state, votes, quota], days [day, votes]
+    time         votes, lower_quartile, median, upper_quartile; people [person, ...], modalities [modality, ...]
+    agreement    [axis, pairs, votes, vote_pairs, agreeing, rate, rate_low, rate_high, alpha, alpha_low, alpha_high]
+    confidence   axes [axis, votes, mean], levels [axis, confidence, votes, share]
+    axes         votes, same, different, rate, rate_low, rate_high, interval_over,
+                 confidence [preference, axis, votes, mean]
+    screening    people [person, name, votes, verdict, reasons, median_seconds, confidence_extremes, and for each axis
+                 and each of gold, consistency, others, first: AXIS_WHAT_n, AXIS_WHAT, ..._low, ..._high; AXIS_first_p],
+                 minimum_votes, minimum_checks, expected
+    win_rates    systems [axis, system, votes, wins, rate, low, high], matrix [..., against, ...], left_out
+    ranking      systems [axis, group, system, votes, strength, low, high, beats_average, rank, best, worst, davidson,
+                 davidson_low, davidson_high], axes [axis, votes, prior, ties, equals_tie, people, pairs], groups,
+                 left_out [system, votes], minimum_votes
+    covariates   effects [axis, covariate, unit, votes, share, share_low, share_high, effect, effect_low, effect_high,
+                 note], systems [axis, system, votes, strength, low, high, adjusted, adjusted_low, adjusted_high],
+                 left_out
+    """
+    cast: Sequence[CountedVote] = list(votes)
+    pairs, annotators = [Wanted(*one) for one in wanted], [Annotator(*one) for one in people]
+    found = {
+        "progress": progress(cast, pairs, annotators),
+        "time": time_per_vote(cast),
+        "agreement": agreement(cast, resamples, seed),
+        "confidence": confidences(cast),
+        "axes": axes(cast, resamples, seed),
+        "screening": screening(cast, annotators, minimum_votes),
+        "win_rates": wins(cast),
+        "ranking": ranking(cast, minimum_votes),
+        "covariates": covariates(cast, minimum_votes),
+    }
+    return {name: _plain(value) for name, value in found.items()}
+
+
+def _plain(value: Any) -> Any:
+    """The same in types that JSON has, with None for numbers that it has not."""
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,186 @@
+"""Which system do people prefer? Win rates, and strengths by Bradley-Terry and by Davidson's model, on each axis.
+
+Votes count if they are first votes on ordinary pairs whose two systems are named and differ; gold and repeats are left
+out. In a forced choice there are no ties: for Davidson's model a vote of confidence 1, which by the guidelines says
+that the takes cannot be told apart, is taken as one, so that guesses do not pass for preferences. Bradley-Terry takes
+all choices as they were made.
+
+Systems with fewer votes than the minimum are left out of the ranking (and of it alone), and named. Systems that were
+never compared, directly or through others, cannot be ranked together: each connected group has its own ranking, around
+its own mean of 0.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cmi.arena.counted import CountedVote
+from cmi.arena.statistics.inputs import AXES, Axis, choice, codes, confidence, study_votes
+from cmi.stats import logistic
+from cmi.stats.ranking import Comparisons, Ranking, Separated, bradley_terry, connected_components, davidson
+from cmi.stats.win_rates import WinRate, win_rates
+
+SEPARATED_PRIOR = 0.25  # as much as one drawn vote against an average system
+UNSURE = 1  # the confidence that says the takes cannot be told apart
+
+
+class Field(NamedTuple):
+    """The systems that were compared, in alphabetical order, and the votes on them."""
+
+    systems: tuple[str, ...]
+    votes: tuple[CountedVote, ...]
+
+    def comparisons(self, axis: Axis, unsure_ties: bool = False) -> Comparisons:
+        place = {name: i for i, name in enumerate(self.systems)}
+        outcome = [
+            0 if unsure_ties and confidence(vote, axis) == UNSURE else 1 if choice(vote, axis) == "a" else -1
+            for vote in self.votes
+        ]
+        return Comparisons(
+            np.array([place[vote.system_a] for vote in self.votes], np.int64),
+            np.array([place[vote.system_b] for vote in self.votes], np.int64),
+            np.array(outcome, np.int64),
+            len(self.systems),
+        )
+
+    def clusters(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """By person and by pair: votes of either hang together."""
+        return codes([vote.person for vote in self.votes]), codes([vote.pair for vote in self.votes])
+
+
+def compared(votes: Sequence[CountedVote]) -> Field:
+    kept = [vote for vote in study_votes(votes) if vote.system_a and vote.system_b and vote.system_a != vote.system_b]
+    return _field(kept)
+
+
+def with_enough_votes(field: Field, minimum_votes: int) -> tuple[Field, dict[str, int]]:
+    """The field without systems of fewer votes, and those with their number of votes.
+
+    A vote goes with either of its systems, so that leaving one out may leave another with too few.
+    """
+    all_counts = _votes_of(field.votes)
+    while True:
+        counts = _votes_of(field.votes)
+        few = {name for name in field.systems if counts[name] < minimum_votes}
+        if not few:
+            break
+        field = _field([vote for vote in field.votes if not few & {vote.system_a, vote.system_b}])
+    return field, {name: count for name, count in sorted(all_counts.items()) if name not in field.systems}
+
+
+def wins(votes: Sequence[CountedVote]) -> dict[str, Any]:
+    """`systems`: each against all others; `matrix`: each against each; `left_out`: study votes on no two named systems.
+
+    Rates have n and Wilson's interval, which takes votes as independent.
+    """
+    field = compared(votes)
+    found = [(axis, one) for axis in AXES for one in win_rates(field.comparisons(axis))]
+    return {
+        "systems": [_win_row(field, axis, one) for axis, one in found if one.against is None],
+        "matrix": [_win_row(field, axis, one) for axis, one in found if one.against is not None],
+        "left_out": len(study_votes(votes)) - len(field.votes),
+    }
+
+
+def ranking(votes: Sequence[CountedVote], minimum_votes: int) -> dict[str, Any]:
+    """`systems`: a row per axis and system; `axes`: what was fitted; `left_out`; `groups` to be ranked apart.
+
+    strength, low, high       log odds against the mean of the group (Bradley-Terry), 95 %, robust to votes that hang
+                              together by person and by pair
+    beats_average             the same as a probability
+    rank, best, worst         in the group: by strength, and as far as the intervals of differences leave open
+    davidson...               strength by Davidson's model; in `axes`: `ties`, and how likely two equals tie
+    prior                     0, or SEPARATED_PRIOR where some system won or lost everything: pulled towards the mean
+    """
+    field, left_out = with_enough_votes(compared(votes), max(1, minimum_votes))
+    rows, fits = [], []
+    groups: list[list[str]] = []
+    if field.votes:
+        labels = connected_components(field.comparisons(AXES[0]))
+        groups = [[field.systems[i] for i in np.flatnonzero(labels == g)] for g in range(labels.max() + 1)]
+        for axis in AXES:
+            fit, tied = _fit_axis(field, axis)
+            fits.append(fit)
+            rows += _system_rows(field, axis, fit, tied)
+    return {
+        "systems": rows,
+        "axes": [one.row() for one in fits],
+        "groups": groups,
+        "left_out": [{"system": name, "votes": count} for name, count in left_out.items()],
+        "minimum_votes": minimum_votes,
+    }
+
+
+class Fit(NamedTuple):
+    axis: Axis
+    ranking: Ranking
+    prior: float
+    votes: int
+    ties: int
+    nu: float | None
+
+    def row(self) -> dict[str, Any]:
+        people, pairs = self.ranking.clusters
+        return {
+            **{"axis": self.axis, "votes": self.votes, "prior": self.prior, "ties": self.ties},
+            "equals_tie": None if self.nu is None else self.nu / (2 + self.nu),
+            **{"people": people or None, "pairs": pairs or None},
+        }
+
+
+def fit_with_prior(model: Callable[..., Ranking], *data: Any) -> tuple[Ranking, float]:
+    """By maximum likelihood or, where that is infinite, with SEPARATED_PRIOR; and which it was."""
+    try:
+        return model(*data), 0.0
+    except Separated:
+        return model(*data, prior=SEPARATED_PRIOR), SEPARATED_PRIOR
+
+
+def _fit_axis(field: Field, axis: Axis) -> tuple[Fit, Ranking | None]:
+    clusters = field.clusters()
+    fitted, prior = fit_with_prior(bradley_terry, field.comparisons(axis), None, clusters)
+    unsure = field.comparisons(axis, unsure_ties=True)
+    tied: Ranking | None = None
+    with suppress(Separated):  # where every vote is unsure, the share of ties has no bound
+        tied, _ = fit_with_prior(davidson, unsure, None, clusters)
+    ties = int((unsure.outcome == 0).sum())
+    return Fit(axis, fitted, prior, len(field.votes), ties, tied.nu if tied else None), tied
+
+
+def _system_rows(field: Field, axis: Axis, fit: Fit, tied: Ranking | None) -> list[dict[str, Any]]:
+    fitted, counts = fit.ranking, _votes_of(field.votes)
+    rows = []
+    for i in np.lexsort([-fitted.strengths, fitted.components]):
+        group = fitted.strengths[fitted.components == fitted.components[i]]
+        estimate, (best, worst) = fitted.strength(i), fitted.rank(i)
+        other = tied.strength(i) if tied else (None, None, None)
+        rows.append(
+            {
+                **{"axis": axis, "group": int(fitted.components[i]) + 1, "system": field.systems[i]},
+                "votes": counts[field.systems[i]],
+                **{"strength": estimate.value, "low": estimate.low, "high": estimate.high},
+                "beats_average": float(logistic(estimate.value)),
+                **{"rank": 1 + int((group > fitted.strengths[i]).sum()), "best": best, "worst": worst},
+                **dict(zip(("davidson", "davidson_low", "davidson_high"), other, strict=True)),
+            }
+        )
+    return rows
+
+
+def _win_row(field: Field, axis: Axis, one: WinRate) -> dict[str, Any]:
+    against = {} if one.against is None else {"against": field.systems[one.against]}
+    counts = {"votes": one.n, "wins": one.wins, "rate": one.rate}
+    spans = {"low": one.interval.low, "high": one.interval.high}
+    return {"axis": axis, "system": field.systems[one.system], **against, **counts, **spans}
+
+
+def _field(votes: Sequence[CountedVote]) -> Field:
+    return Field(tuple(sorted(_votes_of(votes))), tuple(votes))
+
+
+def _votes_of(votes: Sequence[CountedVote]) -> Counter[str]:
+    return Counter(name for vote in votes for name in (vote.system_a, vote.system_b))

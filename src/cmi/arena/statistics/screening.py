@@ -1,0 +1,179 @@
+"""Which annotators deserve a look? Nobody is ever dropped: every person has a row, a verdict, and its reasons.
+
+Each person is measured, on each axis, by
+    gold          the share of right answers on gold pairs
+    consistency   the share of hidden repeats (the takes swapped) in which the same take was preferred again
+    others        the share of ordinary pairs in which they agree with the majority of the others who voted on it (pairs
+                  on which the others are split are left out; with two votes to a pair this is the other's vote)
+    first         the share of votes for the take that was shown first, with an exact two-sided binomial test against
+                  1/2; repeats are left out, since a swapped repeat of a steady vote evens it out
+and over both axes by the median time per vote and the share of confidences at the ends (1 or 5).
+
+The verdict has three values:
+    too few votes   fewer than the minimum in all, or fewer than CHECKS on gold, repeats and shared pairs together
+    look            some measure is off by more than chance explains; `reasons` says which
+    ok              none is
+A share is off if its 99 % interval (Wilson's; shown is the 95 % one) lies wholly below what is expected: GOLD_EXPECTED,
+CONSISTENCY_EXPECTED, or the share that all people reach with the others. Position is off if its p value, adjusted for
+the number of people and axes (Holm), is below 0.05. A median time is off below a THIRD of the study's, confidences are
+off if SAME_CONFIDENCE of them are one number.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any, NamedTuple
+
+from cmi.arena.counted import CountedVote, Side
+from cmi.arena.statistics.inputs import AXES, Annotator, Axis, choice, confidence, grouped, study_votes
+from cmi.stats import holm, mcnemar_exact, wilson
+
+CHECKS = 10
+GOLD_EXPECTED = 0.8
+CONSISTENCY_EXPECTED = 0.7
+THIRD = 1 / 3
+SAME_CONFIDENCE = 0.95
+VERDICT_LEVEL = 0.99
+
+
+class Share(NamedTuple):
+    hits: int
+    n: int
+
+    def row(self, name: str) -> dict[str, Any]:
+        low, high = wilson(*self) if self.n else (None, None)
+        share = self.hits / self.n if self.n else None
+        return {f"{name}_n": self.n, name: share, f"{name}_low": low, f"{name}_high": high}
+
+    def below(self, expected: float) -> bool:
+        return self.n > 0 and wilson(*self, level=VERDICT_LEVEL).high < expected
+
+
+class Measures(NamedTuple):
+    """Of one person on one axis."""
+
+    gold: Share
+    consistency: Share
+    others: Share
+    first: Share
+
+    @property
+    def position_p(self) -> float:
+        return mcnemar_exact(self.first.hits, self.first.n - self.first.hits)
+
+
+def screening(votes: Sequence[CountedVote], people: Sequence[Annotator], minimum_votes: int) -> dict[str, Any]:
+    """`people`: a row per person (those without a vote too); `expected`: what shares are compared with."""
+    names = {one.person: one.name for one in people}
+    by_person = grouped(votes, lambda vote: vote.person)
+    persons = [*names, *sorted(set(by_person) - set(names))]
+    measured = _measure_all(votes, persons)
+    expected = {axis: _pooled([measured[person][axis].others for person in persons]) for axis in AXES}
+    tests = [(person, axis) for person in persons for axis in AXES]
+    adjusted = dict(zip(tests, holm([measured[p][axis].position_p for p, axis in tests]), strict=True))
+    usual = median(vote.seconds for vote in votes) if votes else None
+    rows = []
+    for person in persons:
+        mine = by_person.get(person, [])
+        reasons = _too_few(mine, measured[person], minimum_votes)
+        verdict = "too few votes"
+        if not reasons:
+            positions = {axis: adjusted[person, axis] for axis in AXES}
+            reasons = [*_shares_off(measured[person], expected, positions), *_habits_off(mine, usual)]
+            verdict = "look" if reasons else "ok"
+        about = {"person": person, "name": names.get(person), "votes": len(mine), "verdict": verdict}
+        rows.append({**about, "reasons": reasons, **_habits(mine), **_axis_columns(measured[person])})
+    shares = {"gold": GOLD_EXPECTED, "consistency": CONSISTENCY_EXPECTED}
+    others = {f"{axis}_others": share for axis, share in expected.items()}
+    return {"people": rows, "minimum_votes": minimum_votes, "minimum_checks": CHECKS, "expected": {**shares, **others}}
+
+
+def _measure_all(votes: Sequence[CountedVote], persons: Sequence[str]) -> dict[str, dict[Axis, Measures]]:
+    by_view = {vote.view: vote for vote in votes}
+    by_person = grouped(votes, lambda vote: vote.person)
+    study = study_votes(votes)
+    alone = {axis: Counter((vote.pair, choice(vote, axis)) for vote in study) for axis in AXES}
+    return {
+        person: {axis: _measure(by_person.get(person, []), axis, by_view, alone[axis]) for axis in AXES}
+        for person in persons
+    }
+
+
+def _measure(
+    mine: Sequence[CountedVote], axis: Axis, by_view: Mapping[str, CountedVote], tally: Mapping[tuple[str, Side], int]
+) -> Measures:
+    """`tally` has how many first votes each side of each ordinary pair got."""
+    firsts = [vote for vote in mine if vote.repeat_of is None]
+    gold = [choice(vote, axis) == vote.gold[axis] for vote in firsts if vote.gold and axis in vote.gold]
+    steady = [
+        choice(vote, axis) == choice(by_view[vote.repeat_of], axis)
+        for vote in mine
+        if vote.repeat_of is not None and vote.repeat_of in by_view
+    ]
+    with_others = []
+    for vote in study_votes(mine):
+        said = choice(vote, axis)
+        lead = tally[vote.pair, said] - 1 - tally[vote.pair, "b" if said == "a" else "a"]
+        if lead:
+            with_others.append(lead > 0)
+    first = [(choice(vote, axis) == "a") != vote.swapped for vote in firsts]
+    return Measures(*(Share(sum(hits), len(hits)) for hits in (gold, steady, with_others, first)))
+
+
+def _pooled(shares: Sequence[Share]) -> float | None:
+    n = sum(share.n for share in shares)
+    return sum(share.hits for share in shares) / n if n else None
+
+
+def _too_few(mine: Sequence[CountedVote], measures: Mapping[Axis, Measures], minimum_votes: int) -> list[str]:
+    if len(mine) < minimum_votes:
+        return [f"{len(mine)} of at least {minimum_votes} votes"]
+    checks = max(m.gold.n + m.consistency.n + m.others.n for m in measures.values())
+    return [f"{checks} of at least {CHECKS} votes that can be checked"] if checks < CHECKS else []
+
+
+def _shares_off(
+    measures: Mapping[Axis, Measures], expected: Mapping[Axis, float | None], position: Mapping[Axis, float]
+) -> list[str]:
+    reasons = []
+    for axis, one in measures.items():
+        if one.gold.below(GOLD_EXPECTED):
+            reasons.append(f"{axis}: {one.gold.hits} of {one.gold.n} gold pairs right")
+        if one.consistency.below(CONSISTENCY_EXPECTED):
+            reasons.append(f"{axis}: {one.consistency.hits} of {one.consistency.n} repeats answered alike")
+        usual = expected[axis]
+        if usual is not None and one.others.below(usual):
+            reasons.append(f"{axis}: with the others on {one.others.hits} of {one.others.n} pairs")
+        if position[axis] < 0.05:
+            reasons.append(f"{axis}: the first take preferred in {one.first.hits} of {one.first.n} votes")
+    return reasons
+
+
+def _habits(mine: Sequence[CountedVote]) -> dict[str, Any]:
+    given = [confidence(vote, axis) for vote in mine for axis in AXES]
+    extremes = sum(one in (1, 5) for one in given) / len(given) if given else None
+    return {
+        "median_seconds": median(vote.seconds for vote in mine) if mine else None,
+        "confidence_extremes": extremes,
+    }
+
+
+def _habits_off(mine: Sequence[CountedVote], usual_seconds: float | None) -> list[str]:
+    reasons = []
+    seconds = median(vote.seconds for vote in mine)
+    if usual_seconds is not None and seconds < THIRD * usual_seconds:
+        reasons.append(f"{seconds:.0f} s per vote where all take {usual_seconds:.0f} s")
+    given = Counter(confidence(vote, axis) for vote in mine for axis in AXES)
+    value, times = given.most_common(1)[0]
+    if times >= SAME_CONFIDENCE * given.total():
+        reasons.append(f"confidence {value} in {times} of {given.total()} answers")
+    return reasons
+
+
+def _axis_columns(measures: Mapping[Axis, Measures]) -> dict[str, Any]:
+    columns: dict[str, Any] = {}
+    for axis, one in measures.items():
+        for name in ("gold", "consistency", "others", "first"):
+            columns |= getattr(one, name).row(f"{axis}_{name}")
+        columns[f"{axis}_first_p"] = one.position_p if one.first.n else None
+    return columns

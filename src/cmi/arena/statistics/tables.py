@@ -1,0 +1,195 @@
+"""The report as tables for the terminal."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from cmi.arena.statistics.inputs import AXES
+from cmi.report.tables import Table
+
+Row = dict[str, Any]
+
+
+def tables(report: dict[str, Any]) -> list[Table]:
+    """One per statistic; a cell that is not defined is a dash."""
+    return [
+        _progress(report["progress"]),
+        _time(report["time"]),
+        _agreement(report["agreement"]),
+        _axes(report["axes"]),
+        _confidence(report["confidence"]),
+        _screening(report["screening"]),
+        _win_rates(report["win_rates"]),
+        _ranking(report["ranking"]),
+        _covariates(report["covariates"]),
+    ]
+
+
+def _progress(found: Row) -> Table:
+    def row(name: str, one: Row) -> list[str]:
+        return [
+            name,
+            str(one["done"]),
+            str(one["wanted"]),
+            _percent(one["share"]),
+            f"{one['pairs_done']}/{one['pairs']}",
+        ]
+
+    overlap = found["overlap"]
+    notes = [
+        f"{found['gold_votes']} votes on gold pairs and {found['repeat_votes']} repeats come on top; "
+        f"{sum(one['votes'] > 0 for one in found['people'])} of {len(found['people'])} people have voted.",
+        f"{_percent(overlap['reached'])} % of pairs have two votes or more, {_percent(overlap['target'])} % should.",
+    ]
+    rows = [row("all", found), *(row(one["modality"], one) for one in found["modalities"])]
+    return Table("Progress", ["pairs", "votes", "wanted", "%", "pairs done"], rows, notes=notes)
+
+
+def _time(found: Row) -> Table:
+    named = [("all", found), *((one["modality"], one) for one in found["modalities"])]
+    rows = [
+        [name, str(one["votes"]), *(_number(one[part], 0) for part in ("lower_quartile", "median", "upper_quartile"))]
+        for name, one in named
+    ]
+    return Table("Seconds per vote", ["pairs", "votes", "lower quartile", "median", "upper quartile"], rows)
+
+
+def _agreement(found: Sequence[Row]) -> Table:
+    rows = [
+        [
+            *(one["axis"], str(one["pairs"]), str(one["votes"]), str(one["vote_pairs"])),
+            *(_number(one["rate"], 3), _span(one, "rate_", 3), _number(one["alpha"], 3), _span(one, "alpha_", 3)),
+        ]
+        for one in found
+    ]
+    headers = ["axis", "pairs", "votes", "vote pairs", "agreement", "95 %", "alpha", "95 %"]
+    notes = ["Pairs with two votes or more, without gold and repeats. Alpha: Krippendorff's, nominal; 0 is chance."]
+    return Table("Agreement of annotators", headers, rows, notes=notes)
+
+
+def _axes(found: Row) -> Table:
+    means = {(one["preference"], one["axis"]): _number(one["mean"], 2) for one in found["confidence"]}
+    sure = [" / ".join(means[group, axis] for axis in AXES) for group in ("same", "different")]
+    counts = [str(found["same"]), str(found["different"])]
+    row = [*counts, _number(found["rate"], 3), _span(found, "rate_", 3), *sure]
+    headers = ["same", "different", "agreement", "95 %", "confidence, same", "confidence, different"]
+    notes = [
+        "Whether the same take is preferred on both axes; mean confidence on alignment / musicality. "
+        f"95 %: over {found['interval_over']}."
+    ]
+    return Table("Agreement of the axes", headers, [row], labels=0, notes=notes)
+
+
+def _confidence(found: Row) -> Table:
+    rows = []
+    for one in found["axes"]:
+        shares = [_percent(level["share"]) for level in found["levels"] if level["axis"] == one["axis"]]
+        rows.append([one["axis"], str(one["votes"]), *shares, _number(one["mean"], 2)])
+    return Table("Confidence", ["axis", "votes", "1 (%)", "2", "3", "4", "5", "mean"], rows)
+
+
+def _screening(found: Row) -> Table:
+    rows = [
+        [
+            *(one["name"] or one["person"], one["verdict"], "; ".join(one["reasons"]), str(one["votes"])),
+            *(_both(one, what) for what in ("gold", "consistency", "others", "first")),
+            *(_number(one["median_seconds"], 0), _percent(one["confidence_extremes"])),
+        ]
+        for one in found["people"]
+    ]
+    headers = [
+        "person",
+        "verdict",
+        "because",
+        "votes",
+        "gold",
+        "repeats",
+        "others",
+        "first",
+        "s per vote",
+        "1 or 5 (%)",
+    ]
+    notes = [
+        "Per cent (of n) on alignment / musicality: gold pairs right, repeats answered alike, agreement with the "
+        "majority of the others, votes for the take shown first. Nobody is left out of anything by a verdict."
+    ]
+    return Table("Annotators", headers, rows, labels=3, notes=notes)
+
+
+def _win_rates(found: Row) -> Table:
+    rows = [
+        [one["axis"], one["system"], str(one["votes"]), _percent(one["rate"]), _span(one, "", 1, 100)]
+        for one in found["systems"]
+    ]
+    notes = [f"{found['left_out']} votes are on pairs without two different named systems. 95 %: Wilson, over votes."]
+    return Table("Win rates", ["axis", "system", "votes", "won (%)", "95 %"], rows, labels=2, notes=notes)
+
+
+def _ranking(found: Row) -> Table:
+    rows = [
+        [
+            *(one["axis"], one["system"], f"{one['rank']} ({one['best']}–{one['worst']})", str(one["votes"])),
+            *(_number(one["strength"], 2), _span(one, "", 2), _percent(one["beats_average"])),
+            *(_number(one["davidson"], 2), _span(one, "davidson_", 2)),
+        ]
+        for one in found["systems"]
+    ]
+    headers = ["axis", "system", "rank", "votes", "strength", "95 %", "beats the average (%)", "with ties", "95 %"]
+    notes = [
+        "Strength: log odds by Bradley-Terry; with ties: by Davidson's model, a vote of confidence 1 being a tie. "
+        "Rank: with what the intervals of differences leave open."
+    ]
+    if len(found["groups"]) > 1:
+        groups = " | ".join(", ".join(group) for group in found["groups"])
+        notes.append(f"Never compared, not even through others, and so ranked apart: {groups}.")
+    if found["left_out"]:
+        few = ", ".join(f"{one['system']} ({one['votes']})" for one in found["left_out"])
+        notes.append(f"Left out, with fewer than {found['minimum_votes']} votes against those that remain: {few}.")
+    pulled = [one for one in found["axes"] if one["prior"]]
+    notes += [
+        f"{one['axis']}: some system won or lost all its votes; a prior of precision {one['prior']} pulls to the mean."
+        for one in pulled
+    ]
+    notes += [
+        f"{one['axis']}: too few {way} to say how {way} differ; the intervals do not allow for it."
+        for one in found["axes"]
+        for way in ("people", "pairs")
+        if one[way] is None
+    ]
+    return Table("Ranking of systems", headers, rows, labels=2, notes=notes)
+
+
+def _covariates(found: Row) -> Table:
+    rows = [
+        [
+            *(one["axis"], one["covariate"], str(one["votes"]), _percent(one["share"]), _span(one, "share_", 1, 100)),
+            *(_number(one["effect"], 3), _span(one, "effect_", 3), one["unit"], one["note"]),
+        ]
+        for one in found["effects"]
+    ]
+    headers = ["axis", "more of", "votes", "preferred (%)", "95 %", "effect", "95 %", "per", "note"]
+    notes = [
+        "Votes for the louder, longer, first take; effect: log odds beside the systems' strengths. "
+        f"{found['left_out']} votes without a measured loudness or duration are left out."
+    ]
+    return Table("What else wins votes", headers, rows, labels=2, notes=notes)
+
+
+def _both(row: Row, what: str) -> str:
+    cells = [
+        f"{_percent(row[f'{axis}_{what}'])} ({row[f'{axis}_{what}_n']})" if row[f"{axis}_{what}_n"] else "–"
+        for axis in AXES
+    ]
+    return " / ".join(cells)
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.1f}"
+
+
+def _span(row: Row, prefix: str, digits: int, times: int = 1) -> str:
+    low, high = row[f"{prefix}low"], row[f"{prefix}high"]
+    return "–" if low is None or high is None else f"{times * low:.{digits}f} – {times * high:.{digits}f}"

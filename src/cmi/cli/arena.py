@@ -1,0 +1,325 @@
+"""`cmi arena`: people vote on pairs of takes, and their votes come out as preferences."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from cmi.errors import InputError, MissingExtra
+
+if TYPE_CHECKING:
+    from cmi.arena.database import Database
+    from cmi.arena.projects import Project
+
+app = typer.Typer(
+    no_args_is_help=True, help="Have people vote on pairs of takes, in a browser.", rich_markup_mode="markdown"
+)
+
+Db = Annotated[
+    str, typer.Option("--db", envvar="CMI_ARENA_DB", help="An SQLite file, made if need be, or postgresql://…")
+]
+ProjectName = Annotated[
+    str | None, typer.Option("--project", help="Its id or title; not needed if there is one.", show_default=False)
+]
+AsJson = Annotated[bool, typer.Option("--json", help="For machines.")]
+DB = "arena.sqlite3"
+URL = "http://127.0.0.1:8008"
+
+
+@contextmanager
+def _arena() -> Iterator[None]:
+    """Imports that may be missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingExtra("the arena", "arena") from error
+
+
+@contextmanager
+def _opened(db: str, make: bool = False) -> Iterator["Database"]:
+    """The database; unless it may be made, a file that is not there is an InputError."""
+    with _arena():
+        from cmi.arena.database import open_database, parse_url
+
+        url = parse_url(db)
+    if not make and url.drivername == "sqlite" and not Path(url.database or "").exists():
+        raise InputError(f"{url.database}: no such file; name the arena's database with --db")
+    database = open_database(db)
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+@app.command()
+def serve(
+    db: Db = DB,
+    host: Annotated[str, typer.Option(help="To listen on; others than loopback need --public-url.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8008,
+    public_url: Annotated[
+        str | None, typer.Option(help="The https address by which others reach it.", show_default=False)
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where uploads are kept; by default beside the file.", show_default=False)
+    ] = None,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Try it: a project of music made here, for you to vote on.")
+    ] = False,
+    open_browser: Annotated[bool, typer.Option("--open", help="Open the first link in a browser.")] = False,
+    log: Annotated[bool, typer.Option("--log", help="Log requests to standard error.")] = False,
+) -> None:
+    """Serve the annotation pages, until Ctrl-C. It prints a link for each project's owner, which works once.
+
+    Examples:
+
+        cmi arena serve --demo
+
+        cmi arena serve --db study.sqlite3
+
+        cmi arena serve --db postgresql://arena@localhost/arena --host 0.0.0.0 --public-url https://arena.example.org
+    """
+    with _arena():
+        from cmi.arena import serve as server
+    if demo and db == DB:
+        db = _demo_file()
+    server.serve(
+        db, host=host, port=port, public_url=public_url, demo=demo, folder=folder, log=log, open_browser=open_browser
+    )
+
+
+@app.command("import")
+def import_(
+    source: Annotated[
+        Path, typer.Argument(help="JSONL or CSV of pairs, a studio set, or a folder with a subfolder for each prompt.")
+    ],
+    db: Db = DB,
+    project: ProjectName = None,
+    gold: Annotated[
+        float, typer.Option(min=0, max=1, help="Of pairs whose winner is known, the share that checks annotators.")
+    ] = 0.0,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes; by default one a core.", show_default=False)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Add pairs to a project, which is made if there is none of that title. The same import again adds nothing.
+
+    All of a source is added, or nothing: what is wrong is named with its line and file. Files stay where they are.
+
+    Examples:
+
+        cmi arena import pairs.jsonl --project "Spring study"
+
+        cmi studio make pairs/ --pairs 100, then  cmi arena import pairs/ --gold 0.1
+
+        cmi arena import takes/ --db postgresql://arena@localhost/arena
+    """
+    from cmi.cli.progress import progress
+
+    with _arena():
+        from cmi.arena import projects
+        from cmi.arena.importing import hear_source, import_pairs
+
+    with progress() as bar:
+        task = bar.add_task("sounds heard", total=None)
+        heard = hear_source(source, workers, lambda done, total: bar.update(task, completed=done, total=total))
+    with _opened(db, make=True) as database:
+        known = projects.list_all(database)
+        if (project and _named(known, project) is None) or not known:
+            ours = projects.create(database, project or source.resolve().stem)
+        else:
+            ours = _chosen(database, project)
+        done = import_pairs(database, ours.id, heard, gold)
+    if as_json:
+        _print_json({"project": ours.id, **done._asdict()})
+    else:
+        print(f"{ours.title}: {done.added} pairs added ({done.gold} gold), {done.there} were there already")
+
+
+@app.command()
+def export(
+    folder: Annotated[Path, typer.Argument(help="Where to write; the same command again brings it up to date.")],
+    db: Db = DB,
+    project: ProjectName = None,
+    format_: Annotated[Literal["jsonl", "parquet"], typer.Option("--format", help="Of the rows.")] = "jsonl",
+    audio: Annotated[
+        Literal["copy", "link", "leave"], typer.Option(help="Copy sounds beside the rows, link them, or leave them.")
+    ] = "copy",
+    gold: Annotated[bool, typer.Option("--gold", help="Gold pairs too.")] = False,
+    repeats: Annotated[bool, typer.Option("--repeats", help="Hidden repeats too.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write votes as preferences, for `cmi train` and `cmi rewardbench`: two rows a vote, one for each axis.
+
+    Annotators are opaque ids, and who withdrew is not in it.
+
+    Examples:
+
+        cmi arena export votes/, then  cmi rewardbench run --data votes/preferences.jsonl --model nano --out run/
+
+        cmi arena export votes/ --format parquet --audio leave
+    """
+    with _opened(db) as database:
+        from cmi.arena.exporting import export as write
+
+        done = write(database, _chosen(database, project).id, folder, format_, audio, gold, repeats)
+    if as_json:
+        _print_json({"path": str(done.path), "votes": done.votes, "sounds": done.sounds})
+    else:
+        print(f"{done.path}: {2 * done.votes} rows of {done.votes} votes, {done.sounds} sounds")
+
+
+@app.command()
+def invite(
+    db: Db = DB,
+    project: ProjectName = None,
+    role: Annotated[Literal["annotator", "observer", "owner"], typer.Option(help="What they may do.")] = "annotator",
+    count: Annotated[int, typer.Option(min=1, max=1000, help="Links; each lets one person in.")] = 1,
+    days: Annotated[float, typer.Option(help="That the links can be used.")] = 14.0,
+    quota: Annotated[
+        int | None, typer.Option(min=1, help="Votes of each; by default the project's.", show_default=False)
+    ] = None,
+    url: Annotated[str, typer.Option(help="Where the arena is served.")] = URL,
+    as_json: AsJson = False,
+) -> None:
+    """Make links that let one person in each. They are shown this once: only their hashes are kept.
+
+    Examples:
+
+        cmi arena invite --count 20 --quota 50 --url https://arena.example.org
+
+        cmi arena invite --role owner
+    """
+    with _opened(db) as database:
+        from cmi.arena import people
+
+        made = people.invite(database, _chosen(database, project).id, role, days, quota, count)
+    links = [f"{url.rstrip('/')}/join#{one.token}" for one in made]
+    if as_json:
+        _print_json(
+            [{"id": one.id, "link": link, "expires": one.expires} for one, link in zip(made, links, strict=True)]
+        )
+    else:
+        print("\n".join(links))
+
+
+@app.command()
+def stats(
+    db: Db = DB,
+    project: ProjectName = None,
+    minimum_votes: Annotated[int, typer.Option(min=1, help="Of a system or a person, to be ranked or screened.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Say how a study stands: progress, time, agreement, confidence, annotators, and a ranking of systems.
+
+    Example:  cmi arena stats --db study.sqlite3
+    """
+    from rich.console import Console
+
+    from cmi.report.tables import print_tables
+
+    with _opened(db) as database:
+        with _arena():
+            from cmi.arena import pairs, people, votes
+            from cmi.arena.statistics import report, tables
+
+        ours = _chosen(database, project).id
+        found = report(
+            votes.counted(database, ours),
+            pairs.wanted(database, ours),
+            [
+                (one.id, one.name, one.state, one.quota)
+                for one in people.list_people(database, ours)
+                if one.role == "annotator"
+            ],
+            minimum_votes,
+        )
+    if as_json:
+        _print_json(found)
+    else:
+        print_tables(tables(found), Console())
+
+
+@app.command()
+def backup(
+    file: Annotated[Path, typer.Argument(help="A new file.")],
+    db: Db = DB,
+) -> None:
+    """Copy the database while votes come in: whole, of one moment, and checked. Sounds are not in it.
+
+    Example:  cmi arena backup study-2026-03-01.sqlite3 --db study.sqlite3
+    """
+    with _opened(db) as database:
+        from cmi.arena.backup import backup as copy
+
+        print(copy(database, file))
+
+
+@app.command()
+def projects(db: Db = DB, as_json: AsJson = False) -> None:
+    """List the projects of a database, with their pairs, annotators and votes.
+
+    Example:  cmi arena projects --db study.sqlite3
+    """
+    from rich.console import Console
+
+    from cmi.report.tables import Table, print_tables
+
+    with _opened(db) as database:
+        from cmi.arena import pairs, people
+        from cmi.arena import projects as all_projects
+
+        records = []
+        for one in all_projects.list_all(database):
+            annotators = [who for who in people.list_people(database, one.id) if who.role == "annotator"]
+            counts = {"pairs": pairs.count(database, one.id), "annotators": len(annotators)}
+            votes = {"votes": sum(who.votes for who in annotators)}
+            records.append({"id": one.id, "title": one.title, "state": one.state, **counts, **votes})
+    if as_json:
+        _print_json(records)
+        return
+    headers = ["id", "title", "state", "pairs", "annotators", "votes"]
+    rows = [[str(record[header]) for header in headers] for record in records]
+    print_tables([Table(f"{len(rows)} projects", headers, rows, labels=3)], Console())
+
+
+def _chosen(database: "Database", name: str | None) -> "Project":
+    """The project of that id or title, or the only one."""
+    from cmi.arena import projects
+
+    known = projects.list_all(database)
+    titles = ", ".join(repr(one.title) for one in known)
+    if name is None:
+        if len(known) != 1:
+            raise InputError(f"{database.name}: {len(known)} projects ({titles}); say which with --project")
+        return known[0]
+    found = _named(known, name)
+    if found is None:
+        raise InputError(f"{database.name}: no project is called {name!r}; there are {titles or 'none'}")
+    return found
+
+
+def _named(known: list["Project"], name: str) -> "Project | None":
+    found = [one for one in known if one.id == name] or [one for one in known if one.title == " ".join(name.split())]
+    if len(found) > 1:
+        raise InputError(
+            f"{len(found)} projects are called {name!r}; name one by its id: cmi arena projects lists them"
+        )
+    return found[0] if found else None
+
+
+def _demo_file() -> str:
+    from cmi.cache import cache_folder
+    from cmi.folders import make_folder
+
+    folder = cache_folder() / "arena-demo"
+    make_folder(folder)
+    return str(folder / DB)
+
+
+def _print_json(value: object) -> None:
+    from cmi.report.tables import to_json
+
+    print(to_json(value), end="")

@@ -1,0 +1,72 @@
+"""axe finds nothing serious on any page, in light and in dark."""
+
+import pytest
+from playwright.sync_api import expect
+
+axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+
+
+def assert_no_serious_finding(page):
+    found = axe.Axe().run(page).response["violations"]
+    serious = [
+        (one["id"], [node["html"][:120] for node in one["nodes"][:3]])
+        for one in found
+        if one["impact"] in ("serious", "critical")
+    ]
+    assert serious == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_annotators_page(arena, join, scheme):
+    someone = join(arena, color_scheme=scheme)
+    page = someone.page
+    assert_no_serious_finding(page)
+    page.locator("#read").click()
+    expect(page.locator("#submit")).to_be_visible()
+    assert_no_serious_finding(page)
+    someone.hear_both()
+    someone.answer()
+    page.locator("#glossary summary").click()
+    assert_no_serious_finding(page)
+    page.locator("#help").click()
+    assert_no_serious_finding(page)
+    page.keyboard.press("Escape")
+    page.locator("#privacy").click()
+    assert_no_serious_finding(page)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_way_in(arena, new_context, scheme):
+    page = new_context(color_scheme=scheme).new_page()
+    page.goto(arena.url)
+    expect(page.locator("h1")).to_be_visible()
+    assert_no_serious_finding(page)
+    page.goto(arena.link())
+    expect(page.locator("#agree")).to_be_visible()
+    assert_no_serious_finding(page)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_owners_page(make_arena, new_context, scheme):
+    arena = make_arena(overlap_votes=4)
+    arena.simulate(listeners=4)
+    context = new_context(color_scheme=scheme)
+    arena.sign_in(context, "owner", "Olga")
+    page = context.new_page()
+    page.goto(f"{arena.url}/owner")
+    expect(page.locator("[data-updated]")).to_contain_text("Updated")
+    assert_no_serious_finding(page)
+    for tab in ("People", "Pairs", "Study"):
+        page.get_by_role("link", name=tab, exact=True).click()
+        expect(page.locator("h2").first).to_be_visible()
+        assert_no_serious_finding(page)
+
+
+def test_what_changes_is_announced(annotator):
+    """A screen reader hears that the takes are there, that enough was heard, and that questions open."""
+    page = annotator.page
+    status = page.locator("#status")
+    page.locator("#read").click()
+    expect(status).to_contain_text("two takes")
+    annotator.hear_both()
+    expect(status).to_contain_text("answer the questions")

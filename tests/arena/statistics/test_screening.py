@@ -1,0 +1,122 @@
+import numpy as np
+import pytest
+
+from cmi.arena.statistics.inputs import Annotator
+from cmi.arena.statistics.screening import screening
+
+SIDES = np.array(["a", "b"])
+
+
+def person_row(votes, person="ann", people=(), minimum=20):
+    return next(row for row in screening(votes, people, minimum)["people"] if row["person"] == person)
+
+
+def careful(vote, person, n=40, seed=0):
+    """Right on most gold pairs, in random order, as fast and as sure as anybody."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for i in range(n):
+        answer, right = str(rng.choice(SIDES)), rng.random() < 0.9
+        said = answer if right else "ab"[answer == "a"]
+        about = {
+            "kind": "gold",
+            "gold": {"alignment": answer, "musicality": answer},
+            "swapped": bool(rng.random() < 0.5),
+        }
+        sure = {"alignment_confidence": int(rng.integers(1, 6)), "seconds": float(rng.uniform(40, 80))}
+        found.append(vote(person, f"g{i}", said, said, **about, **sure))
+    return found
+
+
+def test_a_careful_annotator_is_ok(vote):
+    row = person_row(careful(vote, "ann"))
+    assert (row["verdict"], row["reasons"], row["musicality_gold_n"]) == ("ok", [], 40)
+    assert row["musicality_gold_low"] < row["musicality_gold"] < row["musicality_gold_high"]
+
+
+def test_an_annotator_who_misses_gold_gets_a_look_with_the_reason(vote):
+    rng = np.random.default_rng(0)
+    votes = [one._replace(musicality=str(rng.choice(SIDES))) for one in careful(vote, "ann")]
+    row = person_row(votes)
+    assert row["verdict"] == "look"
+    assert len(row["reasons"]) == 1 and row["reasons"][0].startswith("musicality") and "gold" in row["reasons"][0]
+
+
+def test_few_votes_are_no_verdict_however_bad_they_are(vote):
+    votes = [one._replace(musicality="ab"[one.musicality == "a"]) for one in careful(vote, "ann", n=10)]
+    row = person_row(votes)
+    assert (row["verdict"], row["reasons"]) == ("too few votes", ["10 of at least 20 votes"])
+
+
+def test_many_votes_that_nothing_can_be_checked_against_are_no_verdict(vote):
+    row = person_row([vote(pair=f"p{i}") for i in range(50)])
+    assert (row["verdict"], row["reasons"]) == ("too few votes", ["0 of at least 10 votes that can be checked"])
+
+
+def test_always_the_first_take_is_seen_whichever_side_it_was(vote):
+    votes = [
+        one._replace(alignment="b" if one.swapped else "a", gold=None, kind="ordinary") for one in careful(vote, "ann")
+    ]
+    repeats = [
+        one._replace(view=f"again {one.view}", repeat_of=one.view, swapped=not one.swapped) for one in votes[:10]
+    ]
+    row = person_row(votes + repeats)
+    assert (row["alignment_first"], row["alignment_first_n"]) == (1.0, 40)
+    assert row["alignment_first_p"] == pytest.approx(2 * 0.5**40)
+    assert row["verdict"] == "look" and any("first take" in reason for reason in row["reasons"])
+
+
+def test_repeats_are_compared_with_the_view_they_repeat_in_the_pairs_own_terms(vote):
+    votes = [vote(pair=f"p{i}", view=f"v{i}", musicality="a") for i in range(4)]
+    again = [
+        vote(pair=f"p{i}", view=f"w{i}", musicality="ab"[i == 0], alignment="a", repeat_of=f"v{i}", swapped=True)
+        for i in range(4)
+    ]
+    row = person_row(votes + again)
+    assert (row["musicality_consistency"], row["musicality_consistency_n"]) == (0.75, 4)
+    assert row["alignment_consistency"] == 1
+
+
+def test_agreement_with_others_leaves_oneself_and_split_pairs_out(vote):
+    said = {"p1": "aab", "p2": "abb", "p3": "ab", "p4": "a", "p5": "aa"}  # ann's vote first
+    votes = [
+        vote(person, pair, musicality=side)
+        for pair, sides in said.items()
+        for person, side in zip(("ann", "bob", "cat"), sides, strict=False)
+    ]
+    row = person_row(votes)  # p1: the others are split; p2 and p3: against ann; p4: nobody else; p5: with ann
+    assert (row["musicality_others_n"], row["musicality_others"]) == (3, pytest.approx(1 / 3))
+
+
+def test_one_who_votes_at_random_among_people_who_know_stands_out(simulate):
+    study = simulate(0, [0.3, 0.1, -0.4], knowing=0.9, pairs=400, people=6)
+    rng = np.random.default_rng(1)
+    votes = [
+        one._replace(musicality=str(rng.choice(SIDES)), alignment=str(rng.choice(SIDES))) if one.person == "h0" else one
+        for one in study.votes
+    ]
+    verdicts = {row["person"]: row["verdict"] for row in screening(votes, [], 20)["people"]}
+    assert verdicts.pop("h0") == "look" and set(verdicts.values()) == {"ok"}
+
+
+def test_honest_people_are_rarely_looked_at(simulate):
+    looks = [
+        row["verdict"] == "look"
+        for seed in range(10)
+        for row in screening(simulate(seed, [0.3, 0.0, -0.3], pairs=300).votes, [], 20)["people"]
+    ]
+    assert np.mean(looks) < 0.05
+
+
+def test_haste_and_one_confidence_for_all_are_reasons(vote):
+    slow = [one._replace(person="bob") for one in careful(vote, "bob", n=100)]
+    hasty = [one._replace(seconds=8.0, alignment_confidence=5, musicality_confidence=5) for one in careful(vote, "ann")]
+    row = person_row(slow + hasty)
+    assert row["verdict"] == "look" and row["confidence_extremes"] == 1 and row["median_seconds"] == 8
+    assert [word in " ".join(row["reasons"]) for word in ("s per vote", "confidence 5")] == [True, True]
+
+
+def test_people_without_a_vote_and_votes_without_a_person_both_have_a_row(vote):
+    found = screening([vote("bob")], [Annotator("ann", "Ann", "active", None)], 20)["people"]
+    assert [(row["person"], row["name"], row["votes"]) for row in found] == [("ann", "Ann", 0), ("bob", None, 1)]
+    assert found[0]["verdict"] == "too few votes"

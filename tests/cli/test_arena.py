@@ -1,0 +1,105 @@
+"""`cmi arena` from the command line: pairs in, people in, votes out, and sentences for bad input."""
+
+import json
+import sqlite3
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import soundfile
+from typer.testing import CliRunner
+
+from cmi.arena import people
+from cmi.arena.assign import View, begin, next_view
+from cmi.arena.database import open_database
+from cmi.arena.votes import Ballot, save
+from cmi.cli import app
+from cmi.errors import InputError
+from cmi.preferences import read_preferences
+
+
+def cmi(*arguments: object) -> str:
+    result = CliRunner().invoke(app, ["arena", *map(str, arguments)])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.output
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    moments = np.arange(2000) / 8000
+    for number in range(5):
+        soundfile.write(tmp_path / f"{number}.wav", 0.1 * np.sin(2 * np.pi * (300 + 90 * number) * moments), 8000)
+    rows = [{"id": f"p{n}", "text": "a tone", "a": f"{n}.wav", "b": f"{n + 1}.wav"} for n in range(4)]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return tmp_path / "pairs.jsonl"
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    return tmp_path / "study.sqlite3"
+
+
+def vote_on_all(db: Path, link: str) -> None:
+    database = open_database(str(db))
+    clock = SimpleNamespace(time=database.now())
+    database.now = lambda: clock.time
+    person = people.join(database, link.rpartition("#")[2], None, True).person
+    while isinstance(view := next_view(database, person), View):
+        begin(database, person, view.key)
+        clock.time += 60
+        save(database, person, view.key, Ballot("a", 3, "b", 4, "", 30.0, 30.0))
+    database.close()
+
+
+def test_a_study_from_import_to_export(pairs: Path, db: Path, tmp_path: Path):
+    assert "Spring: 4 pairs added (0 gold), 0 were there" in cmi("import", pairs, "--db", db, "--project", "Spring")
+    assert json.loads(cmi("import", pairs, "--db", db, "--json"))["there"] == 4
+    links = cmi("invite", "--db", db, "--count", 2, "--url", "https://arena.example.org/").split()
+    assert len(links) == 2 and all(link.startswith("https://arena.example.org/join#") for link in links)
+    vote_on_all(db, links[0])
+    [project] = json.loads(cmi("projects", "--db", db, "--json"))
+    assert (project["title"], project["pairs"], project["annotators"]) == ("Spring", 4, 1) and project["votes"] >= 4
+    assert "Spring" in cmi("projects", "--db", db)
+    done = json.loads(cmi("export", tmp_path / "out", "--db", db, "--json"))
+    assert done["votes"] == 4 and len(list(read_preferences(Path(done["path"])))) == 8
+    assert "8 rows of 4 votes" in cmi("export", tmp_path / "out", "--db", db, "--format", "parquet")
+    assert json.loads(cmi("stats", "--db", db, "--json"))["progress"]["votes"] == project["votes"]
+    assert cmi("stats", "--db", db).strip()
+    copy = tmp_path / "copy.sqlite3"
+    assert str(copy) in cmi("backup", copy, "--db", db)
+    assert json.loads(cmi("projects", "--db", copy, "--json")) == [project]
+
+
+def test_several_projects_have_to_be_named(pairs: Path, db: Path):
+    for title in ("One", "Two"):
+        cmi("import", pairs, "--db", db, "--project", title)
+    for command in ("import", "invite", "stats"):
+        with pytest.raises(InputError, match=r"2 projects .'One', 'Two'.; say which with --project"):
+            cmi(command, *([pairs] if command == "import" else []), "--db", db)
+    with pytest.raises(InputError, match="no project is called 'Three'"):
+        cmi("invite", "--db", db, "--project", "Three")
+    one = json.loads(cmi("projects", "--db", db, "--json"))[0]["id"]
+    assert "#" in cmi("invite", "--db", db, "--project", one, "--role", "owner")
+
+
+def test_a_bad_import_leaves_no_project_and_no_file(pairs: Path, db: Path):
+    pairs.write_text(pairs.read_text() + '{"text": "t", "a": "0.wav", "b": "gone.wav"}\n')
+    with pytest.raises(InputError, match=r"line 5: 'b' can't be used: .*gone\.wav"):
+        cmi("import", pairs, "--db", db)
+    assert not db.exists()
+
+
+@pytest.mark.parametrize("command", [["export", "out"], ["invite"], ["stats"], ["projects"], ["backup", "copy"]])
+def test_only_import_and_serve_make_a_database(db: Path, command: list[str]):
+    with pytest.raises(InputError, match="no such file; name the arena's database"):
+        cmi(*command, "--db", db)
+    assert not db.exists()
+
+
+def test_a_foreign_file_is_one_sentence(db: Path):
+    with sqlite3.connect(db) as connection:
+        connection.execute("CREATE TABLE photos (id INTEGER)")
+    with pytest.raises(InputError, match="not an arena's database"):
+        cmi("stats", "--db", db)
