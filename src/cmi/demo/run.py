@@ -62,7 +62,7 @@ class Plan:
     songs: int = 4
     seconds: float = 10.0  # of a song
     songs_seed: int = 1
-    clips: int = 6  # of the MIR set: so many pieces, and as many notes
+    clips: int = 4  # of the MIR set: so many pieces, and as many notes
     clip_seconds: int = 10
     clips_seed: int = 1
     listener: str = "reference"  # who is asked about them
