@@ -11,7 +11,7 @@ import soundfile
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cmi.bench.browser.items import Clip, is_mean_of_items, read_answers
+from cmi.bench.browser.items import Clip, read_answers
 from cmi.bench.browser.page import json_in_html, page_of, payload, worst, write_page
 from cmi.bench.browser.sounds import embedded, find_sound, linked, no_sound, sound_source
 from cmi.bench.catalog import recording
@@ -72,11 +72,14 @@ def test_corpus_metrics_have_no_score_of_an_item():
     assert whole("GTZAN") == ()
 
 
-def test_a_mean_is_told_from_what_is_not_one_by_the_metric_and_not_by_the_answers():
-    assert is_mean_of_items(percent_mean("x"), 3)
-    assert is_mean_of_items(accuracy("x", 1), 3)
+def test_a_metric_that_is_a_mean_says_of_what_and_others_say_nothing():
+    rows, weights = np.random.default_rng(0).uniform(size=(5, 10)), np.array([[1.0, 2, 1, 3, 1]])
+    for metric in (percent_mean("x"), accuracy("x", 1)):
+        assert metric.value(rows, weights) == pytest.approx(
+            100 * np.average(rows[:, metric.mean_of], weights=weights[0])
+        )
     for metric in (percent_ratio("x", 0, 1), percent_median("x", 0), of_sums("x", corpus_bleu)):
-        assert not is_mean_of_items(metric, 10)
+        assert metric.mean_of is None
 
 
 @pytest.mark.parametrize("with_annotations", [True, False])

@@ -8,7 +8,7 @@ and memory holds a few numbers per item, never the answers.
 
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -52,7 +52,8 @@ class Metric:
     name: str
     value: Callable[[Array, Array], Array] = lambda _statistics, weights: np.full(len(weights), np.nan)
     better: Literal["higher", "lower"] = "higher"
-    right: int | None = None  # the 0/1 column of which this is the mean, so that exact methods are due
+    mean_of: int | None = None  # the column of which this is the mean, times 100: then each item has a score of its own
+    right: int | None = None  # that column, where it holds 0 and 1 alone, so that exact methods are due
     not_computed: str = ""  # why there is no value, and how to get one
 
 
@@ -132,12 +133,12 @@ def percent_mean(name: str, column: int = 0, better: Literal["higher", "lower"] 
     def value(statistics: Array, weights: Array) -> Array:
         return 100 * (weights @ statistics[:, column]) / weights.sum(axis=1)
 
-    return Metric(name, value, better)
+    return Metric(name, value, better, mean_of=column)
 
 
 def accuracy(name: str, column: int = 0) -> Metric:
     """The share of items whose column is 1, times 100."""
-    return Metric(name, percent_mean(name, column).value, right=column)
+    return replace(percent_mean(name, column), right=column)
 
 
 def percent_ratio(name: str, over: int, under: int, better: Literal["higher", "lower"] = "higher") -> Metric:

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from cmi.bench.analysis.tag_families import TAGGING
 from cmi.bench.browser.readings import reader
 from cmi.bench.evaluation import Array, Evaluation, Item, Metric, Protocol, Setting, Tally
@@ -75,7 +73,7 @@ def read_answers(file: ResponseFile, protocol: Protocol, tools: Tools, annotatio
     clips = list(_clips(file, annotations))
     scored = list(Items(entries, answered_only=protocol == "paper"))
     evaluation = _evaluation(file, scored, protocol, tools)
-    own = [metric for metric in evaluation.metrics if _has_item_scores(metric, evaluation)]
+    own = [metric for metric in evaluation.metrics if metric.mean_of is not None and evaluation.n]
     rows = zip(*(item_scores(metric, evaluation) for metric in own), strict=True)
     read = reader(file.dataset, protocol, file.model, (item.truth for item in scored))
     shown = []
@@ -103,25 +101,9 @@ def _evaluation(file: ResponseFile, items: list[Item], protocol: Protocol, tools
         raise error if str(file.path) in str(error) else InputError(f"{file.path}: {error}") from error
 
 
-def _has_item_scores(metric: Metric, evaluation: Evaluation) -> bool:
-    is_own = evaluation.joint is None and not metric.not_computed
-    return is_own and evaluation.n > 0 and is_mean_of_items(metric, evaluation.statistics.shape[1])
-
-
-def is_mean_of_items(metric: Metric, columns: int) -> bool:
-    """Whether the metric is the mean of its values on single items: tried on rows that are made up, not on answers."""
-    rng = np.random.default_rng(0)
-    rows = rng.uniform(0.1, 1.0, (5, columns))
-    weights = rng.integers(1, 4, (1, 5)).astype(float)
-    with np.errstate(all="ignore"):  # made-up rows may make no sense
-        alone = np.array([metric.value(rows[i : i + 1], np.ones((1, 1)))[0] for i in range(5)])
-        return bool(np.isclose(metric.value(rows, weights)[0], weights[0] @ alone / weights.sum()))
-
-
 def item_scores(metric: Metric, evaluation: Evaluation) -> Array:
     """The metric on each item alone: (n,)."""
-    one = np.ones((1, 1))
-    return np.array([metric.value(row[np.newaxis], one)[0] for row in evaluation.statistics])
+    return 100 * evaluation.statistics[:, metric.mean_of]
 
 
 def _clips(file: ResponseFile, annotations: Path | None) -> Iterator[Clip]:
