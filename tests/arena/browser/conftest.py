@@ -162,7 +162,7 @@ class Annotator:
         expect(self.page.locator("#read, [data-state]:not([data-state=sending])")).to_be_visible()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # no longer: while Playwright is open, no test in this thread can run an event loop
 def browser() -> Iterator[Browser]:
     expect.set_options(timeout=15_000)  # a busy machine is no failure
     if CHROMIUM is None:
