@@ -280,6 +280,7 @@ def test_keys_walk_play_and_search(tmp_path, tools, opened):
     assert tab.evaluate(place) == "0"
     tab.keyboard.press(" ")
     until(tab, "document.querySelector('audio').currentTime > 0.05")
+    assert tab.evaluate("document.querySelector('audio').error") is None
     tab.keyboard.press(" ")
     assert tab.evaluate("document.querySelector('audio').paused")
     for _ in range(50):

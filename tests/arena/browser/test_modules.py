@@ -54,4 +54,6 @@ def test_a_script_that_does_not_arrive_is_reported(arena, new_context):
     page = new_context().new_page()
     page.route("**/static/js/words.js", lambda route: route.fulfill(status=429))
     page.goto(arena.url)
-    page.get_by_role("alert").get_by_text("reload it").wait_for()
+    said = page.get_by_role("alert").get_by_text("reload it")
+    said.wait_for()
+    assert said.is_visible()
