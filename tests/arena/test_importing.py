@@ -172,3 +172,9 @@ def test_an_empty_source_and_a_share_without_truth_are_one_sentence(sqlite_datab
     path = write(folder / "pairs.jsonl", [{"text": "t", "a": "0.wav", "b": "1.wav"}])
     with pytest.raises(InputError, match="none can be gold"):
         bring(sqlite_database, project, path, gold=0.5)
+
+
+@pytest.mark.parametrize("name", ["nowhere", "nowhere.jsonl"])
+def test_a_source_that_is_not_there_is_said_to_be_missing(tmp_path: Path, name: str):
+    with pytest.raises(InputError, match=f"{name}: no such file or folder"):
+        hear_source(tmp_path / name)

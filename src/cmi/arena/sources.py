@@ -49,6 +49,8 @@ class SourcePair:
 
 def read_source(path: Path) -> list[SourcePair]:
     """The pairs of a file, a studio set or a folder of takes, in their order; InputError if there are none."""
+    if not path.exists():
+        raise InputError(f"{path}: no such file or folder")
     if path.is_dir() and not (path / PREFERENCES).exists():
         found = list(_of_folder(path))
     else:
