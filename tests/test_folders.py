@@ -3,7 +3,8 @@
 import pytest
 
 from cmi.errors import InputError
-from cmi.folders import SETTINGS, claim, write_whole
+from cmi.files import write_whole
+from cmi.folders import SETTINGS, claim
 
 
 def test_the_same_settings_resume_and_others_are_refused(tmp_path):
@@ -23,9 +24,9 @@ def test_a_folder_with_files_of_others_is_left_alone(tmp_path):
 
 
 def test_a_run_that_was_killed_before_its_settings_were_written_resumes(tmp_path):
-    (tmp_path / f"{SETTINGS}.unfinished").write_text('{"se')
+    (tmp_path / f"{SETTINGS}.0a1b2c3d.unfinished").write_text('{"se')
     claim(tmp_path, {"seed": 1}, "cmi studio make")
-    assert [path.name for path in tmp_path.iterdir()] == [SETTINGS]
+    assert (tmp_path / SETTINGS).read_text() == '{"seed": 1}\n'
 
 
 @pytest.mark.parametrize("content", ["{", "\xff"])

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from cmi.errors import InputError
+from cmi.files import UNFINISHED, write_whole
 
 SETTINGS = "settings.json"
-_UNFINISHED = ".unfinished"
 
 
 def claim(folder: Path, settings: dict[str, Any], command: str) -> None:
@@ -19,7 +19,7 @@ def claim(folder: Path, settings: dict[str, Any], command: str) -> None:
     begun = folder / SETTINGS
     try:
         if not begun.exists():
-            if any(path.name != SETTINGS + _UNFINISHED for path in folder.iterdir()):
+            if any(path.suffix != UNFINISHED for path in folder.iterdir()):
                 raise InputError(f"{folder}: not empty, and not begun by `{command}`; choose another folder")
             write_whole(begun, json.dumps(settings) + "\n")
         elif json.loads(begun.read_text(encoding="utf-8")) != settings:
@@ -36,13 +36,3 @@ def make_folder(folder: Path) -> None:
         raise InputError(f"{folder}: Not a directory; choose another folder") from error
     except OSError as error:
         raise InputError(f"{folder}: {error.strerror or error}") from error
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file that is there with all its text or not at all."""
-    unfinished = path.with_name(path.name + _UNFINISHED)
-    try:
-        unfinished.write_text(text, encoding="utf-8")
-        unfinished.replace(path)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error

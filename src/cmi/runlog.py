@@ -21,6 +21,7 @@ from typing import Any, BinaryIO, Self, TypeGuard
 from weakref import WeakSet
 
 from cmi.errors import InputError
+from cmi.files import sync_folder
 
 PARTIAL = ".partial"
 
@@ -48,7 +49,7 @@ class RunLog:
             if self._end < os.fstat(self._file).st_size:
                 os.ftruncate(self._file, self._end)
                 os.fsync(self._file)
-            _sync_folder(path)  # also when the file was there: its maker may have been killed just before this
+            sync_folder(path.parent)  # also when the file was there: its maker may have been killed just before this
         except BaseException:
             self.close()
             raise
@@ -88,11 +89,13 @@ class RunLog:
         self._move_to(_partial(self.path))
         try:
             if os.write(self._file, line) < len(line):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._name))
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             if sync:
                 os.fsync(self._file)
-        except BaseException:
+        except BaseException as error:
             os.ftruncate(self._file, self._end)
+            if isinstance(error, OSError) and error.errno:
+                error.filename = str(self._name)
             raise
         self._end += len(line)
         self._done.add(key)
@@ -127,7 +130,7 @@ class RunLog:
             raise ValueError(f"{self._name}: the log is closed")
         if self._name != name:
             self._name = self._name.replace(name)
-            _sync_folder(name)
+            sync_folder(name.parent)
 
 
 _open_logs: WeakSet[RunLog] = WeakSet()
@@ -205,15 +208,6 @@ def _open_locked(path: Path) -> tuple[int, Path]:
 
 def _present(path: Path) -> list[Path]:
     return [name for name in (path, _partial(path)) if name.exists()]
-
-
-def _sync_folder(path: Path) -> None:
-    """Make the names in the folder of `path` durable."""
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _partial(path: Path) -> Path:

@@ -16,7 +16,8 @@ from cmi.arena.database import Database
 from cmi.arena.importing import hear_source, import_pairs
 from cmi.cache import cache_folder
 from cmi.errors import MissingExtra
-from cmi.folders import make_folder, write_whole
+from cmi.files import write_whole
+from cmi.folders import make_folder
 from cmi.preferences import Labelled, preference_row
 from cmi.take import Modality, Pair, Preference, Prompt
 from cmi.workers import process_pool

@@ -26,7 +26,8 @@ from sqlalchemy import Row
 from cmi.arena.database import Database
 from cmi.arena.votes import latest_votes
 from cmi.errors import InputError
-from cmi.folders import make_folder, write_whole
+from cmi.files import write_whole
+from cmi.folders import make_folder
 
 Format = Literal["jsonl", "parquet"]
 Audio = Literal["copy", "link", "leave"]

@@ -11,7 +11,7 @@ from cmi.chat.budget import Usage
 from cmi.chat.endpoint import FORMATS, Format
 from cmi.chat.message import Answer, Heard
 from cmi.errors import InputError
-from cmi.folders import write_whole
+from cmi.files import write_whole
 from cmi.runlog import RunLog, read_records
 
 ANSWERS, TEXTS, ENDPOINT = "answers.jsonl", "texts.jsonl", "endpoint.json"

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -17,6 +17,8 @@ from cmi.cli.studio_generate import generate
 from cmi.cli.train import train
 from cmi.cli.train_ablations import train_ablations
 from cmi.errors import InputError
+from cmi.files import DISK_FULL, cannot_write
+from cmi.printable import printable
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -66,8 +68,16 @@ def run_plainly(command: Callable[[], object]) -> None:
     try:
         command()
     except InputError as error:
-        print(f"cmi: {' '.join(str(error).split())}", file=sys.stderr)
-        sys.exit(2)
+        _fail(str(error))
     except BrokenPipeError:  # the reader of our output left, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:
+        if error.errno not in DISK_FULL:
+            raise
+        _fail(str(cannot_write(error.filename or "standard output or a file in use", error)))
+
+
+def _fail(sentence: str) -> NoReturn:
+    print(f"cmi: {printable(' '.join(sentence.split()))}", file=sys.stderr)
+    sys.exit(2)

@@ -217,7 +217,8 @@ def released(
 
         cmi rewardbench released results.jsonl --out metrics/
     """
-    from cmi.folders import make_folder, write_whole
+    from cmi.files import write_whole
+    from cmi.folders import make_folder
     from cmi.hub import require_packages
     from cmi.report.tables import to_csv
 

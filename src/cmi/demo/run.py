@@ -30,7 +30,8 @@ from cmi.cache import cache_folder
 from cmi.demo.mir import hear_mir
 from cmi.demo.small_probe import small_probe
 from cmi.errors import InputError
-from cmi.folders import make_folder, write_whole
+from cmi.files import write_whole
+from cmi.folders import make_folder
 from cmi.preferences import read_preferences
 from cmi.records import read_records
 from cmi.report.tables import Table, to_json

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cmi.errors import InputError
-from cmi.folders import write_whole
+from cmi.files import write_whole
 from cmi.judge.labels import Retention, label_rows, retained
 from cmi.judge.pairs import NamedPair
 from cmi.judge.report import label_record

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from cmi.errors import InputError
-from cmi.folders import write_whole
+from cmi.files import write_whole
 from cmi.hub import quiet_hub, require_packages
 from cmi.rewardbench.datasets import DataSet
 from cmi.rewardbench.datasets.locks import locked

@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 
 from cmi.audio import Waveform, content_hash
 from cmi.errors import InputError
-from cmi.folders import make_folder, write_whole
+from cmi.files import write_whole
+from cmi.folders import make_folder
 from cmi.records import read_records
 from cmi.reward.score_key import score_key
 from cmi.rewardbench.items import Item, Vote

@@ -26,7 +26,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from cmi.errors import InputError
-from cmi.folders import claim, write_whole
+from cmi.files import write_whole
+from cmi.folders import claim
 from cmi.records import read_records
 from cmi.runlog import RunLog
 from cmi.studio.captions import Caption, caption, facts, holds

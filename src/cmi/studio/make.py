@@ -18,7 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cmi.folders import claim, write_whole
+from cmi.files import write_whole
+from cmi.folders import claim
 from cmi.preferences import Labelled, preference_row
 from cmi.report.tables import Table
 from cmi.runlog import RunLog, read_records

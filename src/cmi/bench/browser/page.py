@@ -20,7 +20,7 @@ from cmi.bench.browser.items import AnswerSet, Shown
 from cmi.bench.browser.sounds import Source, no_sound
 from cmi.bench.catalog import DATASETS
 from cmi.errors import InputError
-from cmi.folders import write_whole
+from cmi.files import write_whole
 from cmi.report.html import STYLE
 
 LONGEST_SHOWN = 5000  # characters of one text

@@ -20,7 +20,7 @@ from cmi.bench.datasets.files import Sounds
 from cmi.bench.instruction import Instruction
 from cmi.bench.prompts import Question, question_of
 from cmi.errors import InputError
-from cmi.folders import write_whole
+from cmi.files import write_whole
 
 ALL_SPLITS = "all"
 

@@ -1,0 +1,75 @@
+"""Files that are there whole or not at all, even after a power failure; errors that name the file that failed."""
+
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from cmi.errors import InputError
+
+UNFINISHED = ".unfinished"
+DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
+_DISK_ERRORS = DISK_FULL | {errno.EROFS, errno.EFBIG, errno.EIO}
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Yield a name beside `path` to write to. On success its bytes reach the disk and it takes the name `path`.
+
+    On failure nothing is left behind, an older `path` stays as it was, and an OSError becomes an InputError that
+    names `path`. Several processes may write the same path; the last one wins.
+    """
+    unfinished = path.with_name(f"{path.name[:100]}.{secrets.token_hex(4)}{UNFINISHED}")
+    try:
+        yield unfinished
+        sync_file(unfinished)
+        unfinished.replace(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    finally:
+        with suppress(OSError):
+            unfinished.unlink()
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file that is there with all its content or not at all."""
+    with whole_file(path) as unfinished:
+        unfinished.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def copy_whole(source: Path, target: Path) -> None:
+    """Copy a file. The InputError names the file that failed: `source` if it cannot be read, else `target`."""
+    with whole_file(target) as unfinished:
+        try:
+            shutil.copyfile(source, unfinished)
+        except OSError as error:
+            if error.errno in _DISK_ERRORS:  # shutil names the source here, whichever side failed
+                raise OSError(error.errno, error.strerror, str(target)) from error
+            raise InputError(f"{source}: {error.strerror or error}") from error
+
+
+def cannot_write(path: Path | str, error: OSError) -> InputError:
+    """The sentence for a file that could not be written."""
+    if error.errno in DISK_FULL:
+        return InputError(
+            f"{path}: the disk is full; what was finished before is kept: make room and run the same command again"
+        )
+    return InputError(f"{path}: {error.strerror or error}")
+
+
+def sync_file(path: Path) -> None:
+    """Wait until the file's bytes are on disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names in the folder are on disk."""
+    sync_file(folder)
