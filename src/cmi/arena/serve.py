@@ -10,6 +10,7 @@ import ipaddress
 import logging
 import socket
 import webbrowser
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -52,8 +53,8 @@ def serve(
             url = (public_url or local_url(host, listening.getsockname()[1])).rstrip("/")
             server = _server(database, url, folder or _beside(db), log)
             _show_links(database, url, demo, open_browser)
-            server.run(sockets=[listening])
-    except KeyboardInterrupt:
+            with suppress(KeyboardInterrupt):  # not raised where the server was started with interrupts ignored
+                server.run(sockets=[listening])
         print("The arena is closed.", flush=True)
     finally:
         database.close()

@@ -37,7 +37,7 @@ def test_the_dashboard_shows_the_study_and_follows_it(owner, unworded, screensho
     page.emulate_media(color_scheme="dark")
     screenshot(page, "owner-overview-dark")
     people.withdraw(arena.database, arena.project, people.list_people(arena.database, arena.project)[0].id)
-    expect(page.locator(".tile").first).to_contain_text("18 of 24 wanted", timeout=20_000)
+    expect(page.locator(".tile").first).to_contain_text("18 of 24 wanted")
 
 
 def test_charts_come_as_data(owner):
@@ -113,7 +113,7 @@ def test_the_owner_uploads_a_pair(owner, tmp_path, unworded, screenshot):
     for number, name in enumerate(("tuba", "trombone")):
         page.get_by_label("System that made it").nth(number).fill(name)
     page.get_by_role("button", name="Upload and add").click()
-    expect(page.locator("tbody tr")).to_have_count(7, timeout=30_000)
+    expect(page.locator("tbody tr")).to_have_count(7)
     screenshot(page, "owner-pairs")
     assert unworded(page) == []
     assert pairs.count(arena.database, arena.project) == 7

@@ -20,6 +20,25 @@ def heard_seconds(page: Page, side: str) -> str:
     return page.locator(f'[data-player="{side}"] .take__heard').inner_text()
 
 
+def seek(page: Page, side: str, position: str) -> None:
+    page.locator(f"[data-player='{side}'] .seek").evaluate(
+        "(seek, to) => { seek.value = to; seek.dispatchEvent(new Event('input')); }", position
+    )
+
+
+def wait_for_a_step_back(page: Page, side: str) -> None:
+    """Until a take that plays is at an earlier position than it was: it loops."""
+    page.wait_for_function(
+        """(side) => {
+          const now = Number(document.querySelector(`[data-player="${side}"] .seek`).value);
+          const furthest = window.furthest ?? 0;
+          window.furthest = Math.max(furthest, now);
+          return now < furthest - 0.1;
+        }""",
+        arg=side,
+    )
+
+
 def test_a_full_vote_with_the_mouse(arena, annotator, unworded, screenshot):
     page = annotator.page
     screenshot(page, "annotate-instruction")
@@ -87,9 +106,7 @@ def test_jumping_ahead_is_not_hearing(annotator):
     page = annotator.page
     page.locator("#read").click()
     for position in ("1", "2", "0.2", "2.3"):
-        page.locator("[data-player='a'] .seek").evaluate(
-            "(seek, to) => { seek.value = to; seek.dispatchEvent(new Event('input')); }", position
-        )
+        seek(page, "a", position)
     page.wait_for_timeout(500)
     assert heard_seconds(page, "a").startswith("0 s of")
     expect(page.locator(CHOICE)).to_be_disabled()
@@ -108,13 +125,13 @@ def test_one_clip_sounds_at_a_time(annotator):
 def test_a_loop_comes_back_to_its_start(annotator):
     page, press = annotator.page, annotator.page.keyboard.press
     page.locator("#read").click()
+    take = page.locator("[data-player='a']")
+    for position, then in (("0.5", "… to here"), ("1.2", "Stop looping")):
+        seek(page, "a", position)
+        press("l")
+        expect(take.get_by_role("button", name=then)).to_be_visible()
     page.get_by_role("button", name="Play: Take A").click()
-    page.wait_for_timeout(300)
-    press("l")
-    page.wait_for_timeout(400)
-    press("l")
-    expect(page.locator("[data-player='a']").get_by_role("button", name="Stop looping")).to_be_visible()
-    page.wait_for_timeout(2500)  # without the loop the take would be over by now
+    wait_for_a_step_back(page, "a")
     expect(page.get_by_role("button", name="Pause: Take A")).to_be_visible()
 
 
@@ -130,7 +147,7 @@ def test_dragging_over_a_waveform_loops_that_part(annotator, player):
     page.mouse.up()
     expect(page.locator("[data-player='a']").get_by_role("button", name="Stop looping")).to_be_visible()
     page.get_by_role("button", name="Play: Take A").click()
-    page.wait_for_timeout(3000)  # longer than the take
+    wait_for_a_step_back(page, "a")
     expect(page.get_by_role("button", name="Pause: Take A")).to_be_visible()
     page.keyboard.press("l")
     expect(page.locator("[data-player='a']").get_by_role("button", name="Loop from here")).to_be_visible()

@@ -132,8 +132,9 @@ def test_a_vote_on_takes_that_were_not_heard_is_refused(sign_in, make_study, dat
 def test_seconds_that_cannot_have_passed_were_not_heard(sign_in, make_study, database, monkeypatch, tmp_path):
     study = make_study("Long", heard_share=1.0)
     annotator = sign_in(study)
+    monkeypatch.setattr(database, "now", lambda now=database.now(): now)
     view = annotator.begun()
-    monkeypatch.setattr(database, "now", lambda now=database.now: now() - 2)  # takes of 0.3 s, a slack of 1 s
+    monkeypatch.setattr(database, "now", lambda now=database.now(): now - 2)  # takes of 0.3 s, a slack of 1 s
     assert annotator.vote(view, heard={"a": 0.3, "b": 0.3}).json()["code"] == "heard"
 
 
