@@ -19,6 +19,7 @@ from sqlalchemy import Connection, insert, select
 from cmi.arena.database import Database, require_id
 from cmi.arena.errors import NotFound
 from cmi.arena.loudness import LoudnessMeter
+from cmi.arena.originals import Original
 from cmi.arena.schema import new_id, sounds
 from cmi.audio import LONGEST, SHORTEST, content_hash, duration
 from cmi.errors import InputError
@@ -27,6 +28,7 @@ PEAKS = 400
 BLOCK = 2**17  # frames that are decoded at once, about
 LEVEL = -23.0  # LUFS, as in EBU R 128
 HIGHEST_PEAK = -1.0  # dBFS
+MOST_CHANNELS = 8  # what FLAC holds, as which sounds are played
 MEDIA_TYPES = {
     "WAV": "audio/wav",
     "WAVEX": "audio/wav",
@@ -46,13 +48,6 @@ class Measured(NamedTuple):
     lufs: float | None  # None: silent, or shorter than 0.4 s
     gain_db: float
     peaks: list[float]
-    media_type: str
-
-
-class Located(NamedTuple):
-    """Where the server finds a sound."""
-
-    path: Path
     media_type: str
 
 
@@ -96,20 +91,21 @@ def known(connection: Connection, project: str) -> dict[str, str]:
     return {row.digest: row.id for row in rows}
 
 
-def locate(database: Database, project: str, sound: str) -> Located:
-    """Where a sound of the project lies: NotFound for any other project's."""
-    asked = select(sounds.c.path, sounds.c.media_type)
+def find(database: Database, project: str, sound: str) -> Original:
+    """The file of a sound of the project: NotFound for any other project's."""
     ours = (sounds.c.project == project) & (sounds.c.id == require_id(sound, "sound"))
     with database.reading() as connection:
-        row = connection.execute(asked.where(ours)).one_or_none()
+        row = connection.execute(select(*(sounds.c[name] for name in Original._fields)).where(ours)).one_or_none()
     if row is None:
         raise NotFound("there is no such sound")
-    return Located(Path(row.path), row.media_type)
+    return Original._make(row)
 
 
 def _measure(path: Path, file: soundfile.SoundFile) -> Measured:
     if file.format not in MEDIA_TYPES:
         raise InputError(f"{path}: {file.format}, which browsers can't play; make it WAV, FLAC, MP3 or OGG")
+    if file.channels > MOST_CHANNELS:
+        raise InputError(f"{path}: {file.channels} channels, expected {MOST_CHANNELS} at most; mix it down")
     meter = LoudnessMeter(file.samplerate, file.channels)
     peaks: list[float] = []
     edges = np.arange(PEAKS + 1) * file.frames // PEAKS

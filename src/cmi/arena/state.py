@@ -9,6 +9,7 @@ from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 from starlette.requests import Request
 
 from cmi.arena.database import Database
+from cmi.arena.playback import Copies
 from cmi.arena.rate_limit import RateLimiter
 from cmi.arena.reports import Reports
 from cmi.arena.sessions import Sessions
@@ -38,6 +39,7 @@ class Arena:
         self.files = files
         self.sessions = Sessions(database)
         self.reports = Reports(database)
+        self.copies = Copies(database, settings.folder)
         self.uploads = Uploads(settings.folder, settings.limits)
         self.person_rate = RateLimiter(settings.limits.person)
         self.sign_in_rate = RateLimiter(settings.limits.sign_in)

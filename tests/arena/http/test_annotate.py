@@ -19,8 +19,8 @@ def test_a_vote_from_next_to_saved(annotator, database, study):
     assert shown["vote"] is None
     begun = annotator.post(f"/api/views/{shown['view']}/begin").json()
     for take in begun["takes"].values():
-        assert set(take) == {"id", "url", "seconds", "peaks", "gain_db"}
-        assert annotator.get(take["url"]).headers["content-type"] == "audio/wav"
+        assert set(take) == {"url", "seconds", "peaks", "gain_db"}
+        assert annotator.get(take["url"]).headers["content-type"] == "audio/flac"
     saved = annotator.vote(shown["view"]).json()
     assert saved == {"saved": True, "vote": saved["vote"], "number": 1, "again": False}
     assert len(list(votes.counted(database, study.id))) == 1
@@ -132,9 +132,10 @@ def test_a_vote_on_takes_that_were_not_heard_is_refused(sign_in, make_study, dat
 def test_seconds_that_cannot_have_passed_were_not_heard(sign_in, make_study, database, monkeypatch, tmp_path):
     study = make_study("Long", heard_share=1.0)
     annotator = sign_in(study)
-    monkeypatch.setattr(database, "now", lambda now=database.now(): now)
+    begun = database.now()
+    monkeypatch.setattr(database, "now", lambda: begun)
     view = annotator.begun()
-    monkeypatch.setattr(database, "now", lambda now=database.now(): now - 2)  # takes of 0.3 s, a slack of 1 s
+    monkeypatch.setattr(database, "now", lambda: begun - 2)  # takes of 0.3 s, a slack of 1 s
     assert annotator.vote(view, heard={"a": 0.3, "b": 0.3}).json()["code"] == "heard"
 
 

@@ -16,6 +16,7 @@ from cmi.errors import InputError
 
 PATIENCE = 300.0  # seconds: only a server that hangs takes as long, however busy the machine is
 
+
 @pytest.mark.parametrize(
     ("host", "public_url", "demo"),
     [

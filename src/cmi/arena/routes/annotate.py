@@ -4,19 +4,23 @@ What an annotator gets to see is written out here field by field: never a system
 known answer, or whether the takes are swapped.
 """
 
+import asyncio
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request
+from starlette.concurrency import run_in_threadpool
 
 from cmi.arena import assign, votes
 from cmi.arena.assign import Done
 from cmi.arena.bodies import Id, Vote
 from cmi.arena.database import Database
 from cmi.arena.door import Annotator
+from cmi.arena.playback import Unplayable
 from cmi.arena.state import arena_of
-from cmi.arena.views import Given, Sound, View
+from cmi.arena.views import Given, Part, Sound, View
 from cmi.arena.votes import Ballot
 
+MOST_PASSED_OVER = 100  # pairs with missing sounds in one request
 RECENT = 20  # votes that can be found again to be corrected
 
 ViewKey = Annotated[Id, Path()]
@@ -26,8 +30,24 @@ router = APIRouter(prefix="/api")
 
 @router.get("/next")
 async def next_view(request: Request, session: Annotator) -> dict[str, Any]:
-    """What to do next: the instruction alone; or why there is nothing to do. The same until it is voted on."""
-    return await arena_of(request).run(_next, session.person)
+    """What to do next: the instruction alone; or why there is nothing to do. The same until it is voted on.
+
+    All its sounds can be played, also if their files vanish from now on: a pair of which one can't is passed over.
+    """
+    arena = arena_of(request)
+    for _ in range(MOST_PASSED_OVER):
+        found, progress = await arena.run(assign.next_page, session.person)
+        if isinstance(found, Done):
+            return {"done": found.reason}
+        parts = (found.reference, found.a, found.b)
+        calls = (run_in_threadpool(arena.copies.find, part.original) for part in parts if part is not None)
+        ready = await asyncio.gather(*calls, return_exceptions=True)
+        failures = [failure for failure in ready if isinstance(failure, BaseException)]
+        if not failures:
+            return _instruction(found) | {"progress": progress._asdict()}
+        if not all(isinstance(failure, Unplayable) for failure in failures):
+            raise next(failure for failure in failures if not isinstance(failure, Unplayable))
+    raise Unplayable
 
 
 @router.get("/views/recent")
@@ -49,6 +69,13 @@ async def begin(request: Request, session: Annotator, view: ViewKey) -> dict[str
     return _takes(await arena_of(request).run(assign.begin, session.person, view))
 
 
+@router.post("/views/{view}/skip")
+async def skip(request: Request, session: Annotator, view: ViewKey) -> dict[str, bool]:
+    """Go on without a vote, where a sound of the pair is missing or was changed. It comes back once it is repaired."""
+    await arena_of(request).run(assign.skip, session.person, view)
+    return {"skipped": True}
+
+
 @router.post("/views/{view}/vote")
 async def vote(request: Request, session: Annotator, view: ViewKey, body: Vote) -> dict[str, Any]:
     """Keep a vote. The same vote again is the same vote; another one corrects it."""
@@ -65,13 +92,6 @@ async def vote(request: Request, session: Annotator, view: ViewKey, body: Vote) 
     return {"saved": True, "vote": saved.vote, "number": saved.number, "again": saved.again}
 
 
-def _next(database: Database, person: str) -> dict[str, Any]:
-    found, progress = assign.next_page(database, person)
-    if isinstance(found, Done):
-        return {"done": found.reason}
-    return _instruction(found) | {"progress": progress._asdict()}
-
-
 def _look(database: Database, person: str, key: str) -> dict[str, Any]:
     found = assign.look(database, person, key)
     takes = {} if found.begun is None else _takes(found)
@@ -84,7 +104,7 @@ def _instruction(view: View) -> dict[str, Any]:
         "instruction": {
             "text": view.text,
             "lyrics": view.lyrics,
-            "reference": None if view.reference is None else _sound(view.reference),
+            "reference": None if view.reference is None else _sound(view, "reference", view.reference),
             "modality": view.modality,
         },
         "vote": None if view.vote is None else _vote(view.vote),
@@ -93,15 +113,14 @@ def _instruction(view: View) -> dict[str, Any]:
 
 def _takes(view: View) -> dict[str, Any]:
     return {
-        "takes": {"a": _sound(view.a), "b": _sound(view.b)},
+        "takes": {"a": _sound(view, "a", view.a), "b": _sound(view, "b", view.b)},
         "needed": {"a": view.needed_a, "b": view.needed_b},
     }
 
 
-def _sound(sound: Sound) -> dict[str, Any]:
+def _sound(view: View, part: Part, sound: Sound) -> dict[str, Any]:
     return {
-        "id": sound.id,
-        "url": f"/media/{sound.id}",
+        "url": f"/media/{view.key}/{part}",
         "seconds": sound.seconds,
         "peaks": sound.peaks,
         "gain_db": sound.gain_db,

@@ -4,14 +4,17 @@ Every id in a request is looked up within the caller's own project.
 """
 
 import secrets
+from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Query, Request
+from fastapi import Path as InPath
 from sqlalchemy import select
 from starlette.concurrency import run_in_threadpool
 
-from cmi.arena import pairs, people, projects, sounds
+from cmi.arena import originals, pairs, people, projects, sounds
 from cmi.arena.bodies import Id, NewInvites, NewPair, NewProject, PersonChange, ProjectChange
+from cmi.arena.database import Database
 from cmi.arena.door import Owner, Reader
 from cmi.arena.guard import UPLOAD_PATH
 from cmi.arena.journal import note
@@ -38,8 +41,8 @@ UPLOAD_FORM = {
     }
 }
 
-PersonId = Annotated[Id, Path()]
-InviteId = Annotated[Id, Path()]
+PersonId = Annotated[Id, InPath()]
+InviteId = Annotated[Id, InPath()]
 
 router = APIRouter(prefix="/api/owner")
 
@@ -151,10 +154,32 @@ async def upload_sound(request: Request, session: Owner) -> dict[str, Any]:
             return sound
 
     sound = await run_in_threadpool(register)
-    located = await run_in_threadpool(sounds.locate, arena.database, session.project, sound)
-    if located.path != path.resolve():  # the project had these very bytes already
+    kept = await run_in_threadpool(sounds.find, arena.database, session.project, sound)
+    if Path(kept.path) != path.resolve():  # the project had these very bytes already
         path.unlink(missing_ok=True)
     return {"id": sound, "seconds": measured.seconds}
+
+
+@router.get("/sounds/problems")
+def list_problems(request: Request, session: Reader) -> list[dict[str, Any]]:
+    """Sounds whose files were found missing or changed, by the files' names, and the pairs that wait for them."""
+    return _problems(arena_of(request).database, session.project)
+
+
+@router.post("/sounds/check")
+def check_sounds(request: Request, session: Owner) -> list[dict[str, Any]]:
+    """Look at all files again, and read those that had a problem: what is still wrong."""
+    database = arena_of(request).database
+    for _ in originals.check(database, session.project, thoroughly=False):
+        pass
+    return _problems(database, session.project)
+
+
+def _problems(database: Database, project: str) -> list[dict[str, Any]]:
+    return [
+        {"id": one.sound, "file": one.path.name, "problem": one.problem, "pairs": one.pairs}
+        for one in originals.troubles(database, project)
+    ]
 
 
 @router.get("/pairs")
