@@ -83,6 +83,8 @@ def begin(database: Database, person: str, key: str) -> View:
         if row.begun is None:
             if who.project_state != "open":
                 raise Refused(who.project_state, f"the study is {who.project_state}: nothing new can be begun")
+            if who.state == "paused":
+                raise Refused("paused", "you are paused: nothing new can be begun")
             now = database.now()
             row = row._replace(begun=now, held=None if row.held is None else now + HOLD)
             connection.execute(_BEGIN, {"view": key, "now": now, "until": row.held})

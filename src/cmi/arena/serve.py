@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from cmi.arena.database import Database, open_database, parse_url
-from cmi.arena.security import LOOPBACK_HOSTS, host_name
+from cmi.arena.security import LOOPBACK_HOSTS, host_name, normal_url
 from cmi.cache import cache_folder
 from cmi.errors import InputError
 
@@ -50,7 +50,7 @@ def serve(
     database = open_database(db)
     try:
         with _listen(host, port) as listening:
-            url = (public_url or local_url(host, listening.getsockname()[1])).rstrip("/")
+            url = normal_url(public_url or local_url(host, listening.getsockname()[1]))
             server = _server(database, url, folder or _beside(db), log)
             _show_links(database, url, demo, open_browser)
             with suppress(KeyboardInterrupt):  # not raised where the server was started with interrupts ignored
@@ -78,8 +78,8 @@ def check_address(host: str, public_url: str | None, demo: bool) -> None:
 def _check_public_url(public_url: str) -> None:
     try:
         parts = urlsplit(public_url)
-        parts.port  # noqa: B018  (raises where it is not a number)
-    except ValueError as error:
+        normal_url(public_url)
+    except ValueError as error:  # a port that is no number, a host that can't be one
         raise InputError(f"--public-url {public_url}: {error}") from error
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or "@" in parts.netloc:
         raise InputError(f"--public-url {public_url}: expected https://host, without a path or a user")
@@ -122,7 +122,7 @@ def _beside(db: str) -> Path:
 
 
 def _show_links(database: Database, url: str, demo: bool, open_browser: bool) -> None:
-    """Print a link for the owner of each project that has none yet, and with a demonstration one to vote by."""
+    """Print a link for the owner of each project that none can run now, and with a demonstration one to vote by."""
     from cmi.arena import people, projects
 
     shown = None
@@ -136,7 +136,7 @@ def _show_links(database: Database, url: str, demo: bool, open_browser: bool) ->
     elif not projects.list_all(database):
         projects.create(database, FIRST_TITLE)
     for project_row in projects.list_all(database):
-        if not any(person.role == "owner" for person in people.list_people(database, project_row.id)):
+        if not people.has_owner(database, project_row.id):
             token = people.invite(database, project_row.id, "owner", OWNER_DAYS)[0].token
             print(f"Own {project_row.title!r}:  {url}/join#{token}", flush=True)
             shown = shown or f"{url}/join#{token}"

@@ -26,7 +26,8 @@ from cmi.arena import assign, pairs, people, projects, sounds, votes
 from cmi.arena.app import create_app
 from cmi.arena.assign import View
 from cmi.arena.database import Database, open_database
-from cmi.arena.security import COOKIE
+from cmi.arena.security import cookie_name
+from cmi.arena.sessions import server_id
 from cmi.arena.settings import Settings
 from cmi.arena.wavesurfer import read_player
 from cmi.errors import InputError
@@ -108,7 +109,8 @@ class Arena:
     def sign_in(self, context: BrowserContext, role: people.Role, name: str) -> None:
         """As the page /join does, in less time."""
         session = people.join(self.database, self._token(role), name, True).session_token
-        context.add_cookies([{"name": COOKIE, "value": session, "url": self.url}])
+        cookie = cookie_name(self.url, server_id(self.database))
+        context.add_cookies([{"name": cookie, "value": session, "url": self.url}])
 
     def _token(self, role: people.Role) -> str:
         return people.invite(self.database, self.project, role, days=1)[0].token

@@ -13,9 +13,10 @@ import pytest
 import soundfile
 from starlette.testclient import TestClient
 
-from cmi.arena import pairs, people, projects, sounds
+from cmi.arena import pairs, people, projects, security, sounds
 from cmi.arena.app import create_app
 from cmi.arena.database import Database, open_database
+from cmi.arena.sessions import server_id
 from cmi.arena.settings import Limits, Settings
 
 URL = "http://127.0.0.1:8008"
@@ -85,6 +86,11 @@ def systems() -> tuple[str, str]:
 @pytest.fixture(scope="session")
 def origin() -> str:
     return URL
+
+
+@pytest.fixture
+def cookie_name(database: Database) -> str:
+    return security.cookie_name(URL, server_id(database))
 
 
 @pytest.fixture(scope="session")

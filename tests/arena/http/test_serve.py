@@ -27,6 +27,8 @@ PATIENCE = 300.0  # seconds: only a server that hangs takes as long, however bus
         ("127.0.0.1", "https://arena.example", False),
         ("0.0.0.0", "https://arena.example", False),
         ("0.0.0.0", "https://arena.example:8443/", False),
+        ("0.0.0.0", "https://arena.example:443", False),
+        ("0.0.0.0", "https://bücher.example", False),
         ("127.0.0.1", "http://localhost:9000", False),
     ],
 )
@@ -53,6 +55,7 @@ def test_addresses_that_may_be_served(host, public_url, demo):
         ("0.0.0.0", "https://arena.example?x=1", False, "without a query"),
         ("0.0.0.0", "https://arena.example:port", False, "--public-url"),
         ("0.0.0.0", "https://[", False, "--public-url"),
+        ("0.0.0.0", "https://bü cher.example", False, "--public-url"),
     ],
 )
 def test_addresses_that_would_let_others_read_along_are_refused(host, public_url, demo, says, tmp_path):

@@ -54,7 +54,7 @@ async def next_view(request: Request, session: Annotator) -> dict[str, Any]:
 async def recent(request: Request, session: Annotator) -> list[dict[str, Any]]:
     """The caller's latest votes, the newest first."""
     found = await arena_of(request).run(votes.recent, session.person, RECENT)
-    return [{"view": one.view, "created": one.created, "text": one.text, "vote": _vote(one.vote)} for one in found]
+    return [one._asdict() | {"vote": _vote(one.vote)} for one in found]
 
 
 @router.get("/views/{view}")

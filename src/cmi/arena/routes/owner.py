@@ -112,11 +112,21 @@ def withdraw_person(request: Request, session: Owner, person: PersonId) -> dict[
     return {"withdrawn": True}
 
 
+@router.post("/people/{person}/sign-out")
+def sign_out_person(request: Request, session: Owner, person: PersonId) -> dict[str, int]:
+    """End all sessions of a person: they need a new link to come back."""
+    arena = arena_of(request)
+    ended = people.end_sessions(arena.database, session.project, person)
+    arena.sessions.forget()
+    return {"sessions": ended}
+
+
 @router.post("/people/{person}/link")
 def link_person(request: Request, session: Owner, person: PersonId) -> dict[str, Any]:
-    """A link by which a person who lost the cookie comes back as themselves."""
+    """A link by which a person who lost the cookie comes back as themselves; their old sessions are over."""
     arena = arena_of(request)
     invite = people.invite_again(arena.database, session.project, person, LINK_DAYS)
+    arena.sessions.forget()
     return {"link": link(arena, invite.token), "expires": invite.expires}
 
 
