@@ -26,6 +26,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from cmi.arena.database_url import shown_url, without_passwords
 from cmi.arena.errors import NotFound, Unavailable
 from cmi.arena.queue_lock import QueueLock
 from cmi.errors import InputError, MissingExtra
@@ -51,7 +52,7 @@ class Database:
     @property
     def name(self) -> str:
         """For messages: the file, or the URL without its password."""
-        return shown_name(self.engine.url)
+        return shown_url(self.engine.url)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -112,24 +113,20 @@ def open_database(url: str) -> Database:
 
 def parse_url(text: str) -> URL:
     """A URL with its driver; what has no scheme is the path of an SQLite file."""
-    if "://" not in text:
+    scheme, _, rest = text.partition(":")
+    if "://" not in text and not (scheme in _DRIVERS and rest):  # a slash too few would make a path with a password
         return URL.create("sqlite", database=text)
     try:
         url = make_url(text)
         driver = _DRIVERS[url.drivername]
     except (ArgumentError, KeyError, ValueError) as error:
-        scheme = text.partition("://")[0]
         raise InputError(f"{scheme}://…: expected a path, sqlite:///path or postgresql://user@host/database") from error
     return url.set(drivername=driver)
 
 
-def shown_name(url: URL) -> str:
-    return str(url.database) if url.drivername == "sqlite" else url.render_as_string(hide_password=True)
-
-
 def reason(error: DBAPIError) -> str:
     """What the driver said, in one line."""
-    return " ".join(str(error.orig).split()).rstrip(".")
+    return without_passwords(" ".join(str(error.orig).split()).rstrip("."))
 
 
 def digest_of(secret: str) -> str:
@@ -199,11 +196,11 @@ def _start_write_ahead_log(engine: Engine) -> None:
             return
         except sqlite3.OperationalError as error:
             if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > deadline:
-                raise InputError(f"{shown_name(engine.url)}: {error}") from error
+                raise InputError(f"{shown_url(engine.url)}: {error}") from error
             time.sleep(0.01)
         except sqlite3.DatabaseError as error:
             raise InputError(
-                f"{shown_name(engine.url)}: not an arena's database, or damaged ({error}); choose another file"
+                f"{shown_url(engine.url)}: not an arena's database, or damaged ({error}); choose another file"
             ) from error
         finally:
             raw.close()

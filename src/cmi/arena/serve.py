@@ -19,6 +19,7 @@ from cmi.arena.database import Database, open_database, parse_url
 from cmi.arena.security import LOOPBACK_HOSTS, host_name, normal_url
 from cmi.cache import cache_folder
 from cmi.errors import InputError
+from cmi.printable import printable
 
 if TYPE_CHECKING:
     import uvicorn
@@ -123,9 +124,9 @@ def _beside(db: str) -> Path:
 
 def _show_links(database: Database, url: str, demo: bool, open_browser: bool) -> None:
     """Print a link for the owner of each project that none can run now, and with a demonstration one to vote by."""
-    from cmi.arena import people, projects
+    from cmi.arena import originals, people, projects
 
-    shown = None
+    shown, lost = None, 0
     if demo:
         from cmi.arena.demo import demo_project
 
@@ -138,8 +139,11 @@ def _show_links(database: Database, url: str, demo: bool, open_browser: bool) ->
     for project_row in projects.list_all(database):
         if not people.has_owner(database, project_row.id):
             token = people.invite(database, project_row.id, "owner", OWNER_DAYS)[0].token
-            print(f"Own {project_row.title!r}:  {url}/join#{token}", flush=True)
+            print(f"Own '{printable(project_row.title)}':  {url}/join#{token}", flush=True)
             shown = shown or f"{url}/join#{token}"
+        lost += len(originals.troubles(database, project_row.id))
+    if lost:
+        print(f"{lost} sounds are missing or were changed: cmi arena check says which.", flush=True)
     print(f"The arena is open at {url} (stop it with Ctrl-C).", flush=True)
     if open_browser:
         webbrowser.open(shown or url)
@@ -149,10 +153,10 @@ def _server(database: Database, url: str, folder: Path, log: bool) -> "uvicorn.S
     import uvicorn
 
     from cmi.arena.app import create_app
+    from cmi.arena.logs import start_logging
     from cmi.arena.settings import Settings
 
-    logging.basicConfig(format="%(asctime)s %(message)s", level=logging.WARNING)
-    logging.getLogger("cmi.arena.access").setLevel(logging.INFO if log else logging.WARNING)
+    start_logging(requests=log)
     app = create_app(database, Settings(public_url=url, folder=folder, player=_player()))
     config = uvicorn.Config(
         app,

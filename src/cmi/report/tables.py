@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
-from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
+
+from cmi.printable import printable
 
 _LATEX = str.maketrans(
     {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}", "^": r"\^{}", "~": r"\~{}"}
@@ -33,19 +34,24 @@ class Table:
 def print_tables(tables: Sequence[Table], console: Console) -> None:
     """For reading in a terminal. Nothing is cropped: what is wider than the window wraps, and a pipe gets all of it."""
     for table in tables:
-        shown = RichTable(
-            title=table.title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0)
-        )
-        widths = [max(cell_len(line[i]) for line in [table.headers, *table.rows]) for i in range(len(table.headers))]
-        for i, header in enumerate(table.headers):
+        title = _shown(table.title)
+        shown = RichTable(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+        headers, *rows = ([_shown(cell) for cell in line] for line in [table.headers, *table.rows])
+        widths = [max(line[i].cell_len for line in [headers, *rows]) for i in range(len(headers))]
+        for i, header in enumerate(headers):
             shown.add_column(header, justify="left" if i < table.labels else "right", no_wrap=True, min_width=widths[i])
-        for row in table.rows:
-            shown.add_row(*(Text(cell) for cell in row))
+        for row in rows:
+            shown.add_row(*row)
         console.width = max(console.width, sum(widths) + 2 * len(widths) + 2)
         console.print(shown)
         for note in table.notes:
-            console.print(Text(note), highlight=False, soft_wrap=True)
+            console.print(_shown(note), highlight=False, soft_wrap=True)
         console.print()
+
+
+def _shown(text: str) -> Text:
+    """Text that rich takes as it is, and a terminal does not obey."""
+    return Text(printable(text))
 
 
 def to_markdown(tables: Sequence[Table]) -> str:
@@ -95,4 +101,12 @@ def _flat(value: Any) -> Any:
 
 
 def to_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    """JSON in which characters that a terminal might obey are written as escapes."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1)
+    return "\n".join(_escaped(line) for line in text.split("\n")) + "\n"
+
+
+def _escaped(line: str) -> str:
+    if line.isprintable():
+        return line
+    return "".join(one if printable(one) == one else json.dumps(one)[1:-1] for one in line)

@@ -3,10 +3,7 @@
 import re
 import signal
 import socket
-import subprocess
-import sys
 import urllib.request
-from contextlib import contextmanager
 
 import httpx
 import pytest
@@ -78,23 +75,8 @@ def test_a_port_that_is_taken_is_named(tmp_path):
             serve(str(tmp_path / "arena.db"), port=port)
 
 
-@contextmanager
-def running(path, before="", **options):
-    """A server as a process; `before` is what a shell does before it becomes the server."""
-    arguments = ", ".join(f"{name}={value!r}" for name, value in {"port": 0, **options}.items())
-    code = f"from cmi.arena.serve import serve; serve({str(path)!r}, {arguments})"
-    command = ["sh", "-c", f'{before}\nexec "$@"', "sh", sys.executable, "-c", code]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.wait()
-
-
 @pytest.mark.parametrize("before", ["trap - INT", "trap '' INT"], ids=["in front", "in the background"])
-def test_from_the_first_start_to_the_owners_page_and_a_clean_stop(tmp_path, before):
+def test_from_the_first_start_to_the_owners_page_and_a_clean_stop(tmp_path, before, running):
     """A shell that starts something in the background has it ignore interrupts; Python then raises none."""
     path = tmp_path / "arena.db"
     with running(path, before, log=True) as process:
