@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from cmi.arena import projects, votes
+from cmi.arena import originals, projects, votes
 
 CHOICE = "input[name='alignment-choice'][value='a']"
 HACKED = "window.hacked"
@@ -286,6 +286,44 @@ def test_playing_that_the_browser_blocks_is_explained(annotator):
     )
     page.get_by_role("button", name="Play: Take A").click()
     expect(page.locator("#banners")).to_contain_text("Press the play button")
+
+
+def test_a_pair_whose_recordings_are_lost_can_be_skipped_and_comes_back(arena, annotator, tmp_path):
+    page = annotator.page
+    prompt = page.locator("#prompt").inner_text()
+    kept = {path: path.read_bytes() for path in tmp_path.glob("tone-*.wav")}
+    for path in (*kept, *(tmp_path / "sounds" / "played").iterdir()):
+        path.unlink()
+    page.locator("#read").click()
+    expect(page.locator("#banners")).to_contain_text("can't be played")
+    page.get_by_role("button", name="Skip this pair").click()
+    expect(page.get_by_role("heading", name="No pairs are left for you")).to_be_visible()
+    expect(page.locator("#banners")).not_to_contain_text("can't be played")
+    for path, content in kept.items():
+        path.write_bytes(content)
+    list(originals.check(arena.database, arena.project, thoroughly=True))
+    page.reload()
+    expect(page.locator("#prompt")).to_have_text(prompt)
+    annotator.vote()
+    assert len(counted(arena)) == 1
+
+
+def test_a_vote_that_can_no_longer_be_corrected_says_so(arena, annotator):
+    annotator.vote()
+    now = arena.database.now
+    arena.database.now = lambda: now() + votes.CORRECTION_TIME + 60
+    annotator.page.locator("#recent").click()
+    expect(annotator.page.get_by_role("dialog")).to_contain_text("Can't be changed any more")
+    expect(annotator.page.get_by_role("button", name="Correct")).to_have_count(0)
+
+
+def test_signing_out_on_all_devices(arena, annotator):
+    page = annotator.page
+    page.locator("#privacy").click()
+    page.get_by_role("button", name="Sign out on all devices").click()
+    expect(page.get_by_role("heading", name="You are signed out")).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("heading", name="You are signed out")).to_be_visible()
 
 
 @pytest.mark.parametrize(("state", "heading"), [("paused", "The study is paused"), ("closed", "The study is closed")])
