@@ -157,3 +157,18 @@ def test_a_changed_overlap_leaves_broken_pairs_broken(database, frail, files, ne
     projects.change(database, project.id, settings={"overlap_share": 1.0, "overlap_votes": 3})
     [person] = new_people(database, project)
     assert next_view(database, person) == Done("no more pairs")
+
+
+def test_files_that_were_moved_are_found_by_another_import(database, frail, files, new_people, tmp_path):
+    project = frail()
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    for path in files:
+        path.rename(moved / path.name)
+    assert len(check(database, project)) == 6
+    with database.writing() as connection:
+        for path in files:
+            sounds.register(connection, project.id, moved / path.name)
+    assert check(database, project, thoroughly=True) == []
+    [person] = new_people(database, project)
+    assert isinstance(next_view(database, person), View)

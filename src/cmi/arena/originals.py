@@ -123,7 +123,5 @@ def _keep(database: Database, found: Original, is_news: bool) -> None:
             action = f"sound {found.problem or 'repaired'}"
             note(connection, database.now(), found.project, action, found.id, {})
     if is_news:
-        said = (
-            "the same as when it was imported again" if found.problem is None else f"{found.problem} since its import"
-        )
-        log.warning("%s is %s; `cmi arena check` says which pairs wait for it", printable(found.path), said)
+        said = f"is {found.problem}: `cmi arena check` tells more" if found.problem else "is as it was imported again"
+        log.warning("%s %s", printable(found.path), said)

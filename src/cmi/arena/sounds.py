@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import soundfile
 from numpy.typing import NDArray
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, insert, select, update
 
 from cmi.arena.database import Database, require_id
 from cmi.arena.errors import NotFound
 from cmi.arena.loudness import LoudnessMeter
 from cmi.arena.originals import Original
+from cmi.arena.pairs import mark_broken
 from cmi.arena.schema import new_id, sounds
 from cmi.audio import LONGEST, SHORTEST, content_hash, duration
 from cmi.errors import InputError
@@ -72,10 +73,13 @@ def register(connection: Connection, project: str, path: Path, measured: Measure
 
 
 def register_all(connection: Connection, project: str, files: Sequence[tuple[Path, Measured]]) -> list[str]:
-    """As `register`, for many files at once."""
+    """As `register`, for many files at once. A sound whose file is lost is found again in a file of the same bytes."""
     ids = known(connection, project)
+    lost = _lost(connection, project)
     rows: list[dict[str, Any]] = []
     for path, measured in files:
+        if measured.digest in lost:
+            _find_again(connection, project, ids[measured.digest], path)
         if measured.digest not in ids:
             ids[measured.digest] = new_id()
             row = {"id": ids[measured.digest], "project": project, "path": str(path.resolve())}
@@ -89,6 +93,19 @@ def known(connection: Connection, project: str) -> dict[str, str]:
     """The ids of a project's sounds, by the digests of their bytes."""
     rows = connection.execute(select(sounds.c.digest, sounds.c.id).where(sounds.c.project == project))
     return {row.digest: row.id for row in rows}
+
+
+def _lost(connection: Connection, project: str) -> set[str]:
+    """The digests of sounds whose files are gone or were changed."""
+    columns = sounds.c.digest, sounds.c.path, sounds.c.problem
+    rows = connection.execute(select(*columns).where(sounds.c.project == project))
+    return {row.digest for row in rows if row.problem is not None or not Path(row.path).exists()}
+
+
+def _find_again(connection: Connection, project: str, sound: str, path: Path) -> None:
+    values = {"path": str(path.resolve()), "size": None, "modified": None, "problem": None}
+    connection.execute(update(sounds).where(sounds.c.id == sound).values(values))
+    mark_broken(connection, project, sound)
 
 
 def find(database: Database, project: str, sound: str) -> Original:
