@@ -23,7 +23,7 @@ from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import Row
 
-from cmi.arena.database import Database
+from cmi.arena.database import Database, require_sound
 from cmi.arena.votes import latest_votes
 from cmi.errors import InputError
 from cmi.files import write_whole
@@ -65,7 +65,9 @@ def export(
     """Write preferences.jsonl (or .parquet) into a folder, with the sounds copied or linked beside it, or left.
 
     Paths are relative to the folder in any case. The same call again writes the file anew and copies what is missing.
+    A damaged database, which may give a part of its votes without a word, is an InputError.
     """
+    require_sound(database, thoroughly=True)
     make_folder(folder)
     kept: dict[str, Path] = {}
     found: list[dict[str, Any]] = []

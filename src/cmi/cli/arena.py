@@ -258,6 +258,26 @@ def backup(
 
 
 @app.command()
+def restore(
+    file: Annotated[Path, typer.Argument(help="A backup.")],
+    db: Db = DB,
+) -> None:
+    """Put a backup in the place of the database, which is kept beside it under another name. Stop the server first.
+
+    Nothing changes unless the backup is whole. Stopped halfway, the database is the old one or the new one.
+
+    Example:  cmi arena restore study-2026-03-01.sqlite3 --db study.sqlite3
+    """
+    with _arena():
+        from cmi.arena.backup import restore as put_back
+
+    done = put_back(file, db)
+    print(f"{done.path}: restored, with {done.projects} projects and {done.votes} votes")
+    if done.replaced is not None:
+        print(f"{done.replaced}: what was there before")
+
+
+@app.command()
 def projects(db: Db = DB, as_json: AsJson = False) -> None:
     """List the projects of a database, with their pairs, annotators and votes.
 
