@@ -11,14 +11,16 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import select, text
+from sqlalchemy import event, select, text
 
 from cmi.arena import projects
+from cmi.arena.assign import begin, next_view
 from cmi.arena.database import open_database, parse_url, storable
 from cmi.arena.errors import Unavailable
 from cmi.arena.migrate import VERSION_TABLE
 from cmi.arena.schema import metadata, people
 from cmi.arena.schema import projects as table
+from cmi.arena.votes import Ballot, save
 from cmi.errors import InputError
 
 
@@ -174,3 +176,32 @@ def test_any_text_can_be_stored_and_good_text_stays_as_it_is(given_text: str):
     assert "\x00" not in kept
     if "\x00" not in given_text and not any("\ud800" <= character <= "\udfff" for character in given_text):
         assert kept == given_text
+
+
+def test_what_people_listen_to_survives_a_crash_of_postgres(lazy_postgres, new_study, new_people):
+    """They were told to begin, and their votes come minutes later."""
+    database = open_database(lazy_postgres.url)
+    project = new_study(database)
+    crowd = new_people(database, project, 3)
+    begun = [(person, begin(database, person, next_view(database, person).key).key) for person in crowd]
+    lazy_postgres.crash()
+    lazy_postgres.start()
+    database.close()
+    for person, view in begun:
+        assert save(database, person, view, Ballot("a", 3, "b", 4)).number == 1
+    database.close()
+
+
+def test_what_people_listen_to_is_synced_by_sqlite(sqlite_database, new_study, new_people):
+    project = new_study(sqlite_database)
+    [person] = new_people(sqlite_database, project)
+    view = next_view(sqlite_database, person)
+    synced = []
+
+    @event.listens_for(sqlite_database.engine, "commit")
+    def note_setting(connection) -> None:
+        synced.append(connection.exec_driver_sql("PRAGMA synchronous").scalar())
+
+    begin(sqlite_database, person, view.key)
+    save(sqlite_database, person, view.key, Ballot("a", 3, "b", 4))
+    assert synced == [2, 2]

@@ -73,8 +73,11 @@ def next_page(database: Database, person: str) -> tuple[View | Done, Progress]:
 
 
 def begin(database: Database, person: str, key: str) -> View:
-    """The person has read the instruction: the takes may be shown. A second time changes nothing."""
-    with database.writing(lasting=False) as connection:
+    """The person has read the instruction: the takes may be shown. A second time changes nothing.
+
+    It is on disk when this returns: a vote on what was heard from here on must find it.
+    """
+    with database.writing() as connection:
         who = _annotator(connection, person)
         row = require_view(connection, person, key, lock=True)
         if row.begun is None:

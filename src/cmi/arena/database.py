@@ -2,8 +2,9 @@
 
 Durability
     What `writing` committed survives kill -9 and power loss: the log is synced with every commit. With `lasting` false
-    it survives kill -9, and power loss from the next lasting commit on: for what can be done again, such as giving out
-    a pair. Whatever a vote refers to was written before it, and so lasts with it.
+    it survives kill -9 of our process, and a crash of the machine or of PostgreSQL from the next lasting commit on: for
+    what can be done again, such as giving out a pair. Whatever a lasting commit refers to was written before it, and so
+    lasts with it.
 
 What was deleted
     SQLite overwrites what is deleted (secure_delete), and `forget` empties the log, which has older pages. While
