@@ -25,13 +25,14 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy import Connection, Engine, create_engine, event, func, make_url, select
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from cmi.arena.errors import NotFound, Unavailable
 from cmi.arena.queue_lock import QueueLock
+from cmi.arena.schema import views, votes
 from cmi.arena.sqlite_file import Claim, empty_log, make_private
 from cmi.arena.steady_clock import SteadyClock
 from cmi.errors import InputError, MissingExtra
@@ -135,6 +136,7 @@ def open_database(url: str) -> Database:
             require_sound(database)
             database.forget(wait=0.0)  # what was withdrawn just before the server was killed
         migrate(database)
+        database.now = SteadyClock(_latest_time(database))
     except DBAPIError as error:
         database.close()
         raise InputError(f"{database.name}: can't be used as the arena's database ({reason(error)})") from error
@@ -162,6 +164,13 @@ def require_sound(database: Database, thoroughly: bool = False) -> None:
     if verdict != "ok":
         said = " ".join(str(verdict).split())
         raise Unavailable(f"{database.name}: damaged ({said}); put a backup in its place with `cmi arena restore`")
+
+
+def _latest_time(database: Database) -> float:
+    """The last time that something was timed by which others are measured or ordered."""
+    with database.reading() as connection:
+        times = [connection.scalar(select(func.max(one))) for one in (views.c.created, views.c.begun, votes.c.created)]
+    return max((time for time in times if time is not None), default=0.0)
 
 
 def parse_url(text: str) -> URL:
