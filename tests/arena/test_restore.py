@@ -314,3 +314,16 @@ def test_a_plain_copy_with_its_log_is_a_backup_too(voted, tmp_path: Path):
         shutil.copy(f"{db}{suffix}", tmp_path / f"plain{suffix}")
     restore(tmp_path / "plain", str(db))
     assert "only in the log" in list_titles(db)
+
+
+def test_a_database_that_is_reached_by_a_link_is_restored_where_it_lies(voted, tmp_path: Path):
+    db = voted("study.sqlite3", 2)
+    copy = copy_of(db, tmp_path / "copy.sqlite3")
+    (tmp_path / "linked").mkdir()
+    link = tmp_path / "linked" / "db"
+    link.symlink_to(db)
+    with_a_foreign_log(link.resolve(), put=copy)
+    with pytest.raises(InputError, match="the log of another database"):
+        open_database(str(link))
+    restore(copy, str(link))
+    assert link.is_symlink() and votes_of(link) == votes_of(db) == 2

@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from cmi.arena.database import Database, parse_url, reason
 from cmi.arena.migrate import require_known
 from cmi.arena.schema import projects, votes
-from cmi.arena.sqlite_file import beside, claimed_alone, finish_restore, make_private
+from cmi.arena.sqlite_file import beside, claimed_alone, finish_restore, make_private, real_path
 from cmi.errors import InputError
 from cmi.files import UNFINISHED, whole_file
 
@@ -50,7 +50,7 @@ def restore(backup: Path, db: str) -> Restored:
     url = parse_url(db)
     if url.drivername != "sqlite" or not url.database:
         raise InputError("PostgreSQL restores itself: pg_restore --clean --if-exists --dbname=URL arena.dump")
-    path = Path(url.database)
+    path = real_path(Path(url.database))
     if not backup.is_file():
         raise InputError(f"{backup}: no such file")
     if path.exists() and path.samefile(backup):

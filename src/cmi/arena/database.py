@@ -16,6 +16,7 @@ Concurrency
     their ids), so that no two transactions wait for each other.
 """
 
+import errno
 import hashlib
 import re
 import sqlite3
@@ -30,12 +31,13 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from cmi.arena.errors import NotFound, Unavailable
+from cmi.arena.errors import DiskFull, NotFound, Unavailable
 from cmi.arena.queue_lock import QueueLock
 from cmi.arena.schema import views, votes
 from cmi.arena.sqlite_file import Claim, empty_log, make_private
 from cmi.arena.steady_clock import SteadyClock
 from cmi.errors import InputError, MissingExtra
+from cmi.files import cannot_write
 
 BUSY_TIMEOUT = 30.0  # seconds that a process waits for another one that writes to the same SQLite file
 FORGET_WAIT = 1.0  # seconds for those who read to finish; nobody can write meanwhile
@@ -114,6 +116,8 @@ class Database:
         try:
             yield
         except DBAPIError as error:
+            if is_disk_full(error):
+                raise DiskFull(str(cannot_write(self.name, OSError(errno.ENOSPC, "")))) from error
             if type(error) not in (OperationalError, DatabaseError):
                 raise
             raise Unavailable(f"{self.name}: {reason(error)}; try again, or restore a backup if it stays") from error
@@ -193,6 +197,11 @@ def shown_name(url: URL) -> str:
 def reason(error: DBAPIError) -> str:
     """What the driver said, in one line."""
     return " ".join(str(error.orig).split()).rstrip(".")
+
+
+def is_disk_full(error: DBAPIError) -> bool:
+    said = getattr(error.orig, "sqlite_errorname", None) or getattr(error.orig, "sqlstate", None)
+    return said in ("SQLITE_FULL", "53100")
 
 
 def digest_of(secret: str) -> str:

@@ -3,21 +3,22 @@
 import fcntl
 import os
 from pathlib import Path
+from typing import IO
 
 
-def lock_file(path: Path, alone: bool) -> int | None:
+def lock_file(path: Path, alone: bool) -> IO[bytes] | None:
     """Lock a file, made if need be, alone or together with others; None if others are in the way.
 
-    The lock lasts until the descriptor that is returned is closed. The file stays: who removed it could not know
-    whether somebody is about to lock it.
+    The lock lasts until the file that is returned is closed. It is not removed: who did that could not know whether
+    somebody is about to lock it.
     """
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
     try:
-        fcntl.flock(handle, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+        fcntl.flock(file, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
     except BlockingIOError:
-        os.close(handle)
+        file.close()
         return None
     except BaseException:
-        os.close(handle)
+        file.close()
         raise
-    return handle
+    return file

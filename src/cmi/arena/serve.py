@@ -178,6 +178,7 @@ def _server(database: Database, url: str, folder: Path, log: bool) -> "uvicorn.S
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.WARNING)
     logging.getLogger("cmi.arena.access").setLevel(logging.INFO if log else logging.WARNING)
     app = create_app(database, Settings(public_url=url, folder=folder, player=_player()))
+    app.state.arena.uploads.clean()
     config = uvicorn.Config(
         app,
         lifespan="off",

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import ClassVar
+from typing import IO, ClassVar
 
 from cmi.arena.file_lock import lock_file
 from cmi.errors import InputError
@@ -35,6 +35,11 @@ def beside(path: Path, suffix: str) -> Path:
     return path.with_name(path.name + suffix)
 
 
+def real_path(path: Path) -> Path:
+    """Where SQLite keeps its other files: beside the database itself, not beside a link to it."""
+    return path.resolve() if path.is_symlink() else path
+
+
 class Claim:
     """Says that this process uses a database: until it is released, no restore begins.
 
@@ -45,37 +50,36 @@ class Claim:
     _guard: ClassVar[threading.Lock] = threading.Lock()
 
     def __init__(self, path: Path) -> None:
-        self._path = path.resolve()
+        path = real_path(path)
+        self._path = path.absolute()
         with self._guard:
-            self._handle: int | None = _claim(path)
+            self._lock: IO[bytes] | None = _claim(path)
             try:
                 if not self._held[self._path]:  # reading it now would take SQLite's locks from this process
                     require_own_log(path)
             except BaseException:
-                os.close(self._handle)
+                self._lock.close()
                 raise
             self._held[self._path] += 1
 
     def release(self) -> None:
         with self._guard:
-            if self._handle is not None:
-                os.close(self._handle)
-                self._handle = None
+            if self._lock is not None:
+                self._lock.close()
+                self._lock = None
                 self._held[self._path] -= 1
 
 
 @contextmanager
 def claimed_alone(path: Path) -> Iterator[None]:
     """Keep everyone else from the database; InputError if somebody uses it."""
-    held = _lock(path, alone=True)
-    if held is None or _is_open(path):
-        if held is not None:
-            os.close(held)
-        raise InputError(f"{path}: in use by a server or another command; stop it first")
-    try:
+    lock = _lock(path, alone=True)
+    if lock is None:
+        raise _in_use(path)
+    with lock:
+        if _is_open(path):
+            raise _in_use(path)
         yield
-    finally:
-        os.close(held)
 
 
 def finish_restore(path: Path) -> Path | None:
@@ -135,6 +139,7 @@ def require_own_log(path: Path) -> None:
 
 def empty_log(path: Path, wait: float = _CHECKPOINT_WAIT) -> bool:
     """Bring everything from the log into the database and cut the log to nothing; False if others are in the way."""
+    path = real_path(path)
     if not _is_nonempty(beside(path, "-wal")):
         return True
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=wait)) as connection:
@@ -142,19 +147,23 @@ def empty_log(path: Path, wait: float = _CHECKPOINT_WAIT) -> bool:
     return not busy
 
 
-def _claim(path: Path) -> int:
+def _claim(path: Path) -> IO[bytes]:
     while True:
-        handle = _lock(path, alone=False)
-        if handle is None:
+        lock = _lock(path, alone=False)
+        if lock is None:
             raise InputError(f"{path}: a backup is being restored just now; try again when that is done")
         if not beside(path, ".restoring").exists():
-            return handle
-        os.close(handle)
+            return lock
+        lock.close()
         with claimed_alone(path):
             finish_restore(path)
 
 
-def _lock(path: Path, alone: bool) -> int | None:
+def _in_use(path: Path) -> InputError:
+    return InputError(f"{path}: in use by a server or another command; stop it first")
+
+
+def _lock(path: Path, alone: bool) -> IO[bytes] | None:
     try:
         return lock_file(beside(path, ".lock"), alone)
     except OSError as error:
