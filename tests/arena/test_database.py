@@ -16,7 +16,7 @@ from sqlalchemy import event, select, text
 from cmi.arena import projects
 from cmi.arena.assign import begin, next_view
 from cmi.arena.database import open_database, parse_url, storable
-from cmi.arena.errors import Unavailable
+from cmi.arena.errors import DiskFull, Unavailable
 from cmi.arena.migrate import VERSION_TABLE
 from cmi.arena.schema import metadata, people
 from cmi.arena.schema import projects as table
@@ -205,3 +205,21 @@ def test_what_people_listen_to_is_synced_by_sqlite(sqlite_database, new_study, n
     begin(sqlite_database, person, view.key)
     save(sqlite_database, person, view.key, Ballot("a", 3, "b", 4))
     assert synced == [2, 2]
+
+
+def test_a_full_disk_is_told_as_such_and_keeps_nothing(sqlite_database):
+    with sqlite_database.reading() as connection:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
+
+    @event.listens_for(sqlite_database.engine, "begin")
+    def limit(connection) -> None:
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+
+    with pytest.raises(DiskFull, match=r"arena\.sqlite3: the disk is full; .*make room and run the same command again"):
+        projects.create(sqlite_database, "Study", consent="x" * 20_000)
+    assert projects.list_all(sqlite_database) == []
+
+
+def test_a_full_disk_of_postgres_is_told_as_such(postgres_database):
+    with pytest.raises(DiskFull, match="the disk is full"), postgres_database.writing() as connection:
+        connection.exec_driver_sql("DO $$ BEGIN RAISE EXCEPTION 'no room' USING ERRCODE = 'disk_full'; END $$")
