@@ -302,7 +302,7 @@ def test_nothing_is_restored_while_any_program_has_the_database_open(voted, tmp_
 def test_a_lost_database_is_restored_and_private(voted, tmp_path: Path):
     copy = copy_of(voted("study.sqlite3", 2), tmp_path / "copy.sqlite3")
     done = restore(copy, str(tmp_path / "new.sqlite3"))
-    assert (done.projects, done.votes, done.replaced) == (1, 2, None)
+    assert (done.counts, done.replaced) == ((1, 2, 0), None)
     assert (tmp_path / "new.sqlite3").stat().st_mode & 0o777 == 0o600
 
 
@@ -327,3 +327,24 @@ def test_a_database_that_is_reached_by_a_link_is_restored_where_it_lies(voted, t
         open_database(str(link))
     restore(copy, str(link))
     assert link.is_symlink() and votes_of(link) == votes_of(db) == 2
+
+
+def test_who_withdrew_after_the_backup_stays_withdrawn(tmp_path: Path, new_study):
+    db = tmp_path / "study.sqlite3"
+    database = open_database(str(db))
+    project = new_study(database, 30, overlap_share=0.0, repeat_share=0.0, gold_share=0.0)
+    crowd = []
+    for name in ("Augusta King", "Betty Holberton"):
+        token = people.invite(database, project.id, "annotator", days=1)[0].token
+        crowd.append(people.join(database, token, name, True).person)
+        view = begin(database, crowd[-1], next_view(database, crowd[-1]).key)
+        save(database, crowd[-1], view.key, Ballot("a", 3, "b", 4, f"words of {name} " * 100))
+    copy = backup(database, tmp_path / "copy.sqlite3")
+    people.withdraw(database, project.id, crowd[0])
+    database.close()
+    assert restore(copy, str(db)).counts == (1, 1, 1)
+    assert b"Augusta" not in db.read_bytes() and b"Betty" in db.read_bytes()
+    database = open_database(str(db))
+    assert [vote.person for vote in counted(database, project.id)] == crowd[1:]
+    assert people.get(database, project.id, crowd[0]).state == "withdrawn"
+    database.close()

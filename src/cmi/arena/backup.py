@@ -5,16 +5,18 @@ A copy is whole, of one moment, and checked before it gets its name. What was de
 
 import errno
 import glob
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from sqlalchemy import URL, create_engine, func, select
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import URL, func, select
 
-from cmi.arena.database import Database, parse_url, reason
-from cmi.arena.migrate import require_known
+from cmi.arena import people
+from cmi.arena.database import Database, parse_url, sqlite_engine
+from cmi.arena.errors import DiskFull, NotFound, Unavailable
+from cmi.arena.migrate import migrate, require_known
 from cmi.arena.schema import projects, votes
 from cmi.arena.sqlite_file import beside, claimed_alone, finish_restore, make_private, real_path
 from cmi.errors import InputError
@@ -23,10 +25,15 @@ from cmi.files import UNFINISHED, whole_file
 _UNWRITTEN = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC", "SQLITE_IOERR_TRUNCATE", "SQLITE_CANTOPEN")
 
 
-class Restored(NamedTuple):
-    path: Path
+class Counts(NamedTuple):
     projects: int
     votes: int
+    withdrawn: int  # people who had withdrawn since the backup was made, and now have from it too
+
+
+class Restored(NamedTuple):
+    path: Path
+    counts: Counts
     replaced: Path | None  # where the database is kept that was there before
 
 
@@ -37,15 +44,15 @@ def backup(database: Database, path: Path) -> Path:
     if path.exists():
         raise InputError(f"{path}: there is such a file already; choose another name")
     with whole_file(path) as unfinished:
-        _copy(Path(str(database.engine.url.database)), "mode=ro", unfinished)
+        _copy(_uri(Path(str(database.engine.url.database)), "mode=ro"), database.name, unfinished)
     return path
 
 
 def restore(backup: Path, db: str) -> Restored:
     """Put a copy of a backup in the place of the database `db`, which is kept under another name, log and all.
 
-    Nothing changes unless the backup is whole and an arena's. Killed at any moment, the database is either the old one
-    or the new one. InputError while the database is in use.
+    Nothing changes unless the backup is whole and an arena's. Who withdrew since it was made stays withdrawn. Killed at
+    any moment, the database is either the old one or the new one. InputError while the database is in use.
     """
     url = parse_url(db)
     if url.drivername != "sqlite" or not url.database:
@@ -62,17 +69,25 @@ def restore(backup: Path, db: str) -> Restored:
         for left in path.parent.glob(f"{glob.escape(restoring.name)}.*{UNFINISHED}*"):  # by a restore that was killed
             left.unlink(missing_ok=True)
         with whole_file(restoring) as unfinished:
-            # without a log nothing is to be waited for, and nothing is left beside the backup
-            _copy(backup, "mode=ro" if beside(backup, "-wal").exists() else "immutable=1", unfinished)
-            counts = _count(unfinished, backup)
-        return Restored(path, *counts, finish_restore(path))
+            _copy(_unused(backup), str(backup), unfinished)
+            counts = _prepare(unfinished, backup, _withdrawn(path))
+        return Restored(path, counts, finish_restore(path))
 
 
-def _copy(original: Path, mode: str, target: Path) -> None:
+def _uri(path: Path, mode: str) -> str:
+    return f"{path.absolute().as_uri()}?{mode}"
+
+
+def _unused(path: Path) -> str:
+    """The URI of a database that nobody writes to: read with its log if there is one, and else without making one."""
+    return _uri(path, "mode=ro" if beside(real_path(path), "-wal").exists() else "immutable=1")
+
+
+def _copy(original: str, name: str, target: Path) -> None:
     """Check, then copy and pack; an InputError is about the original, an OSError about the target."""
     make_private(target)
     try:
-        with closing(sqlite3.connect(f"{original.absolute().as_uri()}?{mode}", uri=True)) as source:
+        with closing(sqlite3.connect(original, uri=True)) as source:
             verdict = source.execute("PRAGMA integrity_check(1)").fetchone()[0]
             if verdict == "ok":
                 source.execute("VACUUM INTO ?", (str(target),))  # to one file, without a log beside it
@@ -82,20 +97,44 @@ def _copy(original: Path, mode: str, target: Path) -> None:
         verdict = error
     if verdict != "ok":
         said = " ".join(str(verdict).split())
-        raise InputError(f"{original}: damaged, or not a database ({said}); use an earlier backup")
+        raise InputError(f"{name}: damaged, or not a database ({said}); use an earlier backup")
 
 
-def _count(path: Path, name: Path) -> tuple[int, int]:
-    """How many projects and votes a database has; InputError if it is not an arena's."""
-    engine = create_engine(URL.create("sqlite", database=str(path)))
+def _withdrawn(path: Path) -> list[tuple[str, str]]:
+    """(project, person) of everyone who withdrew; none that are known if the database can't be read."""
+    if not path.exists():
+        return []
     try:
-        with engine.connect() as connection:
+        with closing(sqlite3.connect(_unused(path), uri=True)) as connection:
+            return connection.execute("SELECT project, subject FROM audit WHERE action = 'withdrawn'").fetchall()
+    except sqlite3.Error:
+        return []
+
+
+def _prepare(path: Path, name: Path, withdrawn: list[tuple[str, str]]) -> Counts:
+    """Bring a copy of the backup `name` up to date, and let those who have withdrawn since withdraw from it."""
+    database = Database(sqlite_engine(URL.create("sqlite", database=str(path))))
+    try:
+        with database.reading() as connection:
             require_known(connection, str(name))
-            projects_, votes_ = (
-                connection.execute(select(func.count()).select_from(table)).scalar_one() for table in (projects, votes)
-            )
-    except DBAPIError as error:
-        raise InputError(f"{name}: not an arena's database ({reason(error)})") from error
+        migrate(database)
+        again = [who for who in withdrawn if _has(database, *who)]
+        for project, person in again:
+            people.withdraw(database, project, person)
+        with database.reading() as connection:
+            there, cast = (connection.scalar(select(func.count()).select_from(one)) or 0 for one in (projects, votes))
+    except DiskFull as error:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
+    except Unavailable as error:
+        raise InputError(f"{name}: not an arena's database ({error.__cause__})") from error
     finally:
-        engine.dispose()
-    return projects_, votes_
+        database.close()
+    return Counts(there, cast, len(again))
+
+
+def _has(database: Database, project: str, person: str) -> bool:
+    """Whether somebody is there and has not withdrawn."""
+    try:
+        return people.get(database, project, person).state != "withdrawn"
+    except NotFound:
+        return False

@@ -246,6 +246,11 @@ def _sqlite(url: URL) -> Database:
     except BaseException:
         claim.release()
         raise
+    return Database(sqlite_engine(url), claim=claim)
+
+
+def sqlite_engine(url: URL) -> Engine:
+    """With foreign keys, deletions that overwrite, and transactions that wait for each other."""
     engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT}, **_pool())
 
     @event.listens_for(engine, "connect")
@@ -261,7 +266,7 @@ def _sqlite(url: URL) -> Database:
             connection.exec_driver_sql(f"PRAGMA synchronous = {synchronous}")
         connection.exec_driver_sql("BEGIN IMMEDIATE" if synchronous else "BEGIN")
 
-    return Database(engine, claim=claim)
+    return engine
 
 
 def _start_write_ahead_log(engine: Engine) -> None:

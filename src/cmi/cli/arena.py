@@ -272,7 +272,12 @@ def restore(
         from cmi.arena.backup import restore as put_back
 
     done = put_back(file, db)
-    print(f"{done.path}: restored, with {done.projects} projects and {done.votes} votes")
+    counts = done.counts
+    print(f"{done.path}: restored, with {counts.projects} projects and {counts.votes} votes")
+    if counts.withdrawn:
+        print(
+            f"{counts.withdrawn} people have withdrawn since the backup was made: their votes are deleted from it too"
+        )
     if done.replaced is not None:
         print(f"{done.replaced}: what was there before")
 
