@@ -192,6 +192,21 @@ def test_what_people_listen_to_survives_a_crash_of_postgres(lazy_postgres, new_s
     database.close()
 
 
+@pytest.mark.parametrize(("default", "lasting"), [("off", "on"), ("on", "on"), ("remote_apply", "remote_apply")])
+def test_votes_wait_for_the_disk_however_postgres_is_set_up(postgres_url: str, default: str, lasting: str):
+    import psycopg
+
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(f'ALTER DATABASE "{connection.info.dbname}" SET synchronous_commit TO {default}')
+    database = open_database(postgres_url)
+    for _ in range(2):
+        with database.writing() as connection:
+            assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == lasting
+        with database.writing(lasting=False) as connection:
+            assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "off"
+    database.close()
+
+
 def test_what_people_listen_to_is_synced_by_sqlite(sqlite_database, new_study, new_people):
     project = new_study(sqlite_database)
     [person] = new_people(sqlite_database, project)

@@ -231,9 +231,19 @@ def _pool() -> dict[str, Any]:
 
 def _postgres(url: URL) -> Database:
     try:
-        return Database(create_engine(url, **_pool()))
+        engine = create_engine(url, **_pool())
     except ModuleNotFoundError as error:
         raise MissingExtra("PostgreSQL", "arena-postgres") from error
+
+    @event.listens_for(engine, "connect")
+    def _wait_for_the_disk(connection: Any, _: Any) -> None:
+        """Also if the server, the database or the role is set up not to; stricter settings stay."""
+        with connection.cursor() as cursor:
+            if cursor.execute("SHOW synchronous_commit").fetchone() == ("off",):
+                cursor.execute("SET synchronous_commit TO ON")
+        connection.commit()
+
+    return Database(engine)
 
 
 def _sqlite(url: URL) -> Database:
