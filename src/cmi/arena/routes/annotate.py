@@ -4,7 +4,7 @@ What an annotator gets to see is written out here field by field: never a system
 known answer, or whether the takes are swapped.
 """
 
-import asyncio
+from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request
@@ -15,7 +15,7 @@ from cmi.arena.assign import Done
 from cmi.arena.bodies import Id, Vote
 from cmi.arena.database import Database
 from cmi.arena.door import Annotator
-from cmi.arena.playback import Unplayable
+from cmi.arena.playback import Copies, Unplayable
 from cmi.arena.state import arena_of
 from cmi.arena.views import Given, Part, Sound, View
 from cmi.arena.votes import Ballot
@@ -39,14 +39,9 @@ async def next_view(request: Request, session: Annotator) -> dict[str, Any]:
         found, progress = await arena.run(assign.next_page, session.person)
         if isinstance(found, Done):
             return {"done": found.reason}
-        parts = (found.reference, found.a, found.b)
-        calls = (run_in_threadpool(arena.copies.find, part.original) for part in parts if part is not None)
-        ready = await asyncio.gather(*calls, return_exceptions=True)
-        failures = [failure for failure in ready if isinstance(failure, BaseException)]
-        if not failures:
+        with suppress(Unplayable):
+            await run_in_threadpool(_make_ready, arena.copies, found)
             return _instruction(found) | {"progress": progress._asdict()}
-        if not all(isinstance(failure, Unplayable) for failure in failures):
-            raise next(failure for failure in failures if not isinstance(failure, Unplayable))
     raise Unplayable
 
 
@@ -54,7 +49,16 @@ async def next_view(request: Request, session: Annotator) -> dict[str, Any]:
 async def recent(request: Request, session: Annotator) -> list[dict[str, Any]]:
     """The caller's latest votes, the newest first."""
     found = await arena_of(request).run(votes.recent, session.person, RECENT)
-    return [one._asdict() | {"vote": _vote(one.vote)} for one in found]
+    return [
+        {
+            "view": one.view,
+            "created": one.created,
+            "text": one.text,
+            "vote": _vote(one.vote),
+            "can_correct": one.can_correct,
+        }
+        for one in found
+    ]
 
 
 @router.get("/views/{view}")
@@ -90,6 +94,12 @@ async def vote(request: Request, session: Annotator, view: ViewKey, body: Vote) 
     )
     saved = await arena_of(request).run(votes.save, session.person, view, ballot)
     return {"saved": True, "vote": saved.vote, "number": saved.number, "again": saved.again}
+
+
+def _make_ready(copies: Copies, view: View) -> None:
+    for sound in (view.reference, view.a, view.b):
+        if sound is not None:
+            copies.find(sound.original)
 
 
 def _look(database: Database, person: str, key: str) -> dict[str, Any]:
