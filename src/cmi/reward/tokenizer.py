@@ -23,14 +23,16 @@ def load_tokenizer(folder: Path | None, vocabulary: int) -> Tokenize:
             tokenizer = AutoTokenizer.from_pretrained(folder if own else TOKENIZER, trust_remote_code=False)
     except Exception as error:  # a damaged file is whatever transformers and its tokenizers stumble over
         if own is not None:
-            reason = printable(str(error).strip().partition("\n")[0][:200])
-            raise InputError(f"{own}: not a tokenizer that can be loaded ({reason})") from error
+            raise _damaged(own, error) from error
         raise InputError(
             f"the tokenizer {TOKENIZER} could not be had: put its {TOKENIZER_FILES[0]} beside the model's weights"
         ) from error
 
     def tokenize(text: str) -> list[int]:
-        ids = list(tokenizer(text, truncation=False, verbose=False)["input_ids"])
+        try:
+            ids = list(tokenizer(text, truncation=False, verbose=False)["input_ids"])
+        except Exception as error:  # some settings are looked at only now
+            raise _damaged(own or TOKENIZER, error) from error
         if len(ids) < 2 or not 0 <= min(ids) <= max(ids) < vocabulary:
             raise InputError(
                 f"{own or TOKENIZER}: not this model's tokenizer: expected ids below {vocabulary} between <s> and </s>"
@@ -38,3 +40,8 @@ def load_tokenizer(folder: Path | None, vocabulary: int) -> Tokenize:
         return ids
 
     return tokenize
+
+
+def _damaged(tokenizer: Path | str, error: Exception) -> InputError:
+    reason = printable(str(error).strip().partition("\n")[0][:200])
+    return InputError(f"{tokenizer}: not a tokenizer that can be used ({reason})")
