@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cmi.audio import Waveform
+from cmi.audio import Waveform, load
 from cmi.errors import InputError
 from cmi.reward.encoders.muq_mulan import RATE
 from cmi.reward.model import PromptTokens
@@ -231,3 +231,39 @@ def test_what_can_not_be_heard_is_bad_input(tiny, tmp_path):
 
 def test_no_takes_no_scores(tiny):
     assert RewardScorer(tiny).score([]) == []
+
+
+def cut(path, share):
+    content = path.read_bytes()
+    path.write_bytes(content[: int(len(content) * share)])
+
+
+@pytest.mark.parametrize("window", ["first120", "mean10", "full"])
+def test_a_recording_that_is_cut_off_is_scored_with_a_note_also_from_the_cache(named, tmp_path, window):
+    whole, short = tmp_path / "whole.flac", tmp_path / "short.flac"
+    for path in (whole, short):
+        soundfile.write(path, noise(10.0, 1).samples, RATE)
+    cut(short, 0.34)
+    takes = [Take(Prompt("a"), short), Take(Prompt("a", reference=short), whole), Take(Prompt("a"), whole)]
+    for _ in range(2):
+        first, second, third = RewardScorer(named, window, cache=TokenCache(tmp_path / "cache")).judge(takes)
+        assert first.notes == (f"cut off: {first.seconds:.1f} of 10.0 s",)
+        assert 3 < first.seconds < 3.5
+        assert second.notes == tuple(f"reference {note}" for note in first.notes)
+        assert third.notes == ()
+    sound = Waveform(load(short, RATE).samples, RATE)
+    assert RewardScorer(named, window).score([Take(Prompt("a"), sound)]) == [first.score]  # the note moves no score
+
+
+def test_a_long_recording_that_ends_at_once_after_a_span_is_cut_off_too(tiny, tmp_path):
+    path = tmp_path / "long.flac"
+    soundfile.write(path, noise(250.0, 1).samples, RATE)
+    cut(path, 0.5)
+    (judged,) = RewardScorer(tiny, "full").judge([Take(Prompt("a"), path)])
+    assert judged.notes == (f"cut off: {judged.seconds:.1f} of 250.0 s",)
+    cut(path, 0.9)  # less than the first span, after which nothing can be decoded
+    (judged,) = RewardScorer(tiny, "full").judge([Take(Prompt("a"), path)])
+    assert judged.notes == (f"cut off: {judged.seconds:.1f} of 250.0 s",)
+    assert judged.seconds < 120
+    (judged,) = RewardScorer(tiny, "first10").judge([Take(Prompt("a"), path)])
+    assert judged.notes == ()
