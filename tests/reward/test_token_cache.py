@@ -153,7 +153,6 @@ def test_damage_is_said_once_by_all_processes(tmp_path):
     for i in range(3):
         cache.put(key(i), entry(i))
         cache._path(key(i)).write_bytes(b"damaged")
-    told = []
     child = os.fork()
     if child == 0:
         try:

@@ -52,6 +52,7 @@ class Ranked(NamedTuple):
     candidate: Candidate
     score: Score
     mean: float  # by the weights
+    notes: tuple[str, ...] = ()  # what the scorer said of it, such as that it was cut off
 
 
 class Broken(NamedTuple):
@@ -90,15 +91,16 @@ def parse_weights(text: str) -> Weights:
     return Weights(*(given.get(axis, 0.0) / total for axis in Weights._fields))
 
 
-def pick(group: Group, scores: Scores, weights: Weights) -> Pick:
-    """Rank a prompt's candidates."""
+def pick(group: Group, scores: Scores, weights: Weights, notes: Mapping[Take, tuple[str, ...]] | None = None) -> Pick:
+    """Rank a prompt's candidates; `notes` are what the scorer said of them."""
     ranking, broken = [], []
     for candidate in group.candidates:
         score = scores[candidate.take]
         if isinstance(score, InputError):
             broken.append(Broken(candidate, str(score)))
         else:
-            ranking.append(Ranked(candidate, score, weights.mean(score)))
+            said = notes.get(candidate.take, ()) if notes else ()
+            ranking.append(Ranked(candidate, score, weights.mean(score), said))
     ranking.sort(key=lambda ranked: (-ranked.mean, ranked.candidate.name))
     return Pick(group, tuple(ranking), tuple(broken))
 
@@ -121,13 +123,16 @@ def score_each(
         for take, key in keys.items():
             if key in known:
                 found[take] = Score(known[key]["musicality"], known[key]["alignment"])
+                if notes := known[key].get("notes"):
+                    scorer.notes[take] = tuple(notes)
         on_scored(sum(take in found for take in takes))
         pending = [take for take in keys if take not in found]
         for take, score in zip(pending, scorer.judge(pending), strict=True):
             found[take] = score
             if run_log is not None and isinstance(score, Score):
                 about = {"key": keys[take], "audio": str(take.audio), "model": scorer.name}
-                run_log.append({**about, **score._asdict()})
+                said = {"notes": scorer.notes[take]} if take in scorer.notes else {}
+                run_log.append({**about, **score._asdict(), **said})
             on_scored(1)
         if run_log is not None:
             run_log.finish()
