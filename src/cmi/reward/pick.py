@@ -14,7 +14,6 @@ The log
 
 import math
 import re
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cmi.errors import InputError
+from cmi.files import copy_whole
 from cmi.reward.candidates import Candidate, Group
 from cmi.reward.load_scorer import NamedScorer
 from cmi.reward.score_key import score_key
@@ -159,9 +159,7 @@ def copy_chosen(picks: Sequence[Pick], folder: Path) -> list[Path]:
             if target not in missing and not same_bytes(source, target, shallow=False):
                 raise InputError(f"{target}: not {source}; nothing was copied, choose another folder")
         for target, source in missing.items():
-            unfinished = target.with_name(target.name + ".unfinished")
-            shutil.copyfile(source, unfinished)
-            unfinished.replace(target)
+            copy_whole(source, target)
     except OSError as error:
         raise InputError(f"{error.filename or folder}: {error.strerror or error}") from error
     return list(wanted)
