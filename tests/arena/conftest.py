@@ -6,6 +6,8 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -29,9 +31,26 @@ def postgres_programs() -> Path | None:
     return folders[-1].parent if folders else None
 
 
-@pytest.fixture(scope="session")
-def postgres_server() -> Iterator[str]:
-    """The URL of a throw-away server on a Unix socket; skipped where PostgreSQL is not installed."""
+@dataclass
+class PostgresServer:
+    """A throw-away server on a Unix socket."""
+
+    url: str
+    _run: Callable[..., None]
+    _start: tuple[object, ...]
+    _crash: tuple[object, ...]
+
+    def start(self) -> None:
+        self._run(*self._start)
+
+    def crash(self) -> None:
+        """End it at once: what it had not written to disk is lost."""
+        self._run(*self._crash)
+
+
+@contextmanager
+def run_postgres(*more_settings: str) -> Iterator[PostgresServer]:
+    """Skips the test where PostgreSQL is not installed."""
     programs = postgres_programs()
     if programs is None:
         pytest.skip("no PostgreSQL server here: apt-get install postgresql")
@@ -50,16 +69,46 @@ def postgres_server() -> Iterator[str]:
     def run(*command: object) -> None:
         subprocess.run([*as_user, *map(str, command)], check=True, capture_output=True, cwd=folder, timeout=120)
 
+    settings = " ".join(["-c max_connections=200", *more_settings])
+    server = PostgresServer(
+        f"postgresql://arena@/postgres?host={folder}",
+        run,
+        (
+            programs / "pg_ctl",
+            "-D",
+            data,
+            "-l",
+            log,
+            "-o",
+            f"-k {folder} -c listen_addresses='' {settings}",
+            "-w",
+            "start",
+        ),
+        (programs / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop"),
+    )
     try:
         run(programs / "initdb", "-D", data, "-U", "arena", "-A", "trust", "-E", "UTF8", "--no-sync")
-        settings = f"-k {folder} -c listen_addresses='' -c max_connections=200"
-        run(programs / "pg_ctl", "-D", data, "-l", log, "-o", settings, "-w", "start")
+        server.start()
         try:
-            yield f"postgresql://arena@/postgres?host={folder}"
+            yield server
         finally:
-            run(programs / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
+            server.crash()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """The URL of a server that all tests share."""
+    with run_postgres() as server:
+        yield server.url
+
+
+@pytest.fixture
+def lazy_postgres() -> Iterator[PostgresServer]:
+    """A server that writes to disk what it must, and all else seconds later; it can be crashed and started again."""
+    with run_postgres("-c wal_writer_delay=10s", "-c wal_writer_flush_after=1GB") as server:
+        yield server
 
 
 @pytest.fixture

@@ -11,14 +11,16 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import select, text
+from sqlalchemy import event, select, text
 
 from cmi.arena import projects
+from cmi.arena.assign import begin, next_view
 from cmi.arena.database import open_database, parse_url, storable
-from cmi.arena.errors import Unavailable
+from cmi.arena.errors import DiskFull, Unavailable
 from cmi.arena.migrate import VERSION_TABLE
 from cmi.arena.schema import metadata, people
 from cmi.arena.schema import projects as table
+from cmi.arena.votes import Ballot, save
 from cmi.errors import InputError
 
 
@@ -174,3 +176,65 @@ def test_any_text_can_be_stored_and_good_text_stays_as_it_is(given_text: str):
     assert "\x00" not in kept
     if "\x00" not in given_text and not any("\ud800" <= character <= "\udfff" for character in given_text):
         assert kept == given_text
+
+
+def test_what_people_listen_to_survives_a_crash_of_postgres(lazy_postgres, new_study, new_people):
+    """They were told to begin, and their votes come minutes later."""
+    database = open_database(lazy_postgres.url)
+    project = new_study(database)
+    crowd = new_people(database, project, 3)
+    begun = [(person, begin(database, person, next_view(database, person).key).key) for person in crowd]
+    lazy_postgres.crash()
+    lazy_postgres.start()
+    database.close()
+    for person, view in begun:
+        assert save(database, person, view, Ballot("a", 3, "b", 4)).number == 1
+    database.close()
+
+
+@pytest.mark.parametrize(("default", "lasting"), [("off", "on"), ("on", "on"), ("remote_apply", "remote_apply")])
+def test_votes_wait_for_the_disk_however_postgres_is_set_up(postgres_url: str, default: str, lasting: str):
+    import psycopg
+
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(f'ALTER DATABASE "{connection.info.dbname}" SET synchronous_commit TO {default}')
+    database = open_database(postgres_url)
+    for _ in range(2):
+        with database.writing() as connection:
+            assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == lasting
+        with database.writing(lasting=False) as connection:
+            assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "off"
+    database.close()
+
+
+def test_what_people_listen_to_is_synced_by_sqlite(sqlite_database, new_study, new_people):
+    project = new_study(sqlite_database)
+    [person] = new_people(sqlite_database, project)
+    view = next_view(sqlite_database, person)
+    synced = []
+
+    @event.listens_for(sqlite_database.engine, "commit")
+    def note_setting(connection) -> None:
+        synced.append(connection.exec_driver_sql("PRAGMA synchronous").scalar())
+
+    begin(sqlite_database, person, view.key)
+    save(sqlite_database, person, view.key, Ballot("a", 3, "b", 4))
+    assert synced == [2, 2]
+
+
+def test_a_full_disk_is_told_as_such_and_keeps_nothing(sqlite_database):
+    with sqlite_database.reading() as connection:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
+
+    @event.listens_for(sqlite_database.engine, "begin")
+    def limit(connection) -> None:
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+
+    with pytest.raises(DiskFull, match=r"arena\.sqlite3: the disk is full; .*make room and run the same command again"):
+        projects.create(sqlite_database, "Study", consent="x" * 20_000)
+    assert projects.list_all(sqlite_database) == []
+
+
+def test_a_full_disk_of_postgres_is_told_as_such(postgres_database):
+    with pytest.raises(DiskFull, match="the disk is full"), postgres_database.writing() as connection:
+        connection.exec_driver_sql("DO $$ BEGIN RAISE EXCEPTION 'no room' USING ERRCODE = 'disk_full'; END $$")

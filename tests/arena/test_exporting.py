@@ -1,15 +1,18 @@
 """Votes out: what `cmi train` and `cmi rewardbench` read, without names, gold, repeats or those who withdrew."""
 
+import errno
 import json
 from pathlib import Path
 
 import pyarrow.parquet
 import pytest
+from sqlalchemy import update
 
 from cmi.arena import people, projects
 from cmi.arena.assign import View, begin, next_view
 from cmi.arena.exporting import export, rows
 from cmi.arena.importing import hear_source, import_pairs
+from cmi.arena.schema import pairs as pairs_table
 from cmi.arena.votes import Ballot, counted, save
 from cmi.errors import InputError
 from cmi.preferences import read_preferences
@@ -125,3 +128,36 @@ def test_a_sound_that_is_gone_is_named_and_an_empty_study_is_an_empty_file(datab
     empty = projects.create(database, "Empty")
     assert export(database, empty.id, tmp_path / "empty").path.read_text() == ""
     assert export(database, empty.id, tmp_path / "empty", "parquet").votes == 0
+
+
+@pytest.mark.parametrize("format_", ["jsonl", "parquet"])
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_a_study_into_which_nan_and_half_characters_came_can_still_be_exported(
+    database, study, tmp_path: Path, format_
+):
+    """As imports of earlier versions let them in: PostgreSQL never did."""
+    project, _ = study
+    bad = {"rating": float("nan"), "notes": ["half \ud83d", {"k\udc00": float("-inf")}], "fine": 1.5}
+    with database.writing() as connection:
+        connection.execute(update(pairs_table).values(about=bad))
+    path = export(database, project.id, tmp_path / "out", format_, "leave").path
+    if format_ == "parquet":
+        rows_ = [json.loads(row["about"]) for row in pyarrow.parquet.read_table(path).to_pylist()]
+    else:
+        rows_ = [json.loads(line, parse_constant=pytest.fail) for line in path.read_text("utf-8").splitlines()]
+        assert len(list(read_preferences(path))) == 16
+    assert len(rows_) == 16
+    for row in rows_:
+        assert (row["rating"], row["fine"]) == (None, 1.5) and row["notes"] == ["half \ufffd", {"k\ufffd": None}]
+
+
+def test_a_sound_that_cannot_be_copied_names_the_file_that_failed(database, study, tmp_path: Path, monkeypatch):
+    project, _ = study
+
+    def no_room(_source: Path, target: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(_source))  # as shutil says it
+
+    monkeypatch.setattr("cmi.files.shutil.copyfile", no_room)
+    with pytest.raises(InputError, match=r"out/audio/\w+\.wav: the disk is full"):
+        export(database, project.id, tmp_path / "out")
+    assert not list((tmp_path / "out").rglob("*.wav")) and not list((tmp_path / "out").rglob("*.unfinished"))

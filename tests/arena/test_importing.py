@@ -1,6 +1,7 @@
 """Pairs in: from files, studio sets and folders; once each, all or none, and errors that name line and file."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -163,6 +164,47 @@ def test_a_bad_row_is_named_and_nothing_is_imported(sqlite_database, folder: Pat
     with pytest.raises(InputError, match=sentence):
         bring(sqlite_database, project, write(folder / "pairs.jsonl", [good, row]))
     assert pairs.count(sqlite_database, project) == 0
+
+
+@pytest.mark.parametrize(
+    ("extra", "sentence"),
+    [
+        (
+            {"rating": float("nan")},
+            "line 2: the field 'rating' has nan, which is not a number in JSON; mend it or leave",
+        ),
+        ({"rating": {"deep": [float("inf")]}}, "line 2: the field 'rating' has inf, which"),
+        ({"notes": ["half \ud83d"]}, "line 2: the field 'notes' has half of a character"),
+        ({"k\udc00": 1}, "line 2: the field 'k\ufffd' has half of a character"),
+        ({"truth": {"k\udc00": 1}}, "line 2: the field 'truth' has half of a character"),
+        ({"deep": json.loads("[" * 60 + "]" * 60)}, "line 2: the field 'deep' is nested more than 50 levels deep"),
+    ],
+)
+def test_extra_fields_that_no_export_could_hold_are_refused_at_import(database, folder: Path, extra, sentence: str):
+    project = projects.create(database, "Study").id
+    good = {"text": "fine", "a": "2.wav", "b": "3.wav", "rating": 1e300, "notes": "好 \U0001f600 \x00"}
+    with pytest.raises(InputError, match=sentence):
+        bring(
+            database,
+            project,
+            write(folder / "pairs.jsonl", [good, {"text": "t", "a": "0.wav", "b": "1.wav", **extra}]),
+        )
+    assert pairs.count(database, project) == 0
+    assert bring(database, project, write(folder / "pairs.jsonl", [good])).added == 1
+
+
+def test_a_file_whose_name_is_not_utf8_is_one_sentence(database, tmp_path: Path, tone):
+    tone(tmp_path / "good.wav")
+    named = tmp_path / "takes" / "calm"
+    named.mkdir(parents=True)
+    (named / "prompt.txt").write_text("calm")
+    for name, hertz in ((b"a\xff.wav", 300), (b"b.wav", 400)):
+        tone(tmp_path / "made.wav", frequency=hertz)
+        (tmp_path / "made.wav").rename(named / os.fsdecode(name))
+    project = projects.create(database, "Study").id
+    with pytest.raises(InputError, match="is not UTF-8, which a database can't keep"):
+        bring(database, project, tmp_path / "takes")
+    assert pairs.count(database, project) == 0
 
 
 def test_an_empty_source_and_a_share_without_truth_are_one_sentence(sqlite_database, folder: Path):

@@ -8,7 +8,8 @@ import soundfile
 
 from cmi.arena import projects
 from cmi.arena.errors import NotFound
-from cmi.arena.sounds import PEAKS, locate, measure, register
+from cmi.arena.measure import PEAKS, measure
+from cmi.arena.sounds import locate, register
 from cmi.errors import InputError
 
 

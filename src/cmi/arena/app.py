@@ -8,13 +8,14 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from cmi.arena.database import Database
-from cmi.arena.errors import NotFound, Refused, Unavailable
+from cmi.arena.errors import DiskFull, NotFound, Refused, Unavailable
 from cmi.arena.guard import Guard
 from cmi.arena.refusals import Refusal, not_found
 from cmi.arena.routes import annotate, media, owner, pages, results, sign_in
 from cmi.arena.settings import Settings
 from cmi.arena.state import Arena
 from cmi.errors import InputError
+from cmi.files import DISK_FULL
 
 STATUS = {"role": 403, "withdrawn": 403, "consent": 403, "ballot": 422}  # of a refusal by the store; 409 otherwise
 SHOWN_DETAIL = 200  # characters
@@ -32,6 +33,7 @@ def create_app(database: Database, settings: Settings) -> FastAPI:
     app.add_middleware(Guard, settings=settings)
     app.add_exception_handler(Refusal, _refusal)
     app.add_exception_handler(InputError, _input_error)
+    app.add_exception_handler(OSError, _os_error)
     app.add_exception_handler(RequestValidationError, _invalid_request)
     app.add_exception_handler(HTTPException, _http_exception)
     return app
@@ -52,11 +54,26 @@ def _input_error(_: Request, error: Exception) -> JSONResponse:
         return not_found().response()
     if isinstance(error, Refused):
         return Refusal(STATUS.get(error.code, 409), error.code, _sentence(str(error))).response()
+    if isinstance(error, DiskFull):
+        return _disk_full(error)
     if isinstance(error, Unavailable):
         log.error("%s", error)
         message = "The database can't be reached just now: try again in a moment."
         return Refusal(503, "unavailable", message, {"retry-after": "2"}).response()
     return Refusal(422, "request", _sentence(str(error))).response()
+
+
+def _os_error(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, OSError)
+    if error.errno not in DISK_FULL:
+        raise error
+    return _disk_full(error)
+
+
+def _disk_full(error: Exception) -> JSONResponse:
+    log.error("%s", error)
+    message = "The server's disk is full, so this was not saved. It can be sent again when there is room."
+    return Refusal(503, "full", message, {"retry-after": "30"}).response()
 
 
 def _invalid_request(_: Request, error: Exception) -> JSONResponse:

@@ -27,6 +27,9 @@ from cmi.arena.study import Study
 from cmi.arena.views import View, ViewRow, open_view, read_view, require_view
 
 HOLD = 3600.0  # seconds that an open view counts as in flight
+CLOCKS_APART = (
+    300.0  # seconds; a view that is held for longer than that beyond HOLD is from before a clock was set back
+)
 REPEAT_GAP = 5  # ordinary pairs between a pair and its repeat, at least
 
 Reason = Literal["quota", "no more pairs", "paused", "closed"]
@@ -73,8 +76,11 @@ def next_page(database: Database, person: str) -> tuple[View | Done, Progress]:
 
 
 def begin(database: Database, person: str, key: str) -> View:
-    """The person has read the instruction: the takes may be shown. A second time changes nothing."""
-    with database.writing(lasting=False) as connection:
+    """The person has read the instruction: the takes may be shown. A second time changes nothing.
+
+    It is on disk when this returns: a vote on what was heard from here on must find it.
+    """
+    with database.writing() as connection:
         who = _annotator(connection, person)
         row = require_view(connection, person, key, lock=True)
         if row.begun is None:
@@ -217,8 +223,10 @@ def _ordinary(connection: Connection, who: _Who, had: Counter[tuple[str, str]]) 
 def _let_go(database: Database, person: str) -> bool:
     """Views of others in the project that were held for too long count no more as in flight; whether there were any."""
     with database.writing(lasting=False) as connection:
-        late = (views.c.project == _person(connection, person).project) & (views.c.held < database.now())
-        asked = select(views.c.key, views.c.pair).where(late).order_by(views.c.key)
+        now = database.now()
+        late = (views.c.held < now) | (views.c.held > now + HOLD + CLOCKS_APART)
+        here = views.c.project == _person(connection, person).project
+        asked = select(views.c.key, views.c.pair).where(here & late).order_by(views.c.key)
         rows = connection.execute(asked.with_for_update(skip_locked=True, key_share=True)).all()
         if rows:
             let_go = update(views).where(views.c.key == bindparam("view")).values(held=None)

@@ -1,11 +1,40 @@
-"""A copy of the database while votes come in: whole, of one moment, and checked before it gets its name."""
+"""Copies of an SQLite database: made while votes come in, and put back in its place.
 
+A copy is whole, of one moment, and checked before it gets its name. What was deleted is not in it: it is packed anew.
+"""
+
+import errno
+import glob
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import NamedTuple
 
-from cmi.arena.database import Database
+from sqlalchemy import URL, func, select
+
+from cmi.arena import people
+from cmi.arena.database import Database, parse_url, sqlite_engine
+from cmi.arena.errors import DiskFull, NotFound, Unavailable
+from cmi.arena.migrate import migrate, require_known
+from cmi.arena.schema import projects, votes
+from cmi.arena.sqlite_file import beside, claimed_alone, finish_restore, make_private, real_path
 from cmi.errors import InputError
+from cmi.files import UNFINISHED, whole_file
+
+_UNWRITTEN = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC", "SQLITE_IOERR_TRUNCATE", "SQLITE_CANTOPEN")
+
+
+class Counts(NamedTuple):
+    projects: int
+    votes: int
+    withdrawn: int  # people who had withdrawn since the backup was made, and now have from it too
+
+
+class Restored(NamedTuple):
+    path: Path
+    counts: Counts
+    replaced: Path | None  # where the database is kept that was there before
 
 
 def backup(database: Database, path: Path) -> Path:
@@ -14,18 +43,98 @@ def backup(database: Database, path: Path) -> Path:
         raise InputError(f"{database.name}: PostgreSQL backs up itself: pg_dump --format=custom --file=arena.dump URL")
     if path.exists():
         raise InputError(f"{path}: there is such a file already; choose another name")
-    unfinished = path.with_name(path.name + ".unfinished")
-    try:
-        unfinished.unlink(missing_ok=True)
-        unfinished.touch(mode=0o600)
-        original = str(database.engine.url.database)
-        with closing(sqlite3.connect(original)) as source, closing(sqlite3.connect(unfinished)) as copy:
-            source.backup(copy)
-            copy.execute("PRAGMA journal_mode = DELETE")  # one file, without a log beside it
-            verdict = copy.execute("PRAGMA integrity_check").fetchone()[0]
-        if verdict != "ok":
-            raise InputError(f"{database.name}: damaged ({verdict}); restore an earlier backup")
-        unfinished.rename(path)
-    except (OSError, sqlite3.Error) as error:
-        raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+    with whole_file(path) as unfinished:
+        _copy(_uri(Path(str(database.engine.url.database)), "mode=ro"), database.name, unfinished)
     return path
+
+
+def restore(backup: Path, db: str) -> Restored:
+    """Put a copy of a backup in the place of the database `db`, which is kept under another name, log and all.
+
+    Nothing changes unless the backup is whole and an arena's. Who withdrew since it was made stays withdrawn. Killed at
+    any moment, the database is either the old one or the new one. InputError while the database is in use.
+    """
+    url = parse_url(db)
+    if url.drivername != "sqlite" or not url.database:
+        raise InputError("PostgreSQL restores itself: pg_restore --clean --if-exists --dbname=URL arena.dump")
+    path = real_path(Path(url.database))
+    if not backup.is_file():
+        raise InputError(f"{backup}: no such file")
+    if path.exists() and path.samefile(backup):
+        raise InputError(f"{backup}: the database itself; name a backup of it")
+    with claimed_alone(path):
+        restoring = beside(path, ".restoring")
+        if restoring.exists():
+            finish_restore(path)
+        for left in path.parent.glob(f"{glob.escape(restoring.name)}.*{UNFINISHED}*"):  # by a restore that was killed
+            left.unlink(missing_ok=True)
+        with whole_file(restoring) as unfinished:
+            _copy(_unused(backup), str(backup), unfinished)
+            counts = _prepare(unfinished, backup, _withdrawn(path))
+        return Restored(path, counts, finish_restore(path))
+
+
+def _uri(path: Path, mode: str) -> str:
+    return f"{path.absolute().as_uri()}?{mode}"
+
+
+def _unused(path: Path) -> str:
+    """The URI of a database that nobody writes to: read with its log if there is one, and else without making one."""
+    return _uri(path, "mode=ro" if beside(real_path(path), "-wal").exists() else "immutable=1")
+
+
+def _copy(original: str, name: str, target: Path) -> None:
+    """Check, then copy and pack; an InputError is about the original, an OSError about the target."""
+    make_private(target)
+    try:
+        with closing(sqlite3.connect(original, uri=True)) as source:
+            verdict = source.execute("PRAGMA integrity_check(1)").fetchone()[0]
+            if verdict == "ok":
+                source.execute("VACUUM INTO ?", (str(target),))  # to one file, without a log beside it
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorname", "") in _UNWRITTEN:
+            raise OSError(errno.ENOSPC if "full" in str(error) else errno.EIO, str(error)) from error
+        verdict = error
+    if verdict != "ok":
+        said = " ".join(str(verdict).split())
+        raise InputError(f"{name}: damaged, or not a database ({said}); use an earlier backup")
+
+
+def _withdrawn(path: Path) -> list[tuple[str, str]]:
+    """(project, person) of everyone who withdrew; none that are known if the database can't be read."""
+    if not path.exists():
+        return []
+    try:
+        with closing(sqlite3.connect(_unused(path), uri=True)) as connection:
+            return connection.execute("SELECT project, subject FROM audit WHERE action = 'withdrawn'").fetchall()
+    except sqlite3.Error:
+        return []
+
+
+def _prepare(path: Path, name: Path, withdrawn: list[tuple[str, str]]) -> Counts:
+    """Bring a copy of the backup `name` up to date, and let those who have withdrawn since withdraw from it."""
+    database = Database(sqlite_engine(URL.create("sqlite", database=str(path))))
+    try:
+        with database.reading() as connection:
+            require_known(connection, str(name))
+        migrate(database)
+        again = [who for who in withdrawn if _has(database, *who)]
+        for project, person in again:
+            people.withdraw(database, project, person)
+        with database.reading() as connection:
+            there, cast = (connection.scalar(select(func.count()).select_from(one)) or 0 for one in (projects, votes))
+    except DiskFull as error:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
+    except Unavailable as error:
+        raise InputError(f"{name}: not an arena's database ({error.__cause__})") from error
+    finally:
+        database.close()
+    return Counts(there, cast, len(again))
+
+
+def _has(database: Database, project: str, person: str) -> bool:
+    """Whether somebody is there and has not withdrawn."""
+    try:
+        return people.get(database, project, person).state != "withdrawn"
+    except NotFound:
+        return False

@@ -30,3 +30,7 @@ class Refused(InputError):
 
 class Unavailable(InputError):
     """The database can't be used just now: locked, full, damaged or out of reach: HTTP 503."""
+
+
+class DiskFull(Unavailable):
+    """There is no room for what was to be written, and none of it was: HTTP 503."""

@@ -15,7 +15,6 @@ Two rows a vote, one for each axis (`cmi.preferences`), and beside them:
 
 import json
 import os
-import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,10 +22,11 @@ from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import Row
 
-from cmi.arena.database import Database
+from cmi.arena.database import Database, require_sound
+from cmi.arena.extra_fields import as_json
 from cmi.arena.votes import latest_votes
 from cmi.errors import InputError
-from cmi.files import write_whole
+from cmi.files import cannot_write, copy_whole, whole_file, write_whole
 from cmi.folders import make_folder
 
 Format = Literal["jsonl", "parquet"]
@@ -65,7 +65,9 @@ def export(
     """Write preferences.jsonl (or .parquet) into a folder, with the sounds copied or linked beside it, or left.
 
     Paths are relative to the folder in any case. The same call again writes the file anew and copies what is missing.
+    A damaged database, which may give a part of its votes without a word, is an InputError.
     """
+    require_sound(database, thoroughly=True)
     make_folder(folder)
     kept: dict[str, Path] = {}
     found: list[dict[str, Any]] = []
@@ -119,7 +121,7 @@ def _rows(row: Row[Any], sounds: dict[str, str]) -> Iterator[dict[str, Any]]:
             "kind": row.kind,
             "repeat": row.repeat_of is not None,
         }
-        yield {**{key: value for key, value in row.about.items() if key not in ours}, **ours}
+        yield {**{key: value for key, value in as_json(row.about).items() if key not in ours}, **ours}
 
 
 def _sound_name(row: Row[Any], part: str) -> str:
@@ -136,20 +138,23 @@ def _bring(sounds: dict[str, Path], folder: Path, audio: Audio) -> None:
     """Copy or link each sound that is not there yet, whole or not at all."""
     make_folder(folder)
     for name, source in sounds.items():
-        target, unfinished = folder / name, folder / f"{name}.unfinished"
-        try:
-            if target.exists():
-                continue
-            unfinished.unlink(missing_ok=True)
-            if audio == "link":
-                unfinished.symlink_to(source)
-            else:
-                shutil.copyfile(source, unfinished)
-            unfinished.replace(target)
-        except OSError as error:
-            raise InputError(
-                f"{source}: {error.strerror or error}; bring it back, or export with --audio leave"
-            ) from error
+        target = folder / name
+        if target.exists():
+            continue
+        if not source.is_file():
+            raise InputError(f"{source}: No such file; bring it back, or export with --audio leave")
+        if audio == "copy":
+            copy_whole(source, target)
+        else:
+            _link(source, target)
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        target.unlink(missing_ok=True)  # a link that led nowhere
+        target.symlink_to(source)
+    except OSError as error:
+        raise cannot_write(target, error) from error
 
 
 def _write_parquet(path: Path, found: list[dict[str, Any]]) -> None:
@@ -168,9 +173,5 @@ def _write_parquet(path: Path, found: list[dict[str, Any]]) -> None:
         ],
         schema=schema,
     )
-    unfinished = path.with_name(path.name + ".unfinished")
-    try:
+    with whole_file(path) as unfinished:
         pyarrow.parquet.write_table(table, unfinished)
-        unfinished.replace(path)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error

@@ -119,7 +119,10 @@ def _hear_all(
 
 def _hear(path: Path) -> Measured | InputError:
     try:
+        str(path.resolve()).encode()
         return measure(path)
+    except UnicodeEncodeError:
+        return InputError(f"{path}: the name of the file or of its folder is not UTF-8, which a database can't keep")
     except InputError as error:
         return error
 

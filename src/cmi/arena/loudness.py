@@ -3,6 +3,9 @@
 K-weighting (a shelf for the head, a high-pass), power over 0.4 s every 0.1 s, channels summed with their weights, and
 two gates: blocks below -70 LUFS are left out, then those 10 LU below the mean of the rest.
 
+The filters are applied by Fourier transforms, with their response cut where it has died away (MEMORY): importing
+scipy.signal would take longer than decoding most uploads.
+
 A mono recording is played by both loudspeakers: it counts as two equal channels, 3 dB above the single channel's value.
 """
 
@@ -10,12 +13,12 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import signal
 
 ABSOLUTE_GATE = -70.0  # LUFS
 RELATIVE_GATE = -10.0  # LU
 OFFSET = -0.691  # makes a full-scale 1 kHz sine in one front channel -3.01 LUFS
 STEPS = 4  # of 0.1 s in a block
+MEMORY = 0.2  # seconds after which the filters' response is below 1e-15 of its beginning
 # (frequency in hertz, Q) of the analogue filters that the standard's coefficients at 48 kHz stand for
 SHELF, SHELF_GAIN, SHELF_BAND = (1681.974450955533, 0.7071752369554196), 3.999843853973347, 0.4996667741545416
 HIGH_PASS = (38.13547087602444, 0.5003270373238773)
@@ -29,17 +32,24 @@ class LoudnessMeter:
     def __init__(self, rate: int, channels: int) -> None:
         self._rate = rate
         self._weights = np.array(WEIGHTS.get(channels, (1.0,) * channels))
-        self._filter = k_weighting(rate)
-        self._state = np.zeros((len(self._filter), 2, channels))
+        self._tail = np.zeros((math.ceil(MEMORY * rate), channels), np.float32)  # of what was heard
+        self._size = 2 ** max(16, math.ceil(math.log2(4 * len(self._tail))))
+        self._response = frequency_response(rate, self._size)
         self._heard = 0  # samples
         self._energy = np.zeros(0)  # of each 0.1 s
 
     def hear(self, samples: NDArray[np.float32]) -> None:
-        if not len(samples):
-            return
-        weighted, self._state = signal.sosfilt(self._filter, samples.astype(np.float64), axis=0, zi=self._state)
+        portion = self._size - len(self._tail)
+        for start in range(0, len(samples), portion):
+            self._hear(samples[start : start + portion])
+
+    def _hear(self, samples: NDArray[np.float32]) -> None:
+        known = np.concatenate([self._tail, samples])
+        transformed = np.fft.rfft(known.T.astype(np.float64, order="C"), self._size) * self._response
+        weighted = np.fft.irfft(transformed, self._size)[:, len(self._tail) : len(known)]
+        self._tail = known[len(samples) :]
         steps = (self._heard + np.arange(len(samples))) * 10 // self._rate
-        energy = np.bincount(steps - steps[0], weights=weighted**2 @ self._weights)
+        energy = np.bincount(steps - steps[0], weights=self._weights @ weighted**2)
         grown = np.zeros(int(steps[-1]) + 1)
         grown[: len(self._energy)] = self._energy
         grown[steps[0] :] += energy
@@ -70,6 +80,16 @@ def k_weighting(rate: int) -> NDArray[np.float64]:
     scale = 1 + k / q + k * k  # the standard's high-pass has a numerator of 1, -2, 1 exactly
     high_pass = [scale, -2 * scale, scale, *_poles(k, q)]
     return np.array([[value / section[3] for value in section] for section in (shelf, high_pass)])
+
+
+def frequency_response(rate: int, size: int) -> NDArray[np.complex128]:
+    """Of both filters, at the frequencies of a Fourier transform of `size` samples."""
+    back = np.exp(-2j * np.pi * np.arange(size // 2 + 1) / size)  # by one sample
+    powers = np.stack([np.ones_like(back), back, back**2])
+    response: NDArray[np.complex128] = np.prod(
+        [(section[:3] @ powers) / (section[3:] @ powers) for section in k_weighting(rate)], axis=0
+    )
+    return response
 
 
 def _poles(k: float, q: float) -> tuple[float, float, float]:

@@ -17,21 +17,34 @@ _LOCK = 0x636D6961  # any number, so long as no one else locks it
 
 def migrate(database: Database) -> None:
     """Make the tables, or add what is new; InputError if the database is another program's or of a newer version."""
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
-    steps = ScriptDirectory.from_config(config)
+    config = _config()
     with database.reading() as connection:
-        if _version(connection, database.name) == steps.get_current_head():
+        if _version(connection, database.name) == ScriptDirectory.from_config(config).get_current_head():
             return
     with database.writing() as connection:
         if not database.is_sqlite:
             connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))  # two servers that start at once
-        version = _version(connection, database.name)
-        if version is not None and version not in {step.revision for step in steps.walk_revisions()}:
-            known = steps.get_current_head()
-            raise InputError(f"{database.name}: written by a newer cmi (tables {version}, ours {known}); upgrade cmi")
+        if _version(connection, database.name) is not None:
+            require_known(connection, database.name)
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
+
+
+def require_known(connection: Connection, name: str) -> None:
+    """InputError unless the database is an arena's, of this version or an earlier one."""
+    version = _version(connection, name)
+    if version is None:
+        raise InputError(f"{name}: not an arena's database (it has no tables)")
+    steps = ScriptDirectory.from_config(_config())
+    if version not in {step.revision for step in steps.walk_revisions()}:
+        known = steps.get_current_head()
+        raise InputError(f"{name}: written by a newer cmi (tables {version}, ours {known}); upgrade cmi")
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+    return config
 
 
 def _version(connection: Connection, name: str) -> str | None:

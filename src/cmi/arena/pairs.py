@@ -17,6 +17,7 @@ from sqlalchemy import Connection, Integer, bindparam, func, insert, select, upd
 from cmi.arena.chance import chance
 from cmi.arena.database import Database, storable
 from cmi.arena.errors import NotFound
+from cmi.arena.extra_fields import require_json
 from cmi.arena.schema import BEGUN, FULL, UNTOUCHED, new_id, pairs, projects, sounds, stage_of, views
 from cmi.arena.study import Study
 from cmi.errors import InputError
@@ -205,6 +206,7 @@ def _check(new: NewPair, sounds_there: Collection[str]) -> None:
     ):
         if len(text) > longest:
             raise InputError(f"{name} has {len(text)} characters, expected {longest} at most")
+    require_json(new.about)
     if not (new.text.strip() or new.lyrics.strip() or new.reference):
         raise InputError("neither text nor lyrics nor reference: nothing says what was asked for")
     for axis, winner in (new.gold or {}).items():

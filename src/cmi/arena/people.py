@@ -231,6 +231,7 @@ def withdraw(database: Database, project: str, person: str) -> int:
         blank = {"state": "withdrawn", "name": None, "consented": None, "quota": None}
         connection.execute(update(people).where(people.c.id == person).values(blank))
         note(connection, database.now(), project, "withdrawn", person, {"votes": gone})
+    database.forget()
     return gone
 
 

@@ -8,8 +8,12 @@ What may be served where
 
 import ipaddress
 import logging
+import signal
 import socket
+import threading
 import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -46,17 +50,38 @@ def serve(
     `folder` is where uploaded sounds are kept: by default beside an SQLite file, else in the cache folder.
     """
     check_address(host, public_url, demo)
-    database = open_database(db)
+    with _stopped_by_sigterm():
+        database = open_database(db)
+        try:
+            with _listen(host, port) as listening:
+                url = (public_url or local_url(host, listening.getsockname()[1])).rstrip("/")
+                server = _server(database, url, folder or _beside(db), log)
+                _show_links(database, url, demo, open_browser)
+                server.run(sockets=[listening])
+        except KeyboardInterrupt:
+            print("The arena is closed.", flush=True)
+        finally:
+            database.close()
+
+
+@contextmanager
+def _stopped_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM, by which systemd and docker stop a server, end it as Ctrl-C does: with the database closed.
+
+    uvicorn finishes the requests that are under way, and then raises the signal again.
+    """
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
     try:
-        with _listen(host, port) as listening:
-            url = (public_url or local_url(host, listening.getsockname()[1])).rstrip("/")
-            server = _server(database, url, folder or _beside(db), log)
-            _show_links(database, url, demo, open_browser)
-            server.run(sockets=[listening])
-    except KeyboardInterrupt:
-        print("The arena is closed.", flush=True)
+        yield
     finally:
-        database.close()
+        signal.signal(signal.SIGTERM, before)
 
 
 def check_address(host: str, public_url: str | None, demo: bool) -> None:
@@ -153,6 +178,7 @@ def _server(database: Database, url: str, folder: Path, log: bool) -> "uvicorn.S
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.WARNING)
     logging.getLogger("cmi.arena.access").setLevel(logging.INFO if log else logging.WARNING)
     app = create_app(database, Settings(public_url=url, folder=folder, player=_player()))
+    app.state.arena.uploads.clean()
     config = uvicorn.Config(
         app,
         lifespan="off",

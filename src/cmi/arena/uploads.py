@@ -1,14 +1,25 @@
 """Sounds that an owner uploads: streamed to a file, decoded in a process of its own, kept under a random name.
 
 The client's file name is never looked at. Of an upload that is refused, or whose decoder is killed, nothing stays.
+
+    NAME.upload        what was sent
+    NAME.unfinished    what was decoded of it
+    NAME.flac          that, once the database knows of it
+
+When a server is killed the first two may stay. The next one that starts removes them, unless another server uses the
+folder as well: all of them lock the file FOLDER.lock together.
 """
 
 import asyncio
+import errno
 import json
 import os
 import secrets
 import shutil
 import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -17,13 +28,19 @@ from starlette.formparsers import MultiPartException
 from starlette.requests import Request
 
 from cmi.arena import sounds
+from cmi.arena.database import Database
+from cmi.arena.file_lock import lock_file
+from cmi.arena.journal import note
+from cmi.arena.measure import Measured
 from cmi.arena.refusals import Refusal, too_slow
 from cmi.arena.settings import Limits
 from cmi.errors import InputError
+from cmi.files import UNFINISHED, cannot_write, sync_file, sync_folder
 from cmi.folders import make_folder
 
-WALL_SECONDS = 90.0  # decoding; ten minutes of sound take about one
-PASSED_ON = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "TMPDIR", "LANG")  # not the database's password
+WALL_SECONDS = 90.0  # decoding; ten minutes of sound take about five
+UPLOAD = ".upload"
+PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "TMPDIR", "LANG")  # not the database's password
 
 
 class Uploads:
@@ -33,12 +50,22 @@ class Uploads:
         self._folder = folder
         self._limits = limits
         self._decoders = asyncio.Semaphore(limits.uploads_at_once)
+        self._lock: IO[bytes] | None = None
 
-    async def keep(self, request: Request) -> tuple[Path, sounds.Measured]:
-        """Where the sound in the request's field `file` now lies, and what it is; Refusal if it is not kept."""
-        await asyncio.to_thread(make_folder, self._folder)
+    def clean(self) -> None:
+        """Remove what uploads left behind when their server was killed."""
+        if self._folder.is_dir():
+            self._claim()
+
+    @asynccontextmanager
+    async def receive(self, request: Request) -> AsyncIterator[tuple[Path, Measured]]:
+        """The sound in the request's field `file`, decoded to an unfinished file, which is gone after the block.
+
+        Refusal if it is not to be kept.
+        """
+        await asyncio.to_thread(self._claim)
         name = secrets.token_urlsafe(16)
-        upload, result = self._folder / f"{name}.upload", self._folder / f"{name}.flac"
+        upload, decoded = self._folder / f"{name}{UPLOAD}", self._folder / f"{name}{UNFINISHED}"
         try:
             try:
                 async with asyncio.timeout(self._limits.upload_transfer_seconds):
@@ -46,13 +73,51 @@ class Uploads:
             except TimeoutError as error:
                 raise too_slow() from error
             async with self._decoders:
-                measured = await _decode(upload, result, self._limits.upload_sound_seconds)
-        except BaseException:
-            result.unlink(missing_ok=True)
-            raise
+                measured = await _decode(upload, decoded, self._limits.upload_sound_seconds)
+            yield decoded, measured
         finally:
             upload.unlink(missing_ok=True)
-        return result, measured
+            decoded.unlink(missing_ok=True)
+
+    def _claim(self) -> None:
+        """Keep others from removing our files for as long as this process runs."""
+        if self._lock is not None:
+            return
+        make_folder(self._folder)
+        path = self._folder.with_name(f"{self._folder.name}.lock")
+        try:
+            if (alone := lock_file(path, alone=True)) is not None:
+                with alone:
+                    _remove_unfinished(self._folder)
+            while (lock := lock_file(path, alone=False)) is None:
+                time.sleep(0.01)  # another server is removing leftovers
+        except OSError as error:
+            raise cannot_write(path, error) from error
+        self._lock = lock
+
+
+def _remove_unfinished(folder: Path) -> None:
+    for left in folder.iterdir():
+        if left.suffix in (UPLOAD, UNFINISHED):
+            with suppress(OSError):
+                left.unlink()
+
+
+def keep(database: Database, project: str, decoded: Path, measured: Measured) -> str:
+    """Give a decoded upload its name, and the database its row: the sound's id. The same bytes are kept once."""
+    path = decoded.with_suffix(".flac").resolve()
+    sync_file(decoded)
+    try:
+        with database.writing() as connection:
+            sound = sounds.register(connection, project, path, measured)
+            note(connection, database.now(), project, "sound uploaded", sound, {})
+            if sounds.path_of(connection, project, sound) == path:
+                decoded.rename(path)  # last, so that little can happen between this and the commit
+                sync_folder(path.parent)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    return sound
 
 
 async def _receive(request: Request, target: Path) -> None:
@@ -73,14 +138,14 @@ def _copy(source: IO[bytes], target: Path) -> None:
         shutil.copyfileobj(source, file)
 
 
-async def _decode(upload: Path, result: Path, most_seconds: float) -> sounds.Measured:
-    environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+async def _decode(upload: Path, decoded: Path, most_seconds: float) -> Measured:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "cmi.arena.decode", str(upload), str(result), str(most_seconds)),
+        # -P: no module is to come from the folder that the server happens to run in
+        *(sys.executable, "-P", "-m", "cmi.arena.decode", str(upload), str(decoded), str(most_seconds)),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
-        env=environment | {"OPENBLAS_NUM_THREADS": "1"},  # each further thread would take address space
+        env=decoder_environment(),
     )
     try:
         said, _ = await asyncio.wait_for(process.communicate(), WALL_SECONDS)
@@ -96,10 +161,20 @@ async def _decode(upload: Path, result: Path, most_seconds: float) -> sounds.Mea
         raise Refusal(422, "sound", "The file could not be decoded within the limits for uploads.") from error
     if "refused" in answer:
         raise Refusal(422, "sound", _sentence(answer["refused"]))
+    if "disk_full" in answer:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(decoded))
     try:
-        return sounds.Measured(**answer["measured"])
+        return Measured(**answer["measured"])
     except (KeyError, TypeError) as error:
         raise InputError("the decoder of uploads gave no measurement") from error
+
+
+def decoder_environment() -> dict[str, str]:
+    passed = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    # an empty part of PYTHONPATH means the current folder
+    paths = [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]
+    # each further thread would take address space
+    return passed | {"PYTHONPATH": os.pathsep.join(paths), "OPENBLAS_NUM_THREADS": "1"}
 
 
 def _sentence(reason: str) -> str:

@@ -166,8 +166,14 @@ def _require_heard(ballot: Ballot, swapped: bool, passed: float, about: Row[Any]
     for side, heard in sides:
         if heard + HEARD_SLACK < needed[side]:
             raise Refused("heard", f"please hear {needed[side]:.0f} s of take {side.upper()} before you vote")
-    if passed + SLACK < sum(needed.values()):  # one clip plays at a time
+    # one clip plays at a time; time that has gone back, since the clock was set back, tells nothing
+    if 0 <= passed + SLACK < sum(needed.values()):
         raise Refused("heard", "both takes can't have been heard yet; please listen before you vote")
+
+
+def _seconds(passed: float, ballot: Ballot) -> float:
+    """The time a vote took; what was heard, at least, if the clock was set back meanwhile."""
+    return passed if passed >= 0 else ballot.heard_a + ballot.heard_b
 
 
 def _row(ballot: Ballot, view: ViewRow, now: float) -> dict[str, Any]:
@@ -184,7 +190,7 @@ def _row(ballot: Ballot, view: ViewRow, now: float) -> dict[str, Any]:
         "musicality_confidence": ballot.musicality_confidence,
         "feedback": ballot.feedback,
         "heard": heard,
-        "seconds": max(0.0, now - (view.begun or now)),
+        "seconds": _seconds(now - (view.begun or now), ballot),
         "created": now,
     }
 

@@ -258,6 +258,31 @@ def backup(
 
 
 @app.command()
+def restore(
+    file: Annotated[Path, typer.Argument(help="A backup.")],
+    db: Db = DB,
+) -> None:
+    """Put a backup in the place of the database, which is kept beside it under another name. Stop the server first.
+
+    Nothing changes unless the backup is whole. Stopped halfway, the database is the old one or the new one.
+
+    Example:  cmi arena restore study-2026-03-01.sqlite3 --db study.sqlite3
+    """
+    with _arena():
+        from cmi.arena.backup import restore as put_back
+
+    done = put_back(file, db)
+    counts = done.counts
+    print(f"{done.path}: restored, with {counts.projects} projects and {counts.votes} votes")
+    if counts.withdrawn:
+        print(
+            f"{counts.withdrawn} people have withdrawn since the backup was made: their votes are deleted from it too"
+        )
+    if done.replaced is not None:
+        print(f"{done.replaced}: what was there before")
+
+
+@app.command()
 def projects(db: Db = DB, as_json: AsJson = False) -> None:
     """List the projects of a database, with their pairs, annotators and votes.
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path, Query, Request
 from sqlalchemy import select
 from starlette.concurrency import run_in_threadpool
 
-from cmi.arena import pairs, people, projects, sounds
+from cmi.arena import pairs, people, projects, uploads
 from cmi.arena.bodies import Id, NewInvites, NewPair, NewProject, PersonChange, ProjectChange
 from cmi.arena.door import Owner, Reader
 from cmi.arena.guard import UPLOAD_PATH
@@ -142,18 +142,8 @@ async def upload_sound(request: Request, session: Owner) -> dict[str, Any]:
     arena = arena_of(request)
     if wait := arena.upload_rate.seconds_to_wait(session.person):
         raise too_often(wait)
-    path, measured = await arena.uploads.keep(request)
-
-    def register() -> str:
-        with arena.database.writing() as connection:
-            sound = sounds.register(connection, session.project, path, measured)
-            note(connection, arena.database.now(), session.project, "sound uploaded", sound, {})
-            return sound
-
-    sound = await run_in_threadpool(register)
-    located = await run_in_threadpool(sounds.locate, arena.database, session.project, sound)
-    if located.path != path.resolve():  # the project had these very bytes already
-        path.unlink(missing_ok=True)
+    async with arena.uploads.receive(request) as (decoded, measured):
+        sound = await run_in_threadpool(uploads.keep, arena.database, session.project, decoded, measured)
     return {"id": sound, "seconds": measured.seconds}
 
 

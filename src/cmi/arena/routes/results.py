@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from cmi.arena import exporting
-from cmi.arena.database import Database
+from cmi.arena.database import Database, require_sound
 from cmi.arena.door import Owner, Reader
 from cmi.arena.journal import note
 from cmi.arena.refusals import not_found
@@ -49,6 +49,7 @@ async def chart(
 def export(request: Request, session: Owner) -> Response:
     """All votes that count, a line each, in the common preference format."""
     database = arena_of(request).database
+    require_sound(database, thoroughly=True)
     file = tempfile.SpooledTemporaryFile(IN_MEMORY, "w+b")  # noqa: SIM115  (closed when it was sent)
     # first whole to a file: a slow reader must not hold a transaction open
     count = _write_rows(database, session.project, file)

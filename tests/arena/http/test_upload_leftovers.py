@@ -1,0 +1,56 @@
+"""What uploads leave behind when their server is killed is removed at the next start, but never a running server's."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cmi.arena.settings import Limits
+from cmi.arena.uploads import Uploads
+
+LEFT = ("a.upload", "a.unfinished")
+KEPT = ("a.flac", "notes.txt")
+RUNNING = (
+    "import sys; from pathlib import Path; from cmi.arena.settings import Limits\n"
+    "from cmi.arena.uploads import Uploads; uploads = Uploads(Path(sys.argv[1]), Limits()); uploads.clean()\n"
+    "print('running', flush=True); sys.stdin.read()"
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "sounds"
+    folder.mkdir()
+    for name in LEFT + KEPT:
+        (folder / name).write_bytes(b"x")
+    return folder
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_leftovers_go_and_sounds_stay(folder: Path):
+    Uploads(folder, Limits()).clean()
+    assert names(folder) == set(KEPT)
+
+
+def test_a_folder_is_not_made_before_something_is_uploaded(tmp_path: Path):
+    Uploads(tmp_path / "sounds", Limits()).clean()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_of_a_running_server_stay_until_it_is_gone(folder: Path):
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", RUNNING, str(folder)], text=True, **pipes) as other:
+        assert other.stdout.readline() == "running\n"
+        for name in LEFT:
+            (folder / name).write_bytes(b"under way")
+        Uploads(folder, Limits()).clean()
+        assert names(folder) == set(LEFT + KEPT)
+        os.kill(other.pid, signal.SIGKILL)
+    Uploads(folder, Limits()).clean()
+    assert names(folder) == set(KEPT)
