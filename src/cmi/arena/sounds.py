@@ -11,7 +11,7 @@ from cmi.arena.errors import NotFound
 from cmi.arena.measure import Measured, measure
 from cmi.arena.schema import new_id, sounds
 
-__all__ = ["Located", "Measured", "known", "locate", "measure", "path_of", "register", "register_all"]
+__all__ = ["Located", "Measured", "known", "locate", "measure", "register", "register_all"]
 
 
 class Located(NamedTuple):
@@ -48,20 +48,10 @@ def known(connection: Connection, project: str) -> dict[str, str]:
 
 def locate(database: Database, project: str, sound: str) -> Located:
     """Where a sound of the project lies: NotFound for any other project's."""
-    with database.reading() as connection:
-        located = _find(connection, project, sound)
-    if located is None:
-        raise NotFound("there is no such sound")
-    return located
-
-
-def path_of(connection: Connection, project: str, sound: str) -> Path | None:
-    """As `locate`, in a transaction; None for any other project's."""
-    located = _find(connection, project, sound)
-    return None if located is None else located.path
-
-
-def _find(connection: Connection, project: str, sound: str) -> Located | None:
+    asked = select(sounds.c.path, sounds.c.media_type)
     ours = (sounds.c.project == project) & (sounds.c.id == require_id(sound, "sound"))
-    row = connection.execute(select(sounds.c.path, sounds.c.media_type).where(ours)).one_or_none()
-    return None if row is None else Located(Path(row.path), row.media_type)
+    with database.reading() as connection:
+        row = connection.execute(asked.where(ours)).one_or_none()
+    if row is None:
+        raise NotFound("there is no such sound")
+    return Located(Path(row.path), row.media_type)
