@@ -37,7 +37,7 @@ from cmi.arena.refusals import Refusal, too_slow
 from cmi.arena.schema import sounds as sounds_table
 from cmi.arena.settings import Limits
 from cmi.errors import InputError
-from cmi.files import UNFINISHED, cannot_write, sync_file, sync_folder
+from cmi.files import UNFINISHED, sync_file, sync_folder
 from cmi.folders import make_folder
 
 WALL_SECONDS = 90.0  # decoding; ten minutes of sound take about five
@@ -81,15 +81,11 @@ class Uploads:
         if self._lock is not None:
             return
         make_folder(self._folder)
-        path = self._folder.with_name(f"{self._folder.name}.lock")
-        try:
-            if (alone := lock_file(path, alone=True)) is not None:
-                with alone:
-                    _remove_unfinished(self._folder)
-            while (lock := lock_file(path, alone=False)) is None:
-                time.sleep(0.01)  # another server is removing leftovers
-        except OSError as error:
-            raise cannot_write(path, error) from error
+        if (alone := lock_file(self._folder, alone=True)) is not None:
+            with alone:
+                _remove_unfinished(self._folder)
+        while (lock := lock_file(self._folder, alone=False)) is None:
+            time.sleep(0.01)  # another server is removing leftovers
         self._lock = lock
 
 
