@@ -419,3 +419,52 @@ def test_a_waveform_is_named_by_its_rate_and_samples():
     assert name != content_hash(Waveform(samples, 16_001))
     assert name != content_hash(Waveform(samples[1:], 16_000))
     assert len(name) == 64
+
+
+# Cut off
+
+
+STATING = ["WAV", "WAVEX", "RF64", "W64", "AIFF", "AU", "FLAC", "MP3"]
+
+
+def written(path, kind, seconds=10.0, rate=44_100):
+    noise = np.random.default_rng(0).standard_normal(int(seconds * rate)) / 10
+    soundfile.write(path, noise, rate, format=kind)
+    return path
+
+
+@pytest.mark.parametrize("kind", STATING)
+def test_a_file_that_is_cut_off_says_how_long_it_claims_to_be(tmp_path, kind):
+    path = written(tmp_path / "sound", kind)
+    assert load(path, 24_000).stated is None
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 3])
+    cut = load(path, 24_000)
+    assert 3 < cut.seconds < 3.5
+    assert cut.stated == pytest.approx(10, abs=0.02)
+    assert load(path, 24_000, seconds=2.0).stated is None  # all that was asked for is there
+    assert load(path, 24_000, seconds=9.0, offset=1.0).stated == cut.stated
+
+
+def test_a_header_that_states_no_length_claims_nothing(tmp_path):
+    ogg = written(tmp_path / "sound", "OGG").read_bytes()
+    (tmp_path / "sound").write_bytes(ogg[: len(ogg) // 3])  # the last page tells how long it is
+    assert load(tmp_path / "sound", 24_000).stated is None
+    wav = bytearray(written(tmp_path / "sound", "WAV", 1.0).read_bytes())
+    for size in (0xFFFFFFFF, 0x7FFFF000):  # as written to a pipe
+        place = wav.index(b"data") + 4
+        wav[4:8] = wav[place : place + 4] = size.to_bytes(4, "little")
+        (tmp_path / "sound").write_bytes(wav)
+        assert load(tmp_path / "sound", 24_000).stated is None
+
+
+@pytest.mark.parametrize("tag", [b"", b"ID3\x04\x00\x00\x00\x00\x01\x00" + bytes(128)])
+def test_an_mp3_whose_length_is_only_guessed_claims_nothing(tmp_path, tag):
+    path = written(tmp_path / "sound", "MP3")
+    content = path.read_bytes()
+    counted = content.index(b"Info") if b"Info" in content[:4096] else content.index(b"Xing")
+    path.write_bytes(tag + content[: len(content) // 3])
+    assert load(path, 24_000).stated == pytest.approx(10, abs=0.02)
+    uncounted = content[:counted] + b"Nope" + content[counted + 4 :]
+    path.write_bytes(tag + uncounted[: len(content) // 3])
+    assert load(path, 24_000).stated is None

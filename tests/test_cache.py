@@ -169,3 +169,33 @@ def test_what_was_kept_survives_kill_9(tmp_path):
     with sqlite3.connect(tmp_path / FILE_NAME) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     connection.close()
+
+
+def test_damaged_vectors_are_discarded_said_and_made_again(tmp_path):
+    """Bytes that changed in the file, and SQLite, which has no checksums, does not notice."""
+    with VectorCache(tmp_path) as cache:
+        cache.put_many("e", [(b"a", vector(1.5)), (b"b", vector(2.5))])
+    database = sqlite3.connect(tmp_path / FILE_NAME)
+    database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    database.close()
+    path = tmp_path / FILE_NAME
+    content = path.read_bytes()
+    place = content.index(vector(1.5).tobytes())
+    path.write_bytes(content[:place] + bytes(4) + content[place + 4 :])
+    with VectorCache(tmp_path) as cache:
+        with pytest.warns(UserWarning, match="1 damaged vectors were deleted, and are made again"):
+            assert list(cache.get_many("e", [b"a", b"b"])) == [b"b"]
+        cache.put_many("e", [(b"a", vector(1.5))])
+        assert cache.get_many("e", [b"a"])[b"a"][0] == 1.5
+
+
+def test_vectors_of_versions_without_checksums_are_let_go(tmp_path):
+    database = sqlite3.connect(tmp_path / FILE_NAME)
+    database.execute("CREATE TABLE vectors (encoder TEXT, key BLOB, vector BLOB, PRIMARY KEY (encoder, key))")
+    database.execute("INSERT INTO vectors VALUES ('e', ?, ?)", (b"a", vector(1).tobytes()))
+    database.commit()
+    database.close()
+    with VectorCache(tmp_path) as cache:
+        assert cache.get_many("e", [b"a"]) == {}
+        cache.put_many("e", [(b"a", vector(2))])
+        assert cache.get_many("e", [b"a"])[b"a"][0] == 2

@@ -11,15 +11,16 @@ Order
     asked for.
 
 Damage
-    Of a file that is cut off, what can be decoded is used, and the waveform's length says so.
+    Of a file that is cut off, what can be decoded is used, and the waveform says how long its file claims to be.
     Whatever can't be used is an InputError of one sentence that names the file.
 """
 
 import hashlib
 import math
 import os
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -31,6 +32,7 @@ import soxr
 from numpy.typing import NDArray
 
 from cmi.errors import InputError, MissingExtra
+from cmi.quiet_stderr import quiet_stderr
 
 QUALITY = "HQ"  # of soxr; part of the name of every embedding, since other samples give other embeddings
 SHORTEST = 0.05  # seconds
@@ -42,9 +44,14 @@ SILENCE = 2.0**-24  # half a step of 24-bit audio; Opus decodes digital silence 
 _BLOCK = 2**18  # samples of all channels that are decoded at once
 _EDGE = 256  # samples at the lower rate; soxr's HQ filter reaches about 100 to either side
 _FARTHEST = 1e9  # seconds; a frame beyond it may not fit libsndfile's 64 bits
+_SLACK = 0.1  # seconds that a whole file may end before its header says: MP3 is padded to frames of up to 72 ms
+_NO_CLAIM = 0x7FFF0000  # bytes; what is written to a pipe states a size that no file reaches, and is open at its end
 _UNKNOWN_LENGTH = 2**63 - 1  # what libsndfile says of a FLAC stream whose header leaves it open
 # libsndfile reads exotic formats too, some without end: a damaged MIDI sample dump keeps giving zeros
+_SIZES = re.compile(r"(?:data|SSND|Data Size|riff|Riff size) *: (\d+) \(should be (\d+)\)")
 _FORMATS = {"WAV", "WAVEX", "RF64", "W64", "AIFF", "AU", "CAF", "FLAC", "OGG", "MP3"}
+# What files begin with that libsndfile decodes without a word; libmpg123 prints warnings about MP3
+_QUIET = {b"RIFF", b"RF64", b"riff", b"FORM", b".snd", b"caff", b"fLaC", b"OggS"}
 _NOT_OURS = {1, 4, 18}  # libsndfile's codes for an unrecognised format, an unsupported and an unimplemented encoding
 _MISLEADING = {7}  # "not a regular file": what libsndfile says when an MP3 holds no whole frame
 
@@ -58,6 +65,7 @@ class Waveform:
 
     samples: NDArray[np.float32]
     rate: int
+    stated: float | None = None  # seconds that its file states, if it ended before them: it was cut off
 
     def __post_init__(self) -> None:
         if not isinstance(self.samples, np.ndarray) or self.samples.dtype != np.float32 or self.samples.ndim != 1:
@@ -86,16 +94,24 @@ def load(path: Path, rate: int, seconds: float | None = None, offset: float = 0.
         start = round(offset * rate)
         stop = start + (math.floor(LONGEST * rate) + 1 if seconds is None else round(seconds * rate))
         samples = _resampled(source, rate, start, stop)
+        stated = None if source.stated is None else source.stated / source.rate
     if not samples.size:
         raise InputError(f"{path}: no sound that can be decoded" + (f" from {offset:g} s on" if offset else ""))
     if seconds is None and samples.size > LONGEST * rate:
         _fail_too_long(path)
     if samples.size < math.floor(SHORTEST * rate):
         raise InputError(f"{path}: {samples.size / rate:.3f} s of sound, the shortest accepted is {SHORTEST} s")
+    end = math.inf if seconds is None else offset + seconds
+    is_whole = stated is None or min(stated, end) - (offset + samples.size / rate) <= _SLACK
     try:
-        return Waveform(samples, rate)
+        return Waveform(samples, rate, None if is_whole else stated)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
+
+
+def cut_off_note(heard: float, stated: float) -> str:
+    """What is said of a recording that ended before its file states; both in seconds."""
+    return f"cut off: {heard:.1f} of {stated:.1f} s"
 
 
 def resample(waveform: Waveform, rate: int) -> Waveform:
@@ -161,11 +177,16 @@ def _require_request(path: Path, rate: int, seconds: float | None, offset: float
 
 
 class _Source(Protocol):
-    """A file being decoded. `frames` is the header's claim, None where it makes none."""
+    """A file being decoded.
+
+    `frames` is how many to expect, None where that is not known. `stated` is how many the header claims, which may be
+    more than the file has room for; None where it makes no claim.
+    """
 
     rate: int
     channels: int
     frames: int | None
+    stated: float | None
 
     def blocks(self, begin: int, end: int) -> Iterator[NDArray[np.float32]]:
         """Frames `begin` to `end` in arrays of shape (n, channels); they end early where the sound does."""
@@ -228,12 +249,13 @@ def _opened(path: Path) -> Iterator[_Source]:
     with _open_file(path) as file:
         if not os.fstat(file.fileno()).st_size:
             raise InputError(f"{path}: an empty file")
-        sound = _open_sound(path, file)
-        if sound is None:
-            yield _within_limits(path, _CodecSource(path, file))
-        else:
-            with sound:
-                yield _within_limits(path, _SoundFileSource(sound))
+        with nullcontext() if os.pread(file.fileno(), 4, 0) in _QUIET else quiet_stderr():
+            sound = _open_sound(path, file)
+            if sound is None:
+                yield _within_limits(path, _CodecSource(path, file))
+            else:
+                with sound:
+                    yield _within_limits(path, _SoundFileSource(sound, file))
 
 
 def _open_sound(path: Path, file: BufferedReader) -> soundfile.SoundFile | None:
@@ -262,11 +284,35 @@ def _within_limits(path: Path, source: _Source) -> _Source:
     return source
 
 
+def _stated_frames(sound: soundfile.SoundFile, file: BufferedReader) -> float | None:
+    """How many frames the header claims; None where it does not say."""
+    if sound.format == "MP3" and not _counts_its_frames(file):
+        return None  # libsndfile has guessed
+    # Of uncompressed sound libsndfile believes the file's size, and notes in its log what the header says of it.
+    sizes = _SIZES.findall(sound.extra_info)
+    if not sizes or sound.format in ("FLAC", "OGG", "MP3"):
+        return float(sound.frames)
+    claimed, found = map(int, sizes[-1])
+    return sound.frames * claimed / found if found < claimed < _NO_CLAIM else float(sound.frames)
+
+
+def _counts_its_frames(file: BufferedReader) -> bool:
+    """Whether an MP3 begins with a tag that tells how many frames follow."""
+    head = os.pread(file.fileno(), 10, 0)
+    begin = 0
+    if head[:3] == b"ID3" and len(head) == 10:  # its size is four times seven bits
+        begin = 10 + sum((byte & 127) << shift for byte, shift in zip(head[6:], (21, 14, 7, 0), strict=True))
+    frame = os.pread(file.fileno(), 4096, begin)
+    tag = max(frame.find(b"Xing"), frame.find(b"Info"))
+    return b"VBRI" in frame or (tag >= 0 and len(frame) > tag + 7 and bool(frame[tag + 7] & 1))
+
+
 class _SoundFileSource:
-    def __init__(self, sound: soundfile.SoundFile) -> None:
+    def __init__(self, sound: soundfile.SoundFile, file: BufferedReader) -> None:
         self.rate: int = sound.samplerate
         self.channels: int = sound.channels
         self.frames: int | None = None if sound.frames == _UNKNOWN_LENGTH else sound.frames
+        self.stated = _stated_frames(sound, file) if self.frames is not None else None
         self._sound = sound
 
     def blocks(self, begin: int, end: int) -> Iterator[NDArray[np.float32]]:
@@ -320,6 +366,7 @@ class _CodecSource:
         self.channels: int = about.num_channels or 0
         seconds = about.duration_seconds_from_header
         self.frames: int | None = None if seconds is None else round(seconds * self.rate)
+        self.stated: float | None = self.frames
         self._begin = about.begin_stream_seconds_from_header or 0.0
 
     def blocks(self, begin: int, end: int) -> Iterator[NDArray[np.float32]]:

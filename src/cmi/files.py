@@ -70,6 +70,12 @@ def sync_file(path: Path) -> None:
         os.close(handle)
 
 
+def sync_tree(folder: Path) -> None:
+    """Wait until all that is in the folder is on disk."""
+    for path in (folder, *folder.rglob("*")):
+        sync_file(path)
+
+
 def sync_folder(folder: Path) -> None:
     """Wait until the names in the folder are on disk."""
     sync_file(folder)

@@ -348,3 +348,14 @@ def test_who_withdrew_after_the_backup_stays_withdrawn(tmp_path: Path, new_study
     assert [vote.person for vote in counted(database, project.id)] == crowd[1:]
     assert people.get(database, project.id, crowd[0]).state == "withdrawn"
     database.close()
+
+
+def test_who_may_use_the_database_may_lock_it(voted):
+    """As a group that shares it may, like SQLite's own files beside it."""
+    db = voted("study.sqlite3", 0)
+    lock = db.with_name("study.sqlite3.lock")
+    assert lock.stat().st_mode & 0o777 == 0o600
+    lock.unlink()
+    db.chmod(0o660)
+    open_database(str(db)).close()
+    assert lock.stat().st_mode & 0o777 == 0o660

@@ -1,12 +1,14 @@
 """`cmi score` as a user meets it, with a small random checkpoint."""
 
 import json
+import shutil
 import subprocess
 import time
 
 import numpy as np
 import pytest
 import soundfile
+from safetensors.torch import load_file, save_file
 
 
 @pytest.fixture
@@ -197,3 +199,34 @@ def test_options_of_checkpoints_are_refused_for_a_class_of_your_own(run, takes, 
     refused = run("take0.flac", "--model", "own_scorers:Words", "--window", "mean10")
     assert refused.returncode == 2
     assert "--window, --all-words and --explain are for CMI-RM checkpoints alone" in refused.stderr
+
+
+def test_a_recording_that_is_cut_off_is_scored_with_a_note(run, checkpoint, takes):
+    """Also one whose codec library has its own warnings: the terminal has ours alone."""
+    noise = np.random.default_rng(9).standard_normal(10 * 44_100) / 10
+    soundfile.write(takes / "cut.mp3", noise, 44_100, format="MP3")
+    content = (takes / "cut.mp3").read_bytes()
+    (takes / "cut.mp3").write_bytes(content[: len(content) // 3])
+    asked = (takes / "cut.mp3", takes / "take1.flac", "--model", checkpoint)
+    shown, scored = run(*asked), run(*asked, "--json")  # the second time from the cache
+    assert shown.returncode == scored.returncode == 0, shown.stderr
+    assert "Xing" not in shown.stderr
+    cut, whole = records(scored.stdout)
+    (note,) = cut["notes"]
+    assert note == f"cut off: {cut['seconds']:.1f} of 10.0 s"
+    assert "notes" not in whole
+    assert f"cut.mp3: {note}." in " ".join(shown.stdout.split())
+
+
+def test_weights_that_are_nan_are_one_sentence(run, checkpoint, takes):
+    state = load_file(checkpoint / "model.safetensors")
+    state["score_projector.3.bias"][0] = float("nan")
+    damaged = takes / "damaged"
+    shutil.copytree(checkpoint, damaged)
+    save_file(state, damaged / "model.safetensors")
+    scored = run(takes / "take0.flac", "--model", damaged, "--json")
+    assert scored.returncode == 2
+    assert scored.stdout == ""
+    assert scored.stderr.splitlines()[-1].startswith(
+        f"cmi: {damaged}/model.safetensors: score_projector.3.bias holds NaN"
+    )

@@ -32,7 +32,7 @@ def test_chunks_are_heard_alike_alone_and_together(tiny):
     chunks = torch.randn(5, 48_000)
     together = tiny.encoder.encode_sound(chunks)
     for i, chunk in enumerate(chunks):
-        assert torch.allclose(tiny.encoder.encode_sound(chunk[None])[0], together[i], atol=1e-6)
+        assert torch.allclose(tiny.encoder.encode_sound(chunk[None])[0], together[i], atol=1e-5)
 
 
 def test_mel_filters_are_triangles_without_gaps():
@@ -55,15 +55,15 @@ def test_a_short_chunk_beside_a_long_one_is_heard_as_alone(tiny):
     for i, length in enumerate(lengths):
         alone = tiny.encoder.encode_sound(chunks[i : i + 1, :length])[0]
         assert len(alone) == tiny.encoder.count(length)
-        assert torch.allclose(alone, together[i, : len(alone)], atol=2e-6)
+        assert torch.allclose(alone, together[i, : len(alone)], atol=1e-5)
 
 
 @torch.inference_mode()
 def test_a_short_text_beside_a_long_one_is_read_as_alone(tiny):
     ids = torch.tensor([[0, 9, 8, 7, 2], [0, 5, 2, 1, 1]])
     together = tiny.encoder.encode_text(ids, ids != 1)
-    assert torch.allclose(together[0], tiny.encoder.encode_text(ids[:1])[0], atol=1e-6)
-    assert torch.allclose(together[1, :3], tiny.encoder.encode_text(ids[1:, :3])[0], atol=1e-6)
+    assert torch.allclose(together[0], tiny.encoder.encode_text(ids[:1])[0], atol=1e-5)
+    assert torch.allclose(together[1, :3], tiny.encoder.encode_text(ids[1:, :3])[0], atol=1e-5)
 
 
 @torch.inference_mode()

@@ -146,7 +146,7 @@ def test_an_adapter_of_another_shape_is_refused(shape):
 
 def test_a_checkpoint_is_scored_as_by_the_model_itself(tiny, tmp_path, monkeypatch):
     tiny.save_pretrained(tmp_path / "tiny")
-    monkeypatch.setattr("cmi.reward.reward_model.load_tokenizer", lambda folder: tiny.tokenize)
+    monkeypatch.setattr("cmi.reward.reward_model.load_tokenizer", lambda folder, vocabulary: tiny.tokenize)
     scorer = load_scorer(str(tmp_path / "tiny"), device="cpu")
     assert scorer.name.startswith("tiny@")
     asked = takes(2, 3)

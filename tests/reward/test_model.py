@@ -24,7 +24,7 @@ def test_order_and_kind_of_prompt_tokens_do_not_matter(attention):
     text, lyrics, reference, take = tokens(5), tokens(3, 1), tokens(7, 2), tokens(20, 3)
     scores = model(PromptTokens(text, lyrics, reference), take)
     swapped = model(PromptTokens(lyrics, text.flip(1), reference), take.flip(1))
-    assert torch.allclose(scores, swapped, atol=1e-6)
+    assert torch.allclose(scores, swapped, atol=1e-5)
     assert not torch.allclose(scores, model(PromptTokens(text, lyrics), take), atol=1e-4)
 
 
@@ -45,7 +45,7 @@ def test_a_take_scores_the_same_alone_and_in_a_batch(attention):
     together = model(prompt, takes)
     for i in range(6):
         alone = model(PromptTokens(*(part[i : i + 1] for part in prompt)), takes[i : i + 1])
-        assert torch.allclose(alone[0], together[i], atol=1e-6)
+        assert torch.allclose(alone[0], together[i], atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", DOWNSAMPLERS)

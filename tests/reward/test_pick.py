@@ -4,6 +4,7 @@ import json
 import math
 from itertools import combinations, product
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from cmi.reward.candidates import Candidate, Group, read_folder, read_manifest
 from cmi.reward.load_scorer import NamedScorer
 from cmi.reward.pick import Weights, copy_chosen, parse_weights, pick, score_each, takes_of
 from cmi.reward.pick_curve import RankedPrompt, chances, parse_sizes, pick_curve, ranked_prompts
+from cmi.reward.pick_report import Report, record, tables
 from cmi.reward.timbre import timbre, timbre_of_each
 from cmi.take import Prompt, Score, Take
 
@@ -316,3 +318,29 @@ def test_what_cannot_be_heard_is_not_in_the_curve_and_is_said(tmp_path):
     assert len(notes) == 2
     assert notes[0] == "a.wav: too short"
     assert "c.wav" in notes[1]
+
+
+class Told(NamedTuple):
+    score: Score
+    notes: tuple[str, ...]
+
+
+def test_what_the_scorer_says_of_a_take_is_told_with_the_pick_also_from_the_log(folder):
+    """That a recording was cut off, say."""
+
+    def stream(takes):
+        for take in takes:
+            yield Told(Score(1.0, 1.0), ("cut off: 3.4 of 10.0 s",) if take.audio.name == "b.wav" else ())
+
+    groups, log = read_folder(folder), folder.parent / "log.jsonl"
+    for _ in range(2):
+        scorer = NamedScorer("streaming", Written(), stream)
+        scores = score_each(takes_of(groups), scorer, log, lambda done: None)
+        picks = [pick(group, scores, Weights(), scorer.notes) for group in groups]
+        report = Report("streaming", Weights(), picks)
+        assert [note for note in tables(report)[0].notes if "cut off" in note] == [
+            f"{folder / 'first' / 'b.wav'}: cut off: 3.4 of 10.0 s."
+        ]
+        ranking = record(report)["picks"][0]["ranking"]
+        assert [ranked.get("notes") for ranked in ranking] == [None, ["cut off: 3.4 of 10.0 s"]]
+        stream = None  # the second time all come from the log

@@ -72,7 +72,9 @@ def test_a_damaged_file_is_encoded_again(tmp_path):
 
 
 def test_above_the_limit_what_was_used_longest_ago_goes(tmp_path):
-    cache = TokenCache(tmp_path, limit=3_000)  # of entries of about 300 bytes
+    TokenCache(tmp_path / "one").put(key(0), entry(0))
+    size = next((tmp_path / "one").glob("*/*")).stat().st_size
+    cache = TokenCache(tmp_path / "ten", limit=10 * size)
     for i in range(6):
         cache.put(key(i), entry(i))
         os.utime(cache._path(key(i)), (1000 + i, 1000 + i))
@@ -83,7 +85,7 @@ def test_above_the_limit_what_was_used_longest_ago_goes(tmp_path):
     assert 0 in kept
     assert 13 in kept
     assert 1 not in kept
-    assert sum(path.stat().st_size for path in tmp_path.glob("*/*")) <= 3_000 + 300
+    assert sum(path.stat().st_size for path in cache.folder.glob("*/*")) <= 11 * size
 
 
 def test_what_killed_writers_left_is_cleared_away_but_not_what_is_being_written(tmp_path):
@@ -114,3 +116,54 @@ def test_no_folder_no_cache(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="no place for the cache"):
         TokenCache(tmp_path / "file" / "cache")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_an_entry_with_a_flipped_or_zeroed_byte_anywhere_is_never_used(tmp_path, dtype):
+    """What a failing disk or a power failure leaves: names, header and tokens alike."""
+    cache = TokenCache(tmp_path)
+    whole = Entry(torch.randn(6, 4).to(dtype), 9600, silent=False, stated=10.5)
+    cache.put(key(1), whole)
+    path = cache._path(key(1))
+    content = path.read_bytes()
+    changed = [content[:i] + bytes([content[i] ^ 1]) + content[i + 1 :] for i in range(len(content))]
+    changed += [content[:i] + bytes(len(content) - i) for i in range(0, len(content), 16)]
+    for damaged in changed:
+        path.write_bytes(damaged)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = cache.get(key(1))
+        if found is None:
+            assert not path.exists()
+        else:  # in what means nothing, such as a space of the header
+            assert torch.equal(found.tokens, whole.tokens)
+            assert found[1:] == whole[1:]
+
+
+def test_an_entry_under_another_name_is_not_used(tmp_path):
+    cache = TokenCache(tmp_path)
+    cache.put(key(1), entry(1))
+    cache._path(key(1)).rename(cache._path(key(2)))
+    with pytest.warns(UserWarning, match="a damaged entry was deleted, and is made again"):
+        assert cache.get(key(2)) is None
+
+
+def test_damage_is_said_once_by_all_processes(tmp_path):
+    cache = TokenCache(tmp_path)
+    for i in range(3):
+        cache.put(key(i), entry(i))
+        cache._path(key(i)).write_bytes(b"damaged")
+    child = os.fork()
+    if child == 0:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                os._exit(cache.get(key(0)) is not None)
+        finally:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert cache.get(key(1)) is None
+        assert cache.get(key(2)) is None
+    assert not told

@@ -8,6 +8,7 @@ import sys
 import time
 import weakref
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -194,3 +195,28 @@ def test_a_model_has_no_number_on_an_axis_that_it_says_nothing_about(preferences
     running.score_takes(questions, about, NamedScorer("similarity", Counting()), out, lambda done: None)
     cells = read_sources([out])[0].evaluate("strict", 100).cells
     assert [(c.value, c.n) for c in cells if c.model == "similarity"] == [(None, 0), (None, 0)]
+
+
+def test_what_the_model_says_of_a_take_that_it_scored_is_told_and_kept(tmp_path, recording):
+    """That a recording was cut off, say; also by a run that has nothing left to score."""
+
+    class Told(NamedTuple):
+        score: Score
+        notes: tuple[str, ...]
+
+    def stream(takes):
+        yield from (
+            Told(Score(1.0, 1.0), ("cut off: 3.4 of 10.0 s",) if take.audio.name == "a.wav" else ()) for take in takes
+        )
+
+    rows = [{"id": "1", "text": "p", "a": recording(tmp_path / "a.wav", 0.1).name, "axis": "musicality", "choice": "a"}]
+    rows[0]["b"] = recording(tmp_path / "b.wav", 0.2).name
+    preferences = tmp_path / "preferences.jsonl"
+    preferences.write_text(json.dumps(rows[0]) + "\n")
+    questions = running.prepare([str(preferences)], tmp_path / "out")
+    for _ in range(2):
+        scorer = NamedScorer("told", Counting(), stream)
+        outcome = running.score_takes(questions, About("told"), scorer, tmp_path / "out", lambda done: None)
+        assert list(outcome.notes) == [f"{tmp_path / 'a.wav'}: cut off: 3.4 of 10.0 s"]
+        table = running.outcome_table([outcome], tmp_path / "out")
+        assert table.notes == (f"{tmp_path / 'a.wav'}: cut off: 3.4 of 10.0 s.",)

@@ -15,7 +15,7 @@ from sqlalchemy import URL, func, select
 
 from cmi.arena import people
 from cmi.arena.database import Database, parse_url, sqlite_engine
-from cmi.arena.errors import DiskFull, NotFound, Unavailable
+from cmi.arena.errors import DiskFull, NotFound, Refused, Unavailable
 from cmi.arena.migrate import migrate, require_known
 from cmi.arena.schema import projects, votes
 from cmi.arena.sqlite_file import beside, claimed_alone, finish_restore, make_private, real_path
@@ -118,9 +118,7 @@ def _prepare(path: Path, name: Path, withdrawn: list[tuple[str, str]]) -> Counts
         with database.reading() as connection:
             require_known(connection, str(name))
         migrate(database)
-        again = [who for who in withdrawn if _has(database, *who)]
-        for project, person in again:
-            people.withdraw(database, project, person)
+        again = sum(_withdraw(database, *who) for who in withdrawn)
         with database.reading() as connection:
             there, cast = (connection.scalar(select(func.count()).select_from(one)) or 0 for one in (projects, votes))
     except DiskFull as error:
@@ -129,12 +127,15 @@ def _prepare(path: Path, name: Path, withdrawn: list[tuple[str, str]]) -> Counts
         raise InputError(f"{name}: not an arena's database ({error.__cause__})") from error
     finally:
         database.close()
-    return Counts(there, cast, len(again))
+    return Counts(there, cast, again)
 
 
-def _has(database: Database, project: str, person: str) -> bool:
-    """Whether somebody is there and has not withdrawn."""
+def _withdraw(database: Database, project: str, person: str) -> bool:
+    """Let somebody withdraw, if they are there, have not done so and may."""
     try:
-        return people.get(database, project, person).state != "withdrawn"
-    except NotFound:
+        if people.get(database, project, person).state == "withdrawn":
+            return False
+        people.withdraw(database, project, person)
+    except (NotFound, Refused):
         return False
+    return True

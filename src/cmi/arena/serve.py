@@ -35,36 +35,6 @@ MOST_CONNECTIONS = 2000
 BACKLOG = 1024
 
 
-def serve(
-    db: str,
-    *,
-    host: str = "127.0.0.1",
-    port: int = 8008,
-    public_url: str | None = None,
-    demo: bool = False,
-    folder: Path | None = None,
-    log: bool = False,
-    open_browser: bool = False,
-) -> None:
-    """Open or make the database `db`, print the links to begin with, and serve until stopped.
-
-    `folder` is where uploaded sounds are kept: by default beside an SQLite file, else in the cache folder.
-    """
-    check_address(host, public_url, demo)
-    with _stopped_by_sigterm():
-        database = open_database(db)
-        try:
-            with _listen(host, port) as listening:
-                url = normal_url(public_url or local_url(host, listening.getsockname()[1]))
-                server = _server(database, url, folder or _beside(db), log)
-                _show_links(database, url, demo, open_browser)
-                with suppress(KeyboardInterrupt):  # not raised where the server was started with interrupts ignored
-                    server.run(sockets=[listening])
-            print("The arena is closed.", flush=True)
-        finally:
-            database.close()
-
-
 @contextmanager
 def _stopped_by_sigterm() -> Iterator[None]:
     """Let SIGTERM, by which systemd and docker stop a server, end it as Ctrl-C does: with the database closed.
@@ -83,6 +53,36 @@ def _stopped_by_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@_stopped_by_sigterm()
+def serve(
+    db: str,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8008,
+    public_url: str | None = None,
+    demo: bool = False,
+    folder: Path | None = None,
+    log: bool = False,
+    open_browser: bool = False,
+) -> None:
+    """Open or make the database `db`, print the links to begin with, and serve until stopped.
+
+    `folder` is where uploaded sounds are kept: by default beside an SQLite file, else in the cache folder.
+    """
+    check_address(host, public_url, demo)
+    database = open_database(db)
+    try:
+        # a server that was started with interrupts ignored, as in the background, stops by them without raising
+        with suppress(KeyboardInterrupt), _listen(host, port) as listening:
+            url = normal_url(public_url or local_url(host, listening.getsockname()[1]))
+            server = _server(database, url, folder or _beside(db), log)
+            _show_links(database, url, demo, open_browser)
+            server.run(sockets=[listening])
+        print("The arena is closed.", flush=True)
+    finally:
+        database.close()
 
 
 def check_address(host: str, public_url: str | None, demo: bool) -> None:
@@ -182,7 +182,7 @@ def _server(database: Database, url: str, folder: Path, log: bool) -> "uvicorn.S
 
     start_logging(requests=log)
     app = create_app(database, Settings(public_url=url, folder=folder, player=_player()))
-    app.state.arena.uploads.clean()
+    app.state.arena.uploads.claim()
     config = uvicorn.Config(
         app,
         lifespan="off",

@@ -13,7 +13,7 @@ from cmi.arena.originals import Original
 from cmi.arena.pairs import mark_broken
 from cmi.arena.schema import new_id, sounds
 
-__all__ = ["Measured", "find", "known", "measure", "path_of", "register", "register_all"]
+__all__ = ["Measured", "find", "known", "measure", "register", "register_all"]
 
 
 def register(connection: Connection, project: str, path: Path, measured: Measured | None = None) -> str:
@@ -59,20 +59,9 @@ def _find_again(connection: Connection, project: str, sound: str, path: Path) ->
 
 def find(database: Database, project: str, sound: str) -> Original:
     """The file of a sound of the project: NotFound for any other project's."""
-    with database.reading() as connection:
-        found = _find(connection, project, sound)
-    if found is None:
-        raise NotFound("there is no such sound")
-    return found
-
-
-def path_of(connection: Connection, project: str, sound: str) -> Path | None:
-    """As `find`, in a transaction; None for any other project's."""
-    found = _find(connection, project, sound)
-    return None if found is None else Path(found.path)
-
-
-def _find(connection: Connection, project: str, sound: str) -> Original | None:
     ours = (sounds.c.project == project) & (sounds.c.id == require_id(sound, "sound"))
-    row = connection.execute(select(*(sounds.c[name] for name in Original._fields)).where(ours)).one_or_none()
-    return None if row is None else Original._make(row)
+    with database.reading() as connection:
+        row = connection.execute(select(*(sounds.c[name] for name in Original._fields)).where(ours)).one_or_none()
+    if row is None:
+        raise NotFound("there is no such sound")
+    return Original._make(row)

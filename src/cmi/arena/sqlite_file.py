@@ -73,7 +73,7 @@ class Claim:
 @contextmanager
 def claimed_alone(path: Path) -> Iterator[None]:
     """Keep everyone else from the database; InputError if somebody uses it."""
-    lock = _lock(path, alone=True)
+    lock = lock_file(path, alone=True)
     if lock is None:
         raise _in_use(path)
     with lock:
@@ -149,7 +149,7 @@ def empty_log(path: Path, wait: float = _CHECKPOINT_WAIT) -> bool:
 
 def _claim(path: Path) -> IO[bytes]:
     while True:
-        lock = _lock(path, alone=False)
+        lock = lock_file(path, alone=False)
         if lock is None:
             raise InputError(f"{path}: a backup is being restored just now; try again when that is done")
         if not beside(path, ".restoring").exists():
@@ -161,13 +161,6 @@ def _claim(path: Path) -> IO[bytes]:
 
 def _in_use(path: Path) -> InputError:
     return InputError(f"{path}: in use by a server or another command; stop it first")
-
-
-def _lock(path: Path, alone: bool) -> IO[bytes] | None:
-    try:
-        return lock_file(beside(path, ".lock"), alone)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
 
 
 def _is_open(path: Path) -> bool:

@@ -23,6 +23,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from sqlalchemy import select
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException
 from starlette.requests import Request
@@ -33,9 +34,10 @@ from cmi.arena.file_lock import lock_file
 from cmi.arena.journal import note
 from cmi.arena.measure import Measured
 from cmi.arena.refusals import Refusal, too_slow
+from cmi.arena.schema import sounds as sounds_table
 from cmi.arena.settings import Limits
 from cmi.errors import InputError
-from cmi.files import UNFINISHED, cannot_write, sync_file, sync_folder
+from cmi.files import UNFINISHED, sync_file, sync_folder
 from cmi.folders import make_folder
 
 WALL_SECONDS = 90.0  # decoding; ten minutes of sound take about five
@@ -52,18 +54,13 @@ class Uploads:
         self._decoders = asyncio.Semaphore(limits.uploads_at_once)
         self._lock: IO[bytes] | None = None
 
-    def clean(self) -> None:
-        """Remove what uploads left behind when their server was killed."""
-        if self._folder.is_dir():
-            self._claim()
-
     @asynccontextmanager
     async def receive(self, request: Request) -> AsyncIterator[tuple[Path, Measured]]:
         """The sound in the request's field `file`, decoded to an unfinished file, which is gone after the block.
 
         Refusal if it is not to be kept.
         """
-        await asyncio.to_thread(self._claim)
+        await asyncio.to_thread(self.claim)
         name = secrets.token_urlsafe(16)
         upload, decoded = self._folder / f"{name}{UPLOAD}", self._folder / f"{name}{UNFINISHED}"
         try:
@@ -79,25 +76,21 @@ class Uploads:
             upload.unlink(missing_ok=True)
             decoded.unlink(missing_ok=True)
 
-    def _claim(self) -> None:
-        """Keep others from removing our files for as long as this process runs."""
+    def claim(self) -> None:
+        """Remove what a killed server left behind, and keep others from removing files of ours, while this one runs."""
         if self._lock is not None:
             return
         make_folder(self._folder)
-        path = self._folder.with_name(f"{self._folder.name}.lock")
-        try:
-            if (alone := lock_file(path, alone=True)) is not None:
-                with alone:
-                    _remove_unfinished(self._folder)
-            while (lock := lock_file(path, alone=False)) is None:
-                time.sleep(0.01)  # another server is removing leftovers
-        except OSError as error:
-            raise cannot_write(path, error) from error
+        if (alone := lock_file(self._folder, alone=True)) is not None:
+            with alone:
+                _remove_unfinished(self._folder)
+        while (lock := lock_file(self._folder, alone=False)) is None:
+            time.sleep(0.01)  # another server is removing leftovers
         self._lock = lock
 
 
 def _remove_unfinished(folder: Path) -> None:
-    for left in folder.iterdir():
+    for left in folder.rglob("*"):
         if left.suffix in (UPLOAD, UNFINISHED):
             with suppress(OSError):
                 left.unlink()
@@ -111,7 +104,7 @@ def keep(database: Database, project: str, decoded: Path, measured: Measured) ->
         with database.writing() as connection:
             sound = sounds.register(connection, project, path, measured)
             note(connection, database.now(), project, "sound uploaded", sound, {})
-            if sounds.path_of(connection, project, sound) == path:
+            if connection.scalar(select(sounds_table.c.path).where(sounds_table.c.id == sound)) == str(path):
                 decoded.rename(path)  # last, so that little can happen between this and the commit
                 sync_folder(path.parent)
     except BaseException:

@@ -57,6 +57,8 @@ def load_encoder(folder: Path, layers: int | None = None) -> Encoder:
     from safetensors import SafetensorError
     from transformers import AutoConfig, AutoModel, AutoTokenizer
 
+    from cmi.weights import in_own_memory
+
     safe = {"local_files_only": True, "trust_remote_code": False}
     try:
         with quiet_transformers():
@@ -81,6 +83,7 @@ def load_encoder(folder: Path, layers: int | None = None) -> Encoder:
         raise InputError(f"{folder} lacks the vocabulary of its tokenizer: tokenizer.json, or vocab.txt, is expected")
     if config.is_encoder_decoder:
         raise InputError(f"{folder} holds an encoder-decoder ({config.model_type}), where a plain encoder is needed")
+    in_own_memory(model)
     model.to("cuda" if torch.cuda.is_available() else "cpu")
     return Encoder(model, tokenizer, min(_position_limit(model), tokenizer.model_max_length))
 

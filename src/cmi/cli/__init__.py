@@ -60,7 +60,18 @@ def cmi(
 
 
 def main() -> None:
+    _share_cores()
     run_plainly(app)
+
+
+def _share_cores() -> None:
+    """Let torch's threads, which spin while they wait for each other, do so only for moments, unless the user chose.
+
+    Where the cores have other work too, spinning made scoring many times slower (docs/demo.md has figures). The
+    variable is read when torch is loaded, which no command has done yet.
+    """
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 
 
 def run_plainly(command: Callable[[], object]) -> None:

@@ -16,17 +16,12 @@ def demo(
 
     Example:  cmi demo, then open build/demo/index.html in a browser
     """
-    import os
-
     from rich.console import Console
 
     from cmi.cli.progress import progress
     from cmi.errors import InputError, MissingExtra
     from cmi.report.tables import print_tables
 
-    # Read when torch is loaded. Its threads spin while they wait, which is slow where the cores have other work too
-    # (docs/demo.md has figures).
-    os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     try:
         from cmi.demo.page import page_of
         from cmi.demo.run import Plan, run_demo

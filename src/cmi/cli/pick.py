@@ -91,7 +91,7 @@ def pick(
     with progress() as bar:
         task = bar.add_task("takes scored", total=len(takes))
         scores = score_each(takes, scorer, log, lambda done: bar.advance(task, done))
-        picks = [pick_one(group, scores, by) for group in groups]
+        picks = [pick_one(group, scores, by, scorer.notes) for group in groups]
         report = pick_report.Report(scorer.name, by, picks)
         ranked = [ranked.candidate.take for pick_ in picks for ranked in pick_.ranking]
         if judge is not None and ranked:

@@ -103,17 +103,16 @@ def score(
 
 def _show(records: list[dict[str, Any]], model: str, as_json: bool) -> None:
     """Print what was scored; InputError if a take could not be."""
-    import json
     import sys
 
     from rich.console import Console
 
     from cmi.errors import InputError
-    from cmi.report.tables import print_tables
+    from cmi.report.tables import print_tables, to_json_line
     from cmi.reward.score_takes import scores_table
 
     if as_json:
-        sys.stdout.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+        sys.stdout.writelines(map(to_json_line, records))
     else:
         print_tables([scores_table(records, model)], Console())
     broken = sum("error" in record for record in records)

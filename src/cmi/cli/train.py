@@ -30,7 +30,6 @@ def train(
 
         accelerate launch --num_processes 8 -m cmi train paper-stage1
     """
-    import json
     import sys
     from dataclasses import asdict
 
@@ -39,7 +38,7 @@ def train(
     from cmi.cli.progress import progress
     from cmi.errors import MissingExtra
     from cmi.hub import require_packages
-    from cmi.report.tables import print_tables
+    from cmi.report.tables import print_tables, to_json_line
 
     require_packages("training", "train", "torch", "yaml", "safetensors", "soundfile", "accelerate", "tensorboard")
     try:
@@ -70,6 +69,6 @@ def train(
             return
         tables, record = [outcome_table(outcome)], asdict(outcome)
     if as_json:
-        sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
+        sys.stdout.write(to_json_line(record))
     else:
         print_tables(tables, Console())

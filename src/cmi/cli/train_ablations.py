@@ -37,7 +37,6 @@ def train_ablations(
 
         cmi train-ablations base.yaml pairs/ --out runs/ablations --only scratch --only mapping-none --steps 600
     """
-    import json
     import sys
     from dataclasses import replace
 
@@ -46,7 +45,7 @@ def train_ablations(
     from cmi.cli.progress import progress
     from cmi.errors import MissingExtra
     from cmi.hub import require_packages
-    from cmi.report.tables import print_tables
+    from cmi.report.tables import print_tables, to_json_line
 
     require_packages("training", "train", "torch", "yaml", "safetensors", "soundfile", "accelerate", "tensorboard")
     try:
@@ -69,6 +68,6 @@ def train_ablations(
         found = run_ablations(base, data, out, only or (), sizes or (), device, report)
     if as_json:
         for record in found.records:
-            sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
+            sys.stdout.write(to_json_line(record))
     else:
         print_tables(found.tables, Console())

@@ -100,6 +100,11 @@ def _flat(value: Any) -> Any:
     return "; ".join(value) if isinstance(value, list | tuple) else value
 
 
+def to_json_line(value: Any) -> str:
+    """One line of JSON Lines. NaN and infinity, which are no JSON, are a ValueError."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n"
+
+
 def to_json(value: Any) -> str:
     """JSON in which characters that a terminal might obey are written as escapes."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1)

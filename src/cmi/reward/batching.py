@@ -1,7 +1,8 @@
 """Which items share a call: an item's padded length depends on itself alone, never on its neighbours.
 
-On a GPU the same kernels must run whatever the company, or rounding differs: lengths are rounded up to a step, and a
-batch that is not full is filled up. On a CPU, where that would cost time, items of equal length share a call.
+The same kernels must run on the same shapes whatever the company, or rounding differs. On a GPU lengths are rounded up
+to a step, and a batch that is not full is filled up. On a CPU, where that would cost time, each item is a call of its
+own: sharing one saves next to nothing there.
 """
 
 from collections import defaultdict
@@ -16,8 +17,8 @@ Lengths = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Batching:
-    size: int  # items in a call, at most
-    fixed: bool  # every call has one of a few shapes: lengths are rounded up and batches filled up
+    size: int  # items worked on together
+    fixed: bool  # and in one call, which has one of a few shapes: lengths are rounded up and batches filled up
     device: torch.device
 
     def apply(self, call: Callable[..., Tensor], items: Sequence[tuple[Tensor, ...]], *steps: int) -> list[Tensor]:
@@ -36,9 +37,12 @@ class Batching:
 
     def _batches(self, lengths: Sequence[Lengths], steps: Sequence[int]) -> Iterator[tuple[Lengths, list[int]]]:
         """Padded lengths, and items that have them. What needs no padding stays apart: it runs without masks."""
+        if not self.fixed:
+            yield from ((own, [i]) for i, own in enumerate(lengths))
+            return
         groups: defaultdict[tuple[Lengths, tuple[bool, ...]], list[int]] = defaultdict(list)
         for i, own in enumerate(lengths):
-            padded = tuple(-(-n // step) * step if self.fixed else n for n, step in zip(own, steps, strict=True))
+            padded = tuple(-(-n // step) * step for n, step in zip(own, steps, strict=True))
             groups[padded, tuple(n == p for n, p in zip(own, padded, strict=True))].append(i)
         for (padded, _), members in groups.items():
             for start in range(0, len(members), self.size):

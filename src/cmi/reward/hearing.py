@@ -43,6 +43,7 @@ class Loaded(NamedTuple):
     key: str  # of its tokens in the cache; '' if they are not kept
     length: int  # samples
     silent: bool
+    stated: float | None  # seconds that the file states, if it ended before them
 
 
 class Loader(Dataset[Any]):
@@ -66,18 +67,20 @@ class Loader(Dataset[Any]):
             key = self._key(job.sound, job.span)
             entry = self.cache.get(key)
             if entry is not None:
-                return Loaded(None, entry, key, entry.samples, entry.silent)
-        samples = self._samples(job.sound, job.span)
+                return Loaded(None, entry, key, entry.samples, entry.silent, entry.stated)
+        samples, stated = self._samples(job.sound, job.span)
         if samples.size < self.shortest:
             raise InputError(f"{job.name}: {samples.size} samples, the fewest that are heard are {self.shortest}")
-        return Loaded(torch.from_numpy(samples), None, key, samples.size, _is_silent(samples))
+        return Loaded(torch.from_numpy(samples), None, key, samples.size, _is_silent(samples), stated)
 
-    def _samples(self, sound: Audio, span: Span) -> NDArray[np.float32]:
+    def _samples(self, sound: Audio, span: Span) -> tuple[NDArray[np.float32], float | None]:
+        """The samples, and the seconds that the file states if it ended before them."""
         if isinstance(sound, Path):
-            return audio.load(sound, self.rate, span.seconds, span.offset).samples
+            heard = audio.load(sound, self.rate, span.seconds, span.offset)
+            return heard.samples, heard.stated
         waveform = audio.resample(sound, self.rate)
         start = span.offset * self.rate
-        return waveform.samples[start : start + span.seconds * self.rate]
+        return waveform.samples[start : start + span.seconds * self.rate], None
 
     def _key(self, path: Path, span: Span) -> str:
         parts = (self.encoder, content_hash(path), str(self.rate), audio.QUALITY, *map(str, span))

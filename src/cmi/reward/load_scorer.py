@@ -31,19 +31,23 @@ BATCH = 4  # the default of the authors' benchmark
 TOGETHER = 16  # takes given to a class of yours at once: as many are lost if it is killed
 _UNSCORABLE = (InputError, OSError, RuntimeError)  # what scorers raise for a file; soundfile's errors are the last kind
 
-Stream = Callable[[Iterable[Take]], Iterator[Any]]  # for each take what has its `score`, or an InputError
+Stream = Callable[
+    [Iterable[Take]], Iterator[Any]
+]  # for each take what has its `score`, perhaps `notes`, or an InputError
 
 
 class NamedScorer:
     """A scorer that says which model speaks, and whose answers are checked: one finite score for each take.
 
-    A scorer that reads ahead has a `stream`, which is given all takes at once.
+    A scorer that reads ahead has a `stream`, which is given all takes at once. `notes` are what it said of takes that
+    it scored, such as that a recording was cut off.
     """
 
     def __init__(self, name: str, scorer: Scorer, stream: Stream | None = None) -> None:
         self.name = name
         self._scorer = scorer
         self._stream = stream
+        self.notes: dict[Take, tuple[str, ...]] = {}
 
     def score(self, takes: Sequence[Take]) -> list[Score]:
         scores = list(self._scorer.score(takes))
@@ -58,6 +62,8 @@ class NamedScorer:
                 yield from self._judge_together(takes[start : start + TOGETHER])
             return
         for take, judged in zip(takes, self._stream(takes), strict=True):
+            if notes := getattr(judged, "notes", ()):
+                self.notes[take] = notes
             try:
                 yield judged if isinstance(judged, InputError) else self._checked(judged.score, take)
             except InputError as error:

@@ -14,7 +14,6 @@ The log
 
 import math
 import re
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cmi.errors import InputError
+from cmi.files import copy_whole
 from cmi.reward.candidates import Candidate, Group
 from cmi.reward.load_scorer import NamedScorer
 from cmi.reward.score_key import score_key
@@ -52,6 +52,7 @@ class Ranked(NamedTuple):
     candidate: Candidate
     score: Score
     mean: float  # by the weights
+    notes: tuple[str, ...] = ()  # what the scorer said of it, such as that it was cut off
 
 
 class Broken(NamedTuple):
@@ -90,15 +91,16 @@ def parse_weights(text: str) -> Weights:
     return Weights(*(given.get(axis, 0.0) / total for axis in Weights._fields))
 
 
-def pick(group: Group, scores: Scores, weights: Weights) -> Pick:
-    """Rank a prompt's candidates."""
+def pick(group: Group, scores: Scores, weights: Weights, notes: Mapping[Take, tuple[str, ...]] | None = None) -> Pick:
+    """Rank a prompt's candidates; `notes` are what the scorer said of them."""
     ranking, broken = [], []
     for candidate in group.candidates:
         score = scores[candidate.take]
         if isinstance(score, InputError):
             broken.append(Broken(candidate, str(score)))
         else:
-            ranking.append(Ranked(candidate, score, weights.mean(score)))
+            said = notes.get(candidate.take, ()) if notes else ()
+            ranking.append(Ranked(candidate, score, weights.mean(score), said))
     ranking.sort(key=lambda ranked: (-ranked.mean, ranked.candidate.name))
     return Pick(group, tuple(ranking), tuple(broken))
 
@@ -121,13 +123,16 @@ def score_each(
         for take, key in keys.items():
             if key in known:
                 found[take] = Score(known[key]["musicality"], known[key]["alignment"])
+                if notes := known[key].get("notes"):
+                    scorer.notes[take] = tuple(notes)
         on_scored(sum(take in found for take in takes))
         pending = [take for take in keys if take not in found]
         for take, score in zip(pending, scorer.judge(pending), strict=True):
             found[take] = score
             if run_log is not None and isinstance(score, Score):
                 about = {"key": keys[take], "audio": str(take.audio), "model": scorer.name}
-                run_log.append({**about, **score._asdict()})
+                said = {"notes": scorer.notes[take]} if take in scorer.notes else {}
+                run_log.append({**about, **score._asdict(), **said})
             on_scored(1)
         if run_log is not None:
             run_log.finish()
@@ -154,9 +159,7 @@ def copy_chosen(picks: Sequence[Pick], folder: Path) -> list[Path]:
             if target not in missing and not same_bytes(source, target, shallow=False):
                 raise InputError(f"{target}: not {source}; nothing was copied, choose another folder")
         for target, source in missing.items():
-            unfinished = target.with_name(target.name + ".unfinished")
-            shutil.copyfile(source, unfinished)
-            unfinished.replace(target)
+            copy_whole(source, target)
     except OSError as error:
         raise InputError(f"{error.filename or folder}: {error.strerror or error}") from error
     return list(wanted)

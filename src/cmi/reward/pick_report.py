@@ -89,6 +89,8 @@ def _picks(report: Report) -> Table:
         labels=2,
         notes=[
             f"score: {report.weights.description}; random: the mean of all n.",
+            *(f"{ranked.candidate.take.audio}: {note}."
+              for pick in report.picks for ranked in pick.ranking for note in ranked.notes),
             *(f"Left out: {broken.reason}." for pick in report.picks for broken in pick.broken),
             *(f"{pick.group.name}: no take that could be scored, so that none is picked."
               for pick in report.picks if not pick.ranking),
@@ -156,7 +158,8 @@ def _prompt_record(prompt: Prompt) -> dict[str, str]:
 
 
 def _ranked_record(ranked: Ranked) -> dict[str, Any]:
-    return {"audio": str(ranked.candidate.take.audio), "score": ranked.mean, **ranked.score._asdict()}
+    said = {"notes": list(ranked.notes)} if ranked.notes else {}
+    return {"audio": str(ranked.candidate.take.audio), "score": ranked.mean, **ranked.score._asdict(), **said}
 
 
 def _curve_record(report: Report) -> dict[str, Any]:

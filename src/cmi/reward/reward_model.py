@@ -8,16 +8,15 @@ from typing import Any, Literal, NamedTuple, Self, overload
 import torch
 import yaml
 from huggingface_hub import PyTorchModelHubMixin, snapshot_download, whoami
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from cmi.errors import InputError
+from cmi.files import copy_whole, write_whole
 from cmi.hub import find_model
 from cmi.reward.checkpoint import (
     CONFIG,
+    HARMLESS,
     WEIGHTS,
-    Shapes,
     check_keys,
     config_of,
     encoder_config,
@@ -34,6 +33,7 @@ from cmi.reward.scorer import RewardScorer
 from cmi.reward.token_cache import TokenCache
 from cmi.reward.tokenizer import TOKENIZER_FILES, Tokenize, load_tokenizer
 from cmi.take import Score, Take
+from cmi.weights import Shapes, load_weights, read_shapes, save_weights
 
 Precision = Literal["auto", "fp32", "bf16"]
 PUBLISHED = "HaiwenXia/CMI-RM"
@@ -91,23 +91,25 @@ class RewardModel(
         path = folder / WEIGHTS
         if not path.is_file():
             raise InputError(f"{path}: no such file; expected a folder with {WEIGHTS}")
+        shapes = read_shapes(path)
+        config = read_config(folder)
         try:
-            with safe_open(path, "pt") as file:
-                shapes = {key: tuple(file.get_slice(key).get_shape()) for key in file.keys()}  # noqa: SIM118
-            state = load_file(path)
-        except SafetensorError as error:
-            raise InputError(f"{path}: not a safetensors file ({error})") from error
-        try:
-            config = read_config(folder)
             encoder = _encoder(config, shapes)
             with torch.device("meta"):
                 head = RewardHead(head_config(shapes, config))
             model = cls(encoder, head)
             idle = tuple(f"{part}." for part, module in model.head.named_children() if isinstance(module, nn.Identity))
             used = {key: shape for key, shape in shapes.items() if not key.startswith(idle)}  # as at a factor of 1
-            check_keys({key: tuple(tensor.shape) for key, tensor in model.checkpoint_state().items()}, used)
+            expected = {key: tuple(tensor.shape) for key, tensor in model.checkpoint_state().items()}
+            check_keys(expected, used)
+            if encoder.dim != head.config.dim:
+                raise InputError(f"the encoder's tokens are {encoder.dim} wide, its head takes {head.config.dim}")
         except InputError as error:
             raise InputError(f"{path}: {error}") from error
+        state = load_weights(path, expected)
+        for key, tensor in state.items():
+            if not tensor.is_floating_point() and not HARMLESS.match(key):
+                raise InputError(f"{path}: {key} is {tensor.dtype}, expected floating-point numbers")
         # The checkpoint's tensors take the place of the empty ones: nothing is initialised only to be overwritten.
         for part_name, part in split_state(state).items():
             getattr(model, part_name).load_state_dict(part, strict=False, assign=True)
@@ -146,18 +148,20 @@ class RewardModel(
 
     def tokenize(self, text: str) -> list[int]:
         if self._tokenize is None:
-            small = isinstance(self.encoder, Nano)
-            self._tokenize = nano.load_tokenizer() if small else load_tokenizer(self.folder)
+            if isinstance(self.encoder, Nano):
+                self._tokenize = nano.load_tokenizer()
+            else:
+                self._tokenize = load_tokenizer(self.folder, self.encoder.config.vocabulary)
         return self._tokenize(text)
 
     def _save_pretrained(self, save_directory: Path) -> None:
         """Weights under the authors' names, the configuration beside them, and the tokenizer if it came with them."""
         state = {key: tensor.contiguous() for key, tensor in self.checkpoint_state().items()}
-        save_file(_without_aliases(state), save_directory / WEIGHTS)
-        (save_directory / CONFIG).write_text(yaml.safe_dump({"model": self._config()}, sort_keys=False))
+        save_weights(_without_aliases(state), save_directory / WEIGHTS)
+        write_whole(save_directory / CONFIG, yaml.safe_dump({"model": self._config()}, sort_keys=False))
         for file in TOKENIZER_FILES:
             if self.folder is not None and (self.folder / file).is_file():
-                (save_directory / file).write_bytes((self.folder / file).read_bytes())
+                copy_whole(self.folder / file, save_directory / file)
 
     def _config(self) -> dict[str, Any]:
         return {**config_of(self.head.config), **({"encoder": "nano"} if isinstance(self.encoder, Nano) else {})}

@@ -6,6 +6,7 @@ Takes are worked through in groups, so that memory does not grow with them; whil
 recording, a text or a prompt that comes again soon is not encoded again.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice, tee
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
+from cmi.audio import cut_off_note, duration
 from cmi.errors import InputError
 from cmi.reward import sounds
 from cmi.reward.batching import Batching, to_host
@@ -71,6 +73,7 @@ class Model(Protocol):
 class _Ready(NamedTuple):
     """A take that can be judged."""
 
+    name: str
     prompt: PromptIds
     stretches: list[Stretch]
     notes: tuple[str, ...]
@@ -179,15 +182,24 @@ class RewardScorer:
         try:
             if plan.error is not None:
                 raise plan.error
-            if plan.reference is not None:
-                _audible([plan.reference], heard)
+            references = [plan.reference] if plan.reference is not None else []
+            about_reference = self._cut_off(references, _audible(references, heard)) if references else ()
             ids, notes = self._reader.ids(plan.take.prompt, plan.reference)
             entries = _audible(plan.audio, heard)
+            notes += tuple(f"reference {note}" for note in about_reference) + self._cut_off(plan.audio, entries)
         except InputError as error:
             return error
         parts = [s for job, entry in entries.items() for s in sounds.stretches(job, entry, self.model.encoder)]
         thin = [part._replace(tokens=self.model.head.thin(part.tokens[None])[0]) for part in parts]
-        return _Ready(ids, thin, notes)
+        return _Ready(plan.audio[0].name, ids, thin, notes)
+
+    def _cut_off(self, jobs: Sequence[Job], entries: Mapping[Job, Entry]) -> tuple[str, ...]:
+        """What is to be said of a recording that ended before its file states."""
+        last, entry = list(entries.items())[-1]
+        stated = entry.stated
+        if len(entries) < len(jobs) and isinstance(last.sound, Path):  # nothing was there to decode after it
+            stated = duration(last.sound)
+        return () if stated is None else (cut_off_note(last.span.offset + entry.samples / self._loader.rate, stated),)
 
     def _judge(self, prompt: Tensor, take: Tensor, prompts: Tensor | None, takes: Tensor | None) -> Tensor:
         masks = mask_of(prompts, prompt.shape[1]), mask_of(takes, take.shape[1])
@@ -205,7 +217,7 @@ def _audible(jobs: Sequence[Job], heard: Heard) -> dict[Job, Entry]:
     return entries
 
 
-def _judged(take: _Ready, rows: Iterator[list[float]]) -> Judged:
+def _judged(take: _Ready, rows: Iterator[list[float]]) -> Judged | InputError:
     """A take's score from its sections' [alignment, musicality]: the mean, weighted by their seconds."""
     sections = tuple(
         Section(part.start, part.start + part.seconds, Score(musicality=row[1], alignment=row[0]))
@@ -214,4 +226,6 @@ def _judged(take: _Ready, rows: Iterator[list[float]]) -> Judged:
     seconds = sum(part.seconds for part in take.stretches)
     weighted = [(part.seconds / seconds, section.score) for part, section in zip(take.stretches, sections, strict=True)]
     score = Score(*(sum(weight * score[axis] for weight, score in weighted) for axis in range(2)))
+    if not all(map(math.isfinite, score)):
+        return InputError(f"{take.name}: the model gave {score.musicality} and {score.alignment}, not finite numbers")
     return Judged(score, seconds, sections, take.notes)

@@ -40,7 +40,7 @@ def encode(loaded: Mapping[Job, Loaded], encoder: Encoder, batching: Batching) -
     for job, stretch in loaded.items():
         known = stretch.entry
         heard = torch.cat(tokens[job]) if known is None else to_device(known.tokens, batching.device)
-        entries[job] = Entry(heard, stretch.length, stretch.silent)
+        entries[job] = Entry(heard, stretch.length, stretch.silent, stretch.stated)
     return entries
 
 

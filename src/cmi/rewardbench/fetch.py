@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from cmi import __version__
 from cmi.errors import InputError
+from cmi.files import sync_file, sync_folder
 
 ATTEMPTS = 5  # that bring nothing new, before we give up
 TIMEOUT = 60.0  # seconds without a byte
@@ -61,7 +62,9 @@ def fetch(url: str, path: Path, by_hand: str, on_bytes: OnBytes = lambda done, t
         if idle == ATTEMPTS:
             raise InputError(f"{url}: {problem}; run this again to resume, or {by_hand}")
         time.sleep(wait * 2**idle)
+    sync_file(part)
     part.replace(path)
+    sync_folder(path.parent)
     state_file.unlink(missing_ok=True)
 
 

@@ -29,7 +29,7 @@ from cmi.rewardbench.run_folder import (
     write_failures,
     write_items,
 )
-from cmi.runlog import RunLog
+from cmi.runlog import RunLog, read_records
 from cmi.take import Audio, Prompt, Take
 
 BENCHMARK = ("pam", "musiceval", "music-arena", "cmi-pref")
@@ -44,6 +44,7 @@ class Outcome(NamedTuple):
     about: About
     takes: int
     failures: list[Failure]
+    notes: Sequence[str] = ()  # about takes that were scored, such as that a recording was cut off
 
 
 def open_data(spec: str, split: str = "") -> Iterator[Item]:
@@ -111,11 +112,14 @@ def score_takes(
             if isinstance(score, InputError):
                 failures.append(Failure(_name(take.audio), str(score)))
             else:
-                log.append({"key": name, **score._asdict()})
+                said = {"notes": scorer.notes[take]} if take in scorer.notes else {}
+                log.append({"key": name, **score._asdict(), **said})
             on_done(1)
         log.finish()
     write_failures(place, failures)
-    return Outcome(about, len(takes), failures)
+    said = {record["key"]: record.get("notes", ()) for record in read_records(place / SCORES)}
+    notes = [f"{_name(take.audio)}: {note}" for name, take in takes.items() for note in said.get(name, ())]
+    return Outcome(about, len(takes), failures, notes)
 
 
 def hear_takes(questions: Sequence[Question], out: Path, on_done: OnDone) -> None:
@@ -167,4 +171,7 @@ def outcome_table(outcomes: Sequence[Outcome], out: Path) -> Table:
         notes += [f"{error}." if audio in error else f"{audio}: {error}." for audio, error in one.failures[:SHOWN]]
         more = len(one.failures) - SHOWN
         notes += [f"... and {more} more; all are in failures.jsonl."] if more > 0 else []
+        notes += [f"{note}." for note in one.notes[:SHOWN]]
+        more = len(one.notes) - SHOWN
+        notes += [f"... and {more} more notes; all are in scores.jsonl."] if more > 0 else []
     return Table(f"Scored into {out}", ["model", "takes", "scored", "failed"], rows, notes=tuple(dict.fromkeys(notes)))

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from cmi.errors import InputError
+from cmi.files import whole_file
 from cmi.studio.compose import compose
 from cmi.studio.corpus import read_score, repeated
 from cmi.studio.flaws import FLAWS, PieceFlaw, SoundFlaw
@@ -110,10 +111,9 @@ def record(recipe: Recipe) -> tuple[Sound, Heard]:
 
 
 def write_flac(sound: Sound, path: Path) -> None:
-    """All or nothing: under another name first."""
-    unfinished = path.with_suffix(".unfinished")
-    soundfile.write(unfinished, sound, RATE, format="FLAC", subtype="PCM_16")
-    unfinished.replace(path)
+    """All or nothing."""
+    with whole_file(path) as unfinished:
+        soundfile.write(unfinished, sound, RATE, format="FLAC", subtype="PCM_16")
 
 
 @lru_cache(maxsize=4)  # the takes of a pair are often the same but for what comes after

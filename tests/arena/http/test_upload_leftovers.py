@@ -15,7 +15,7 @@ LEFT = ("a.upload", "a.unfinished")
 KEPT = ("a.flac", "notes.txt")
 RUNNING = (
     "import sys; from pathlib import Path; from cmi.arena.settings import Limits\n"
-    "from cmi.arena.uploads import Uploads; uploads = Uploads(Path(sys.argv[1]), Limits()); uploads.clean()\n"
+    "from cmi.arena.uploads import Uploads; uploads = Uploads(Path(sys.argv[1]), Limits()); uploads.claim()\n"
     "print('running', flush=True); sys.stdin.read()"
 )
 
@@ -34,13 +34,8 @@ def names(folder: Path) -> set[str]:
 
 
 def test_leftovers_go_and_sounds_stay(folder: Path):
-    Uploads(folder, Limits()).clean()
+    Uploads(folder, Limits()).claim()
     assert names(folder) == set(KEPT)
-
-
-def test_a_folder_is_not_made_before_something_is_uploaded(tmp_path: Path):
-    Uploads(tmp_path / "sounds", Limits()).clean()
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_files_of_a_running_server_stay_until_it_is_gone(folder: Path):
@@ -49,8 +44,8 @@ def test_files_of_a_running_server_stay_until_it_is_gone(folder: Path):
         assert other.stdout.readline() == "running\n"
         for name in LEFT:
             (folder / name).write_bytes(b"under way")
-        Uploads(folder, Limits()).clean()
+        Uploads(folder, Limits()).claim()
         assert names(folder) == set(LEFT + KEPT)
         os.kill(other.pid, signal.SIGKILL)
-    Uploads(folder, Limits()).clean()
+    Uploads(folder, Limits()).claim()
     assert names(folder) == set(KEPT)

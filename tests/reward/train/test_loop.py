@@ -226,13 +226,54 @@ def test_a_loss_that_explodes_is_one_sentence(write_config, tmp_path, monkeypatc
     assert not (tmp_path / "out" / "model.safetensors").exists()
 
 
-def test_a_damaged_state_is_one_sentence(write_config, tmp_path):
+def damage(path, edit):
+    content = bytearray(path.read_bytes())
+    edit(content)
+    path.write_bytes(content)
+
+
+def flip_last(content):
+    content[-1] ^= 1
+
+
+def zero_the_end(content):
+    content[len(content) // 2 :] = bytes(len(content) - len(content) // 2)
+
+
+def step_back(content):
+    content[:] = content.replace(b'"step": 4', b'"step": 3')
+
+
+FILES = ["weights.safetensors", "optimizer.safetensors", "best.safetensors"]
+
+
+@pytest.mark.parametrize(
+    ("file", "edit"),
+    [*((file, edit) for file in FILES for edit in (flip_last, zero_the_end)), ("state.json", step_back)],
+)
+def test_a_damaged_state_is_passed_over_for_the_one_before(write_config, tmp_path, file, edit):
+    """A flipped bit in a weight would otherwise be trained on from."""
+    path = write_config(steps=4, validate_every=2)
+    whole = trained(path, tmp_path / "out")
+    before = load_file(tmp_path / "out" / "model.safetensors")
+    (tmp_path / "out" / "training" / "outcome.json").unlink()
+    first, last = sorted((tmp_path / "out" / "training").glob("state-*"))
+    assert (first.name, last.name) == ("state-00000002", "state-00000004")
+    damage(last / file, edit)
+    with pytest.warns(UserWarning, match="state-00000004: damaged; going on from the state before it"):
+        again = trained(path, tmp_path / "out")
+    assert again == whole
+    after = load_file(tmp_path / "out" / "model.safetensors")
+    assert all(torch.equal(before[key], after[key]) for key in before)
+
+
+def test_states_that_are_all_damaged_are_one_sentence(write_config, tmp_path):
     path = write_config(steps=4)
     trained(path, tmp_path / "out")
     (tmp_path / "out" / "training" / "outcome.json").unlink()
-    (state,) = (tmp_path / "out" / "training").glob("state-*")
-    (state / "weights.safetensors").write_bytes(b"torn")
-    with pytest.raises(InputError, match="state-00000004: not a state of this run"):
+    for state in (tmp_path / "out" / "training").glob("state-*"):
+        damage(state / "weights.safetensors", flip_last)
+    with pytest.warns(UserWarning), pytest.raises(InputError, match="damaged, or not a state of this run; delete"):
         trained(path, tmp_path / "out")
 
 

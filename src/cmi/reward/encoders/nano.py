@@ -31,6 +31,7 @@ from cmi.reward.encoders.ear import FRAME as EAR_FRAME
 from cmi.reward.encoders.musicnn import windows
 from cmi.reward.model import mask_of, masked_mean
 from cmi.reward.tokenizer import Tokenize
+from cmi.weights import in_own_memory
 
 RATE = 32_000
 CHUNK = 30 * RATE
@@ -224,4 +225,6 @@ def load_minilm() -> Any:
     from transformers import AutoModel
 
     with quiet_transformers():
-        return AutoModel.from_pretrained(minilm_folder(), add_pooling_layer=False, local_files_only=True).float().eval()
+        minilm = AutoModel.from_pretrained(minilm_folder(), add_pooling_layer=False, local_files_only=True).float()
+    in_own_memory(minilm)
+    return minilm.eval()

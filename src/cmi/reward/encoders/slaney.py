@@ -16,7 +16,7 @@ def slaney_filters(rate: int, window: int, bands: int, highest: float) -> Tensor
     distance = corners[None] - bins[:, None]  # (bins, bands + 2)
     triangles = np.minimum(-distance[:, :-2] / width[:-1], distance[:, 2:] / width[1:]).clip(min=0)
     areas = (corners[2:] - corners[:-2]) / 2
-    return torch.from_numpy((triangles / areas).astype(np.float32))
+    return torch.tensor((triangles / areas).astype(np.float32))  # a copy, aligned as torch's own memory is
 
 
 # Slaney's scale: 3 mels to 200 Hz up to 1 kHz, then 27 mels for each factor of 6.4.

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from cmi.errors import InputError
+from cmi.files import write_whole
 from cmi.preferences import Labelled, read_preferences
 from cmi.reward.train.data import RATED
 from cmi.reward.train.noisy_judge import Experts, Judge, judged, moved, preferred, rated, truth_of, without_prompt
@@ -116,6 +117,4 @@ def _counts(asked: Sequence[Labelled], labels: Sequence[Labelled]) -> Row:
 def _write(path: Path, rows: Iterable[Row]) -> None:
     """All or nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f"{path.name}.unfinished")
-    unfinished.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
-    unfinished.replace(path)
+    write_whole(path, "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows))

@@ -35,6 +35,7 @@ from pathlib import Path
 from typing import Any
 
 from cmi.errors import InputError
+from cmi.files import write_whole
 from cmi.report.tables import Table, to_markdown
 from cmi.reward.train.ablation_data import PREFERENCES, TESTED, AblationData, make_data
 from cmi.reward.train.ablation_findings import BASE, Record, findings, findings_table, judge_table, variants_table
@@ -181,7 +182,7 @@ def run_ablations(
     found = findings(records, data.sizes)
     splits = [variants_table(records, split) for split in TESTED]
     tables = [judge_table(data.counts), *splits, findings_table(found)]
-    (out / TABLES).write_text(to_markdown(tables), encoding="utf-8")
+    write_whole(out / TABLES, to_markdown(tables))
     return Ablations(records, tables)
 
 
@@ -218,7 +219,7 @@ def _claim(out: Path, base: TrainConfig, studio: Path, sizes: Sequence[int], jud
     try:
         out.mkdir(parents=True, exist_ok=True)
         if not begun.exists():
-            begun.write_text(json.dumps(mine, indent=1) + "\n", encoding="utf-8")
+            write_whole(begun, json.dumps(mine, indent=1, allow_nan=False) + "\n")
         theirs = json.loads(begun.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"{begun}: {getattr(error, 'strerror', None) or error}") from error

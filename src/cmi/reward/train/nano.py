@@ -19,7 +19,6 @@ from pathlib import Path
 
 import torch
 from safetensors import safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 from torch.nn import functional
 
@@ -37,6 +36,7 @@ from cmi.reward.train.lessons import Lessons, Take, read_lessons, read_sounds
 from cmi.reward.train.loop import train
 from cmi.reward.train.nano_pairs import Spoilt, plan_spoilt, shared_out, spoilt_rows, studio_rows, tag_rows, write_rows
 from cmi.reward.train.setup import load_model, new_embeddings
+from cmi.weights import save_weights
 
 FITTED_ON = 4000  # takes
 TOKENS = 8  # of each
@@ -109,7 +109,7 @@ def prepare(folder: Path, out: Path, ear_steps: int, spoilt: int, device: torch.
     files = [(folder / "audio" / f"{take.name}.flac").resolve() for take in takes]
     worse = [_spoilt_files(out, i) for i in range(spoilt)]
     names = {"names": json.dumps([str(path) for path in (*files, *(path for pair in worse for path in pair))])}
-    save_file({"tokens": tokens_of(encoder, features)}, out / "tokens.safetensors", names)
+    save_weights({"tokens": tokens_of(encoder, features)}, out / "tokens.safetensors", names)
     write_rows(out / "pairs.jsonl", studio_rows([row for row in rows if row.id in head_pairs | valid_pairs], folder))
     write_rows(out / "tags.jsonl", tag_rows(files[:learned], tags))
     write_rows(out / "spoilt.jsonl", spoilt_rows(plans, _texts(rows, takes), worse))

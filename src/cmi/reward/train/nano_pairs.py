@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
+from cmi.files import write_whole
 from cmi.preferences import Labelled, preference_row
 from cmi.reward.encoders.nano import TAGS
 from cmi.reward.train.degrade import DEGRADATIONS
@@ -120,4 +121,4 @@ def _row(name: str, text: str, better: Path, worse: Path, axis: str, rater: str,
 
 
 def write_rows(path: Path, rows: Iterator[Any]) -> None:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    write_whole(path, "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows))

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cmi.errors import InputError
+from cmi.files import sync_folder, sync_tree, write_whole
 from cmi.report.tables import Table, to_markdown
 from cmi.reward.checkpoint import WEIGHTS
 from cmi.reward.model import RewardHead
@@ -58,9 +59,7 @@ def claim(out: Path, facts: dict[str, Any], main: bool) -> Path:
             raise InputError(f"{out}: holds a model already; name another folder with --out")
         elif main:
             folder.mkdir(parents=True, exist_ok=True)
-            unfinished = folder / f"{UNFINISHED}settings.json"
-            unfinished.write_text(json.dumps(facts, indent=1, ensure_ascii=False), encoding="utf-8")
-            unfinished.replace(path)
+            write_whole(path, json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False))
     except OSError as error:
         raise InputError(f"{out}: {error.strerror or error}") from error
     except ValueError as error:
@@ -103,13 +102,13 @@ def save_outcome(out: Path, config: TrainConfig, run: Run, best: Best, curve: Se
     model.head = RewardHead(run.trainee.head.config)
     model.head.load_state_dict(best.head)
     model.save_pretrained(made, model_card_kwargs={"model_name": out.name, "figures": card(run.facts, outcome)})
+    sync_tree(made)
     for path in sorted(made.iterdir(), key=lambda path: path.name == WEIGHTS):
         path.replace(out / path.name)
+    sync_folder(out)
     made.rmdir()
     about = {name: value for name, value in asdict(outcome).items() if name != "folder"}
-    unfinished = out / RUN / f"{UNFINISHED}{OUTCOME}"
-    unfinished.write_text(json.dumps(about, indent=1, ensure_ascii=False), encoding="utf-8")
-    unfinished.replace(out / RUN / OUTCOME)
+    write_whole(out / RUN / OUTCOME, json.dumps(about, indent=1, ensure_ascii=False, allow_nan=False))
 
 
 def card(facts: dict[str, Any], outcome: Outcome) -> str:

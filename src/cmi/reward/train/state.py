@@ -1,24 +1,31 @@
-"""Where a run stands: written whole or not at all, and read without pickle.
+"""Where a run stands: written whole or not at all, verified when it is read, and read without pickle.
 
 A state is a folder `state-00000250` with the weights in training, AdamW's moments and the best head so far, as
-safetensors, and `state.json`. It is written under another name and renamed. What is random is told by the seed and the
-step, so nothing else is needed to go on.
+safetensors, and `state.json` with the checksums of all. It is written under another name and renamed once it is on
+disk. The one before it is kept: if a disk damages the latest, the run goes on from there. What is random is told by the
+seed and the step, so nothing else is needed to go on.
 """
 
+import hashlib
 import json
+import math
 import shutil
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from cmi.errors import InputError
+from cmi.files import sync_folder, sync_tree, write_whole
 from cmi.reward.train.forward import Trainee
+from cmi.weights import load_weights, save_weights
 
 UNFINISHED = "unfinished-"
+KEPT = 2  # the latest state and the one before
+WEIGHTS, MOMENTS, BEST, ABOUT = "weights.safetensors", "optimizer.safetensors", "best.safetensors", "state.json"
 
 
 @dataclass
@@ -30,43 +37,81 @@ class Best:
     head: dict[str, Tensor]
 
 
+class _State(NamedTuple):
+    step: int
+    weights: dict[str, Tensor]
+    moments: dict[str, Tensor]
+    best: Best
+
+
 def save_state(folder: Path, step: int, trainee: Trainee, optimizer: torch.optim.Optimizer, best: Best) -> None:
-    """Keep the state after `step` steps, and no other."""
+    """Keep the state after `step` steps, and the one before it."""
     path = folder / f"state-{step:08d}"
     unfinished = folder / f"{UNFINISHED}{path.name}"
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(parents=True)
-    save_file(_owned(trainee.state_dict()), unfinished / "weights.safetensors")
-    save_file(_moments(trainee, optimizer), unfinished / "optimizer.safetensors")
-    save_file(_owned(best.head), unfinished / "best.safetensors")
-    about = {"step": step, "best_step": best.step, "best_value": best.value}
-    (unfinished / "state.json").write_text(json.dumps(about), encoding="utf-8")
+    save_weights(_owned(trainee.state_dict()), unfinished / WEIGHTS)
+    save_weights(_moments(trainee, optimizer), unfinished / MOMENTS)
+    save_weights(_owned(best.head), unfinished / BEST)
+    value = best.value if math.isfinite(best.value) else None
+    about: dict[str, Any] = {"step": step, "best_step": best.step, "best_value": value}
+    about["checksums"] = {name: _checksum(unfinished / name) for name in (WEIGHTS, MOMENTS, BEST)}
+    write_whole(unfinished / ABOUT, json.dumps({"about": about, "checksum": _digest(about)}, allow_nan=False))
     shutil.rmtree(path, ignore_errors=True)
+    sync_tree(unfinished)
     unfinished.replace(path)
-    for other in _states(folder):
-        if other != path:
-            shutil.rmtree(other)
+    sync_folder(folder)
+    for old in _states(folder)[:-KEPT]:
+        shutil.rmtree(old)
 
 
 def load_state(folder: Path, trainee: Trainee, optimizer: torch.optim.Optimizer) -> tuple[int, Best] | None:
-    """Go on from the latest state: how many steps were done, and the best head; None if there is no state."""
+    """Go on from the latest state that is whole: how many steps were done, and the best head; None if there is none.
+
+    InputError if there are states and all are damaged.
+    """
     states = _states(folder)
-    if not states:
-        return None
-    path = states[-1]
-    try:
-        about = json.loads((path / "state.json").read_text(encoding="utf-8"))
-        trainee.load_state_dict(load_file(path / "weights.safetensors"))
-        moments = load_file(path / "optimizer.safetensors")
-        best = Best(about["best_value"], about["best_step"], load_file(path / "best.safetensors"))
-        step = int(about["step"])
-    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
-        raise InputError(f"{path}: not a state of this run; delete the folder to begin again") from error
-    for name, parameter in trainee.named_parameters():
-        own = {key.removeprefix(f"{name}/"): value for key, value in moments.items() if key.startswith(f"{name}/")}
-        # AdamW counts its steps on the CPU
-        optimizer.state[parameter] = {k: v if k == "step" else v.to(parameter.device) for k, v in own.items()}
-    return step, best
+    for path in reversed(states):
+        try:
+            state = _read(path)
+            trainee.load_state_dict(state.weights)
+        except (InputError, OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+            if path == states[0]:
+                raise InputError(
+                    f"{path}: damaged, or not a state of this run; delete the folder to begin again"
+                ) from error
+            warnings.warn(f"{path}: damaged; going on from the state before it", stacklevel=2)
+            continue
+        for name, parameter in trainee.named_parameters():
+            start = f"{name}/"
+            own = {key.removeprefix(start): value for key, value in state.moments.items() if key.startswith(start)}
+            # AdamW counts its steps on the CPU
+            optimizer.state[parameter] = {k: v if k == "step" else v.to(parameter.device) for k, v in own.items()}
+        return state.step, state.best
+    return None
+
+
+def _read(path: Path) -> _State:
+    """A state whose every byte is as it was written; else any of several errors."""
+    record = json.loads((path / ABOUT).read_text(encoding="utf-8"))
+    about = record["about"]
+    if record["checksum"] != _digest(about):
+        raise ValueError(f"{ABOUT} has another checksum")
+    for name, checksum in about["checksums"].items():
+        if _checksum(path / name) != checksum:
+            raise ValueError(f"{name} has another checksum")
+    value = -math.inf if about["best_value"] is None else about["best_value"]
+    best = Best(value, about["best_step"], load_weights(path / BEST))
+    return _State(about["step"], load_weights(path / WEIGHTS), load_weights(path / MOMENTS), best)
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _digest(about: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 
 def _states(folder: Path) -> list[Path]:

@@ -20,7 +20,6 @@ from transformers import WavLMConfig, WavLMModel
 from cmi.audio import windows
 from cmi.errors import InputError
 from cmi.reward.batching import stack
-from cmi.reward.checkpoint import Shapes
 from cmi.reward.load_scorer import NamedScorer
 from cmi.reward.model import mask_of
 from cmi.reward.reward_model import find_device
@@ -39,6 +38,7 @@ from cmi.rewardbench.baselines.sources import (
     with_weight_norm,
 )
 from cmi.take import Audio
+from cmi.weights import Shapes
 
 SOURCE = Source("facebook/audiobox-aesthetics", "9b1dd8e5df9af7216e836a98974fe3b82c56ded6", ("model.safetensors",))
 SOURCES = (SOURCE,)

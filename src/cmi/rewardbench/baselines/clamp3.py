@@ -18,7 +18,6 @@ from transformers import BertConfig, BertModel, HubertModel, XLMRobertaConfig, X
 
 from cmi.audio import windows
 from cmi.errors import InputError
-from cmi.reward.checkpoint import Shapes
 from cmi.reward.load_scorer import NamedScorer
 from cmi.reward.reward_model import find_device
 from cmi.reward.tokenizer import Tokenize, load_tokenizer
@@ -36,6 +35,7 @@ from cmi.rewardbench.baselines.sources import (
     shapes_of,
 )
 from cmi.take import Audio
+from cmi.weights import Shapes
 
 SOURCE = Source(
     "sander-wood/clamp3",
@@ -113,7 +113,8 @@ def load(places: Sequence[str], device: str) -> NamedScorer:
     found, ear = find(SOURCE, places), find(mert.SOURCE, places, 1)
     model = checked(found.weights, lambda: _model(read_state(found.weights, "model")))
     heard = checked(ear.weights, lambda: mert.load_mert(read_state(ear.weights), ear.config))
-    similarity = Similarity(model, heard, load_tokenizer(found.folder), find_device(device))
+    tokenize = load_tokenizer(found.folder, model.text_model.config.vocab_size)
+    similarity = Similarity(model, heard, tokenize, find_device(device))
     return NamedScorer(f"{found.name}, {ear.name}", AlignmentScorer(similarity.embed_sound, similarity.embed_text))
 
 

@@ -25,6 +25,7 @@ from cmi.reward.reward_model import find_device
 from cmi.rewardbench.baselines.listening import AlignmentScorer, hear, in_calls, repeated
 from cmi.rewardbench.baselines.sources import Found, Source, find
 from cmi.take import Audio
+from cmi.weights import in_own_memory
 
 FILES = ("model.safetensors", "pytorch_model.bin")
 DEFAULT = Source("laion/clap-htsat-unfused", "8fa0f1c6d0433df6e97c127f64b2a1d6c0dcda8a", FILES)
@@ -89,4 +90,5 @@ def _parts(found: Found) -> tuple[Any, Any, Any]:
         raise InputError(f"{found.weights} lacks weights of a CLAP model, among them {lacking[0]}")
     if model.config.audio_config.enable_fusion:
         raise InputError(f"{folder}: a CLAP model that fuses windows; one that does not is expected")
+    in_own_memory(model)
     return model.requires_grad_(False).eval(), extractor, tokenizer

@@ -29,7 +29,8 @@ def hear(sound: Audio, rate: int, seconds: float | None = None) -> Tensor:
     else:
         heard = audio.resample(sound, rate)
         audio.require_sound(heard, "a waveform in memory")
-    return torch.from_numpy(heard.samples if seconds is None else heard.samples[: round(seconds * rate)])
+    # A copy: kernels round differently on numpy's memory, which may lie anywhere.
+    return torch.tensor(heard.samples if seconds is None else heard.samples[: round(seconds * rate)])
 
 
 def in_calls(call: Callable[[Tensor], Tensor], windows: Tensor) -> Tensor:

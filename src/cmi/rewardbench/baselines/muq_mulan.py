@@ -87,7 +87,8 @@ class Similarity:
 def load(places: Sequence[str], device: str, whole_prompt: bool = False) -> NamedScorer:
     found = find(SOURCE, places)
     space = checked(found.weights, lambda: _space(read_state(found.weights)))
-    model = Similarity(space, load_tokenizer(found.folder), find_device(device))
+    tokenize = load_tokenizer(found.folder, space.towers.config.vocabulary)
+    model = Similarity(space, tokenize, find_device(device))
     return NamedScorer(found.name, AlignmentScorer(model.embed_sound, model.embed_text, whole_prompt))
 
 

@@ -19,7 +19,6 @@ from transformers import AutoTokenizer, ClapAudioConfig, ClapAudioModel, GPT2Con
 
 from cmi.errors import InputError
 from cmi.hub import quiet_hub
-from cmi.reward.checkpoint import Shapes
 from cmi.reward.load_scorer import NamedScorer
 from cmi.reward.reward_model import find_device
 from cmi.reward.tokenizer import Tokenize
@@ -38,6 +37,7 @@ from cmi.rewardbench.baselines.sources import (
     shapes_of,
 )
 from cmi.take import Audio
+from cmi.weights import Shapes
 
 SOURCE = Source("microsoft/msclap", "5e1d53af259bb39d380680e69ca580960b2c66b1", ("CLAP_weights_2023.pth",))
 SOURCES = (SOURCE,)

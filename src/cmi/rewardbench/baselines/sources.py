@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from cmi.audio import content_hash
 from cmi.errors import InputError
 from cmi.hub import find_model, quiet_hub
-from cmi.reward.checkpoint import Shapes, check_keys
+from cmi.reward.checkpoint import check_keys
+from cmi.weights import Shapes, load_weights, require_finite
 
 State = dict[str, Tensor]
 Built = TypeVar("Built")
@@ -114,9 +113,9 @@ def read_state(path: Path, *inside: str) -> State:
     """The tensors of a checkpoint by name; those under the first of `inside` that it has, where it holds more."""
     try:
         if path.suffix == ".safetensors":
-            return load_file(path)
+            return load_weights(path)
         content = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
-    except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError, ValueError, OSError) as error:
+    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, OSError) as error:
         reason = str(error).strip().partition("\n")[0]
         raise InputError(f"{path}: not a checkpoint of tensors alone ({reason})") from error
     for key in inside:
@@ -125,7 +124,8 @@ def read_state(path: Path, *inside: str) -> State:
             break
     if not isinstance(content, dict) or not all(isinstance(value, Tensor) for value in content.values()):
         raise InputError(f"{path}: not a checkpoint of tensors by their names")
-    return dict(content)
+    require_finite(path, content)
+    return {key: tensor.clone() for key, tensor in content.items()}  # out of the mapped file, as `load_weights` does
 
 
 def shapes_of(state: Mapping[str, Tensor]) -> Shapes:

@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from cmi.errors import InputError
+from cmi.files import sync_folder, sync_tree
 from cmi.hub import require_packages
 from cmi.rewardbench.datasets.locks import locked
 
@@ -48,7 +49,9 @@ def prepare(folder: Path) -> Path:
                 _write_all(shards, unfinished)
                 (unfinished / "from.json").write_text(json.dumps(made_of), encoding="utf-8")
                 shutil.rmtree(done, ignore_errors=True)
+                sync_tree(unfinished)
                 unfinished.rename(done)
+                sync_folder(folder)
     except OSError as error:
         raise InputError(f"{error.filename or unfinished}: {error.strerror or error}") from error
     return done
@@ -62,9 +65,8 @@ def _made_of(done: Path) -> Any:
 
 
 def _write_all(shards: list[Path], folder: Path) -> None:
-    (folder / "audio").mkdir(parents=True, exist_ok=True)
-    for old in folder.glob("*.jsonl"):
-        old.unlink()
+    shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed: its files may be torn
+    (folder / "audio").mkdir(parents=True)
     for shard in shards:
         match = SHARD.fullmatch(shard.stem)
         split = match["split"] if match else shard.stem
@@ -119,7 +121,5 @@ def _keep(content: bytes, name: str, folder: Path) -> str:
     suffix = suffix if re.fullmatch(r"\.[a-z0-9]{1,5}", suffix) else ".audio"
     path = folder / "audio" / (hashlib.sha256(content).hexdigest() + suffix)
     if not path.exists():
-        unfinished = path.with_suffix(".unfinished")
-        unfinished.write_bytes(content)
-        unfinished.replace(path)
+        path.write_bytes(content)  # in a folder that takes its name when all is on disk
     return f"audio/{path.name}"
