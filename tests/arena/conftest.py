@@ -18,7 +18,7 @@ from cmi.arena import people
 from cmi.arena.database import Database, open_database
 from cmi.arena.pairs import NewPair, add_all
 from cmi.arena.projects import Project, create
-from cmi.arena.sounds import Measured, register_all
+from cmi.arena.sounds import Measured, measure, register_all
 
 RATE = 8_000
 
@@ -151,12 +151,22 @@ def write_tone(
     return path
 
 
-def make_study(database: Database, pairs: int = 10, gold: int = 0, modalities: int = 1, **settings: object) -> Project:
+def make_study(
+    database: Database,
+    pairs: int = 10,
+    gold: int = 0,
+    modalities: int = 1,
+    folder: Path | None = None,
+    **settings: object,
+) -> Project:
     project = create(database, "A study", {"heard_share": 0.0, **settings})
     with database.writing() as connection:
         names = [f"{number}{side}" for number in range(pairs) for side in "abr"]
         known = [Measured(name, 10.0, 44_100, 2, -20.0, -3.0, [0.5, 1.0], "audio/flac") for name in names]
         files = [(Path(f"/sounds/{one.digest}"), one) for one in known]
+        if folder is not None:
+            paths = [write_tone(folder / f"{name}.wav", 0.1, 100 + 5 * place) for place, name in enumerate(names)]
+            files = [(path, measure(path)) for path in paths]
         ids = register_all(connection, project.id, files)
         new = [
             NewPair(
@@ -205,8 +215,9 @@ def tone() -> Callable[..., Path]:
 
 @pytest.fixture
 def new_study() -> Callable[..., Project]:
-    """Makes a project whose sounds are nowhere on disk: new_study(database, pairs, gold, modalities, **settings).
+    """Makes a project: new_study(database, pairs, gold, modalities, folder, **settings).
 
+    Its sounds are nowhere on disk, unless a folder for them is given: a server needs them.
     Nothing has to be heard unless the settings say so.
     """
     return make_study

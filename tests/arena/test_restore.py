@@ -80,7 +80,7 @@ def study(tmp_path: Path, new_study) -> tuple[Path, str]:
     """A database with a study, and the link of an annotator."""
     db = tmp_path / "study.sqlite3"
     database = open_database(str(db))
-    project = new_study(database, 60, overlap_share=0.0, repeat_share=0.0, gold_share=0.0)
+    project = new_study(database, 60, folder=tmp_path, overlap_share=0.0, repeat_share=0.0, gold_share=0.0)
     [made] = people.invite(database, project.id, "annotator", days=1)
     database.close()
     return db, made.token

@@ -79,7 +79,7 @@ def test_a_server_whose_disk_takes_no_more_goes_on_and_loses_no_acknowledged_vot
     """A real process and its real files, with a limit on their size in place of a full disk."""
     db = tmp_path / "study.sqlite3"
     database = open_database(str(db))
-    project = new_study(database, 60, overlap_share=0.0, repeat_share=0.0, gold_share=0.0)
+    project = new_study(database, 60, folder=tmp_path, overlap_share=0.0, repeat_share=0.0, gold_share=0.0)
     [made] = people.invite(database, project.id, "annotator", days=1)
     database.close()
     code = f"from cmi.arena.serve import serve; serve({str(db)!r}, port=0)"
