@@ -82,6 +82,18 @@ def read_data(
     return [DataFile(name, found[name], _questions(name, found[name], audio, limit)) for name in names]
 
 
+def audio_folders(data: Sequence[DataFile], audio: Path | None) -> list[Path]:
+    """The folders that the audio of data files belongs in; never the whole file system."""
+    if audio is not None:
+        return [audio]
+    folders = {folder.resolve() for file in data for folder in _roots(file.path)}
+    return sorted(folder for folder in folders if folder != folder.parent)
+
+
+def _roots(path: Path) -> list[Path]:
+    return [path.parent, path.parent.parent]
+
+
 def _wanted(tasks: Sequence[str]) -> set[str]:
     """Data sets by their own names or by their task's."""
     known = {*DATASETS, *(d.task for d in DATASETS.values())}
@@ -92,7 +104,7 @@ def _wanted(tasks: Sequence[str]) -> set[str]:
 
 
 def _questions(dataset: str, path: Path, audio: Path | None, limit: int | None) -> list[Question]:
-    roots = [audio] if audio else [path.parent, path.parent.parent]
+    roots = [audio] if audio else _roots(path)
     questions: list[Question] = []
     for identifier, asked in read_instructions(path, DATASETS[dataset]):
         if limit is not None and len(questions) >= limit:

@@ -5,7 +5,7 @@ a scorer          `ScorerJudge`: the take with the higher score wins; scores wit
 a class of yours  anything with `judge(pairs) -> list[Verdict]`
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -38,6 +38,10 @@ class ChatJudge:
     def __init__(self, chat: Chat, role: Role) -> None:
         self.chat = chat
         self.role = role
+
+    def tell_waits(self, tell: Callable[[str], None]) -> None:
+        """`tell` is told what a longer pause waits for."""
+        self.chat.on_wait = tell
 
     @property
     def name(self) -> str:
@@ -72,7 +76,9 @@ def _missing(pair: Pair, role: Role) -> str:
 
 
 def _verdict(answer: Answer | Failure, role: Role) -> Verdict | InputError:
-    return parse(answer.text, role) if isinstance(answer, Answer) else InputError(answer.reason)
+    if isinstance(answer, Failure):
+        return InputError(answer.reason)
+    return Verdict(raw=answer.raw, why=answer.why) if answer.raw else parse(answer.text, role)
 
 
 class PlainJudge:
