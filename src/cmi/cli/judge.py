@@ -288,7 +288,8 @@ def _judged(file: Path, spec: "Spec", out: Path, both_orders: bool, dry_run: boo
 
 def _ask(asked: "list[tuple[Asking, NamedPair]]", spec: "Spec", folder: Path, dry_run: bool) -> "Judged | None":
     """The verdicts; None after a dry run, which prints an estimate."""
-    from cmi.cli.progress import progress, tell_waits
+    from cmi.cli.progress import progress
+    from cmi.cli.waiting import tell_waits
     from cmi.judge.load_judge import estimate, open_judge
     from cmi.judge.run import as_heard, judge_pairs
 

@@ -1,30 +1,14 @@
 """Progress on standard error, so that standard output holds nothing but results."""
 
-import sys
-import time
-
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-
-from cmi.printable import printable
-
-WAITING = ", waiting for "
-BETWEEN_LINES = 30.0  # seconds between two lines about waiting where there is no terminal
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 
 def progress() -> Progress:
     """A bar for a terminal; nothing elsewhere, where it would leave empty lines among the errors."""
     console = Console(stderr=True)
     return Progress(
-        TextColumn("{task.description}", markup=False),
+        TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
@@ -33,21 +17,3 @@ def progress() -> Progress:
         transient=True,
         disable=not console.is_terminal,
     )
-
-
-def tell_waits(asked: object, bar: Progress, task: TaskID) -> None:
-    """Have a judge or listener that waits for an endpoint say so: beside the bar, or as a line now and then."""
-    set_teller = getattr(asked, "tell_waits", None)
-    if not callable(set_teller):
-        return
-    last_line = -BETWEEN_LINES
-
-    def tell(what: str) -> None:
-        nonlocal last_line
-        plain = bar.tasks[task].description.partition(WAITING)[0]
-        bar.update(task, description=plain + (f"{WAITING}{printable(what)}" if what else ""))
-        if what and bar.disable and time.monotonic() - last_line >= BETWEEN_LINES:
-            last_line = time.monotonic()
-            print(f"cmi: waiting for {printable(what)}", file=sys.stderr, flush=True)
-
-    set_teller(tell)

@@ -36,7 +36,8 @@ def judge(
     from rich.console import Console
 
     from cmi.cli.judge import spec_of
-    from cmi.cli.progress import progress, tell_waits
+    from cmi.cli.progress import progress
+    from cmi.cli.waiting import tell_waits
     from cmi.errors import InputError
     from cmi.hub import require_packages
     from cmi.report.tables import print_tables
