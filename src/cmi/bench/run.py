@@ -157,7 +157,7 @@ def _run_one(
         todo = _share(questions, log.todo(plan.retry_failed), plan.shard)
         mine = len(_share(questions, questions, plan.shard))
         on_begun(f"{model} {data.dataset}", mine - len(todo), mine)
-        size = max(1, int(getattr(listener, "batch", 1)))
+        size = _batch_size(listener)
         for batch in (todo[at : at + size] for at in range(0, len(todo), size)):
             begun = time.monotonic()
             answers = ask(listener, batch)
@@ -173,6 +173,13 @@ def _run_one(
             if log.is_whole or plan.shard is None:
                 log.export()
     return _summary(model, data, questions, log, asked, time.monotonic() - started)
+
+
+def _batch_size(listener: Listener) -> int:
+    size = getattr(listener, "batch", 1)
+    if not isinstance(size, int) or size < 1:
+        raise InputError(f"the listener's batch is {size!r}, expected a whole number from 1 on")
+    return size
 
 
 def _summary(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from cmi.errors import InputError
+from cmi.printable import printable
 
 if TYPE_CHECKING:
     from cmi.bench.listeners.answer_log import Shard
@@ -265,7 +266,7 @@ def _summary_table(listener: str, summaries: "list[Summary]") -> "Table":
         for s in summaries
     ]
     notes = [f"Listener: {listener}"]
-    notes += [f"{s.dataset}: {s.failed} failed, the first: {s.error}" for s in summaries if s.failed]
+    notes += [f"{s.dataset}: {s.failed} failed, the first: {printable(s.error)}" for s in summaries if s.failed]
     headers = ["model", "data set", "questions", "answered", "failed", "asked now", "s"]
     return Table("Answers", headers, rows, labels=2, notes=notes)
 

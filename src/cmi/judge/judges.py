@@ -14,7 +14,7 @@ from cmi.errors import InputError
 from cmi.judge.messages import request_for
 from cmi.judge.parse import parse, why_unusable
 from cmi.judge.prompt_file import Role
-from cmi.judge.verdict import Judge, Opinion, Verdict
+from cmi.judge.verdict import Judge, Opinion, Verdict, fault_in
 from cmi.take import Axis, Choice, Pair, Score, Scorer, Take
 
 TOGETHER = 16  # pairs given to a judge at once: as many are lost if it is killed
@@ -106,12 +106,17 @@ class PlainJudge:
             return key, error
 
     def _checked(self, pairs: Sequence[Pair]) -> list[Verdict]:
-        told = list(self._judge.judge(pairs))
+        told = self._judge.judge(pairs)
+        if not isinstance(told, Sequence) or isinstance(told, str):
+            raise InputError(f"{self.name} gave {type(told).__name__}, expected a list with a Verdict for each pair")
         if len(told) != len(pairs) or not all(isinstance(verdict, Verdict) for verdict in told):
             raise InputError(
                 f"{self.name} gave {len(told)} answers for {len(pairs)} pairs, expected a Verdict for each"
             )
-        return told
+        for verdict in told:
+            if wrong := fault_in(verdict):
+                raise InputError(f"{self.name} gave a Verdict with {wrong}")
+        return list(told)
 
 
 class ScorerJudge:
