@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import replace
@@ -16,6 +16,7 @@ from cmi.chat.calls import Caller, Stopped
 from cmi.chat.endpoint import Endpoint, Format
 from cmi.chat.faults import Fault
 from cmi.chat.http import Contact, HttpClient
+from cmi.chat.interrupts import Interruptible
 from cmi.chat.message import Accept, Answer, Failure, Request, digest, plain_messages, user
 from cmi.chat.redact import redactor
 from cmi.chat.sound import Encoded, clip_seconds, encode, seconds_of
@@ -78,15 +79,11 @@ class Chat:
         """The response format that the endpoint takes, as far as is known."""
         return self._format
 
-    def ask_all(self, requests: Iterable[Request], accept: Accept | None = None) -> Iterator[Result]:
-        """`ask`, for callers that are not asynchronous."""
-        results = self.ask(requests, accept)
-        with asyncio.Runner() as runner:
-            try:
-                while (result := runner.run(_next(results))) is not None:
-                    yield result
-            finally:
-                runner.run(_close(results))
+    def ask_all(self, requests: Iterable[Request], accept: Accept | None = None) -> Generator[Result, None, None]:
+        """`ask`, for callers that are not asynchronous. Close it when you leave early: what is in flight is kept."""
+        with Interruptible(self.ask(requests, accept)) as results:
+            while (result := results.next()) is not None:
+                yield result
 
     async def ask(self, requests: Iterable[Request], accept: Accept | None = None) -> AsyncGenerator[Result, None]:
         """Each request's key with its answer or failure, as they are ready; those that are on disk come first."""
@@ -168,6 +165,8 @@ class Chat:
                 raise stop
         finally:
             caller.stopping.set()
+            if running:
+                self._tell(f"{len(running)} answers in flight, which are kept; Ctrl-C again leaves at once")
             await asyncio.gather(*running, return_exceptions=True)  # what is in flight may be billed: it is kept
 
     async def _ask_one(self, request_id: str, request: Request, caller: Caller, accept: Accept | None) -> Result:
@@ -208,11 +207,3 @@ class Chat:
 def _checked(answer: Answer, accept: Accept | None) -> Answer:
     """The answer with why it cannot be used."""
     return replace(answer, why=answer.why or (accept(answer.text) if accept else None) or "")
-
-
-async def _next(results: AsyncGenerator[Result, None]) -> Result | None:
-    return await anext(results, None)
-
-
-async def _close(results: AsyncGenerator[Result, None]) -> None:
-    await results.aclose()

@@ -161,6 +161,7 @@ def label(
     from cmi.errors import InputError
     from cmi.judge.label_run import PREFERENCES, write_consensus, write_labels
     from cmi.judge.report import filter_table, label_record, label_table
+    from cmi.printable import printable
     from cmi.report.tables import print_tables
     from cmi.shards import run_on_ray
 
@@ -184,7 +185,7 @@ def label(
         _print_json({"labels": written, "file": str(out / PREFERENCES), **label_record(judged)})
     else:
         print_tables([label_table(judged), filter_table(judged, written)], Console())
-        print(out / PREFERENCES)
+        print(printable(str(out / PREFERENCES)))
     _require_verdicts(judged)
 
 

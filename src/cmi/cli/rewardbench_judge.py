@@ -40,6 +40,7 @@ def judge(
     from cmi.cli.waiting import tell_waits
     from cmi.errors import InputError
     from cmi.hub import require_packages
+    from cmi.printable import printable
     from cmi.report.tables import print_tables
 
     require_packages("a judge in CMI-RewardBench", "judge", "httpx", "soundfile", "soxr")
@@ -67,4 +68,4 @@ def judge(
     found = {(items[name].dataset, items[name].id): scores for name, scores in pair_scores(judged).items()}
     write_pair_scores(folder, About(judged.judge, scored_axes(judged)), found)
     print_tables([run_table(judged)], Console())
-    print(f"cmi rewardbench table {folder} shows it beside the models.")
+    print(f"cmi rewardbench table {printable(str(folder))} shows it beside the models.")

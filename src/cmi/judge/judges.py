@@ -5,7 +5,8 @@ a scorer          `ScorerJudge`: the take with the higher score wins; scores wit
 a class of yours  anything with `judge(pairs) -> list[Verdict]`
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from functools import partial
 from typing import Protocol
 
@@ -29,7 +30,7 @@ class NamedJudge(Protocol):
     @property
     def name(self) -> str: ...
 
-    def verdicts(self, asked: Sequence[Asked]) -> Iterator[Told]: ...
+    def verdicts(self, asked: Sequence[Asked]) -> Generator[Told, None, None]: ...
 
 
 class ChatJudge:
@@ -62,12 +63,13 @@ class ChatJudge:
         """What would be asked of pairs that have what the role requires."""
         return [request_for(key, pair, self.role) for key, pair in asked if not _missing(pair, self.role)]
 
-    def verdicts(self, asked: Sequence[Asked]) -> Iterator[Told]:
+    def verdicts(self, asked: Sequence[Asked]) -> Generator[Told, None, None]:
         for key, pair in asked:
             if missing := _missing(pair, self.role):
                 yield key, InputError(f"the pair has no {missing}, which prompt {self.role.name} is about")
-        for key, answer in self.chat.ask_all(self.requests(asked), partial(why_unusable, role=self.role)):
-            yield key, _verdict(answer, self.role)
+        with closing(self.chat.ask_all(self.requests(asked), partial(why_unusable, role=self.role))) as answers:
+            for key, answer in answers:
+                yield key, _verdict(answer, self.role)
 
 
 def _missing(pair: Pair, role: Role) -> str:
@@ -88,7 +90,7 @@ class PlainJudge:
         self.name = name
         self._judge = judge
 
-    def verdicts(self, asked: Sequence[Asked]) -> Iterator[Told]:
+    def verdicts(self, asked: Sequence[Asked]) -> Generator[Told, None, None]:
         for start in range(0, len(asked), TOGETHER):
             some = asked[start : start + TOGETHER]
             try:

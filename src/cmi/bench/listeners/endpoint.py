@@ -5,6 +5,7 @@ Asking, retries, limits, cost and its own record of answers are `cmi.chat`'s, in
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import cast
 
 from cmi.bench.listeners import Answer, ListenerStopped, Question
@@ -52,8 +53,8 @@ class EndpointListener:
             except InputError as error:  # the clip's fault
                 answers[_key(question)] = error
         try:
-            for key, said in self._chat.ask_all(requests):
-                answers[key] = _answer(said)
+            with closing(self._chat.ask_all(requests)) as results:
+                answers |= {key: _answer(said) for key, said in results}
         except InputError as error:  # a wrong key or model, no budget: nothing more can be asked
             raise ListenerStopped(str(error)) from error
         return [answers[_key(question)] for question in questions]
