@@ -13,6 +13,7 @@ from cmi.chat import Chat, Endpoint, Failure, Request, user
 from cmi.chat.faults import LONGEST_REASON
 from cmi.chat.redact import HIDDEN, RUN, redactor, shown_url
 from cmi.errors import InputError
+from cmi.judge import load_judge
 
 KEY = "sk-very-secret-0123456789abcdefghijklmnopqrstuv"
 CHARACTERS = st.characters(codec="ascii", exclude_categories=("Cc",))
@@ -152,3 +153,16 @@ def test_a_key_that_no_header_can_carry_is_one_sentence(tmp_path: Path, monkeypa
     with pytest.raises(InputError, match="MY_KEY holds characters") as raised:
         Chat(Endpoint("http://localhost/v1", "m", key_env="MY_KEY"), tmp_path)
     assert key not in str(raised.value)
+
+
+def test_the_key_of_an_endpoint_s_file_is_for_the_file_s_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("MY_KEY", KEY)
+    file = tmp_path / "mine.toml"
+    file.write_text('url = "https://example.org/v1"\nmodel = "m"\nkey_env = "MY_KEY"\n')
+
+    def key(**settings: Any) -> str:
+        return load_judge._endpoint(load_judge.Spec(endpoint=file, **settings))[0].key()
+
+    assert key() == key(url="https://example.org/v2", model="other") == KEY
+    assert key(url="https://elsewhere.example/v1") == ""
+    assert key(url="https://elsewhere.example/v1", key_env="MY_KEY") == KEY

@@ -106,3 +106,11 @@ def test_a_run_in_which_some_questions_failed_says_how_many(data, own_listener):
     done = _in(data.parent, "--listener", "mine:Sometimes", *own_listener)
     assert done.returncode == 0
     assert "3 of 6 questions failed" in done.stderr
+
+
+def test_an_endpoint_that_is_not_there_ends_the_run_at_once(data):
+    words = ["--data", data, "--out", data.parent / "out", "--url", "http://127.0.0.1:9/v1", "--model", "m"]
+    done = _in(data.parent, "--listener", "openai", *words)
+    assert done.returncode == 2
+    assert "http://127.0.0.1:9/v1: no connection (Connection refused); check the address" in done.stderr
+    assert done.stderr.count("\n") == 1
