@@ -35,7 +35,7 @@ class Reading(NamedTuple):
 
 def read_response(body: bytes) -> Reading:
     """The reading of a chat completion, whole or streamed."""
-    text = body.decode("utf-8", "replace")
+    text = body.decode("utf-8-sig", "replace")
     is_stream = text.lstrip().startswith(("data:", "event:", "id:", "retry:", ":"))
     return _read_stream(text) if is_stream else _read_whole(text)
 
