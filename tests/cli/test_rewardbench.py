@@ -165,3 +165,10 @@ def test_a_judge_needs_pairs(tmp_path):
     (tmp_path / "rated.jsonl").write_text(json.dumps({"audio": "x.wav", "musicality": 3}) + "\n")
     cmi(tmp_path, "run", "--model", "scorers:Ear", "--data", "rated.jsonl", "--out", "out")
     assert "no pairs in it" in cmi(tmp_path, "judge", "out", "--model", "judges:Louder", code=2)
+
+
+def test_an_endpoint_is_sent_recordings_of_the_data_only(folder):
+    endpoint = ("--url", "http://127.0.0.1:9/v1", "--model", "m")
+    refused = cmi(folder, "judge", "out", *endpoint, code=2)
+    assert f"is not in {(folder / 'out').resolve()} or " in refused and "--audio-from" in refused
+    assert "Connection refused" in cmi(folder, "judge", "out", *endpoint, "--audio-from", ".", code=2)
