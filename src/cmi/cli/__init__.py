@@ -10,6 +10,7 @@ import typer
 from cmi import __version__
 from cmi.cli import arena, bench, data, judge, rewardbench, studio
 from cmi.cli.demo import demo
+from cmi.cli.notes import note
 from cmi.cli.pick import pick
 from cmi.cli.probe import probe
 from cmi.cli.score import score
@@ -18,7 +19,6 @@ from cmi.cli.train import train
 from cmi.cli.train_ablations import train_ablations
 from cmi.errors import InputError
 from cmi.files import DISK_FULL, cannot_write
-from cmi.printable import printable
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -90,5 +90,5 @@ def run_plainly(command: Callable[[], object]) -> None:
 
 
 def _fail(sentence: str) -> NoReturn:
-    print(f"cmi: {printable(' '.join(sentence.split()))}", file=sys.stderr)
+    note(sentence)
     sys.exit(2)

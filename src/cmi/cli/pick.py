@@ -59,6 +59,7 @@ def pick(
 
     from rich.console import Console
 
+    from cmi.cli.notes import note_if_nothing_asked
     from cmi.cli.progress import progress
     from cmi.errors import InputError, MissingExtra
     from cmi.report.pictures import require_picture
@@ -84,6 +85,8 @@ def pick(
     by, sizes = parse_weights(weights), parse_sizes(curve) if curve is not None else []
     groups = read_folder(folder) if folder is not None else read_manifest(manifest)  # type: ignore[arg-type]
     takes = takes_of(groups)
+    if manifest is not None:
+        note_if_nothing_asked(manifest, (take.prompt for take in takes))
     if sizes:
         require_candidates([len(group.candidates) for group in groups], sizes)
     scorer = load_scorer(model)

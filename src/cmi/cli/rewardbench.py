@@ -62,6 +62,7 @@ def run(
     """
     from rich.console import Console
 
+    from cmi.cli.notes import note_if_nothing_asked
     from cmi.cli.progress import progress
     from cmi.errors import InputError
     from cmi.hub import require_packages
@@ -70,6 +71,7 @@ def run(
     require_packages("CMI-RewardBench", "rewardbench", "soundfile", "soxr", "torch")
     from cmi.reward.windows import find_window
     from cmi.rewardbench import run as running
+    from cmi.rewardbench.datasets.own import NAME as OWN
     from cmi.rewardbench.sources import read_sources
     from cmi.rewardbench.tables import full_tables
 
@@ -77,6 +79,8 @@ def run(
         find_window(window)
         running.require_windows(model)
     questions = running.prepare(data or running.data_at_hand(), out, split)
+    for file in (spec for spec in data or () if Path(spec).is_file()):
+        note_if_nothing_asked(file, (one.item.prompt for one in questions if one.item.dataset == OWN))
     with progress() as bar:
 
         def started(what: str, count: int) -> running.OnDone:

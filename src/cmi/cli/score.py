@@ -54,6 +54,7 @@ def score(
 
         cmi score take1.wav take2.wav --text "slow sad piano with rain" --model my_models:MyScorer
     """
+    from cmi.cli.notes import note_if_nothing_asked
     from cmi.cli.progress import progress
     from cmi.errors import InputError, MissingExtra
 
@@ -71,9 +72,12 @@ def score(
 
     prompt = Prompt(text, lyrics, reference)
     takes = [(str(path), Take(prompt, path)) for path in audio or []]
-    takes += list(read_takes(manifest)) if manifest else []
+    listed = list(read_takes(manifest)) if manifest else []
+    takes += listed
     if not takes:
         raise InputError("nothing to score: name audio files, or a list of them with --manifest")
+    if manifest and listed:
+        note_if_nothing_asked(manifest, (take.prompt for _, take in listed))
     find_window(window)
     if explain is not None:
         check_picture(explain, len(takes))
