@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, Protocol, get_args
 from cmi.audio import Waveform
 from cmi.columns import Columns
 from cmi.errors import InputError
+from cmi.printable import is_whole
 from cmi.records import csv_records, read_records
 
 Audio = Path | Waveform
@@ -160,10 +161,8 @@ def recording(row: Mapping[str, Any], field: str, where: str, folder: Path) -> P
 def text_field(row: Mapping[str, Any], field: str, where: str) -> str:
     """A field's text, '' if it is absent: not there, null, blank, or the words 'None' and 'null' alone."""
     value = _words(row, field, where)
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise InputError(f"{where}: {field!r} has a character that is not whole, a lone surrogate") from error
+    if not is_whole(value):
+        raise InputError(f"{where}: {field!r} has a character that is not whole, a lone surrogate")
     return value
 
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cmi.errors import InputError, MissingExtra
+from cmi.errors import MissingExtra
+from cmi.folders import make_folder
 from cmi.report.pictures import save_picture
 from cmi.rewardbench.evaluation import Reliability
 from cmi.stats import expected_calibration_error
@@ -65,10 +66,7 @@ def picture_folder(folder: Path) -> Path:
         import matplotlib as _  # noqa: F401
     except ModuleNotFoundError as error:
         raise MissingExtra("drawing results", "plots") from error
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: {error.strerror or error}") from error
+    make_folder(folder)
     return folder
 
 
