@@ -238,10 +238,11 @@ def test_a_record_that_could_not_be_stored_leaves_the_log_as_it_was(path, partia
         log.append({"id": 1})
         with monkeypatch.context() as patch:
             if failing == "short write":
-                patch.setattr(os, "write", lambda file, line: real_write(file, line[:5]))
+                writes = iter([lambda file, line: real_write(file, line[:5]), fail])
+                patch.setattr(os, "write", lambda *given: next(writes)(*given))
             else:
                 patch.setattr(os, failing, fail)
-            with pytest.raises(OSError, match=r"disk gone|No space"):
+            with pytest.raises(OSError, match="disk gone"):
                 log.append({"id": 2})
         assert log.done == {1}
         assert partial.read_bytes() == b'{"id": 1}\n'
