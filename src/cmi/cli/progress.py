@@ -1,5 +1,8 @@
 """Progress on standard error, so that standard output holds nothing but results."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -20,6 +23,14 @@ class _Description(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         return Text(printable(task.description))
+
+
+@contextmanager
+def loading(what: str) -> Iterator[None]:
+    """Show that something is being loaded, which may take seconds."""
+    with progress() as bar:
+        bar.add_task(f"loading {what}", total=None)
+        yield
 
 
 def progress() -> Progress:
