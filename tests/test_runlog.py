@@ -415,3 +415,12 @@ time.sleep(30)
             assert 1 in log
     finally:
         os.killpg(parent.pid, signal.SIGKILL)
+
+
+def test_a_device_is_not_a_log(tmp_path):
+    """Its first record would rename it."""
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    for path in (tmp_path / "pipe.jsonl", Path("/dev/null"), tmp_path):
+        with pytest.raises(InputError, match="not a regular file"):
+            RunLog(path)
+    assert Path("/dev/null").is_char_device()

@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from cmi.errors import InputError
 
 OWN = "x_"
+_LONGEST_SHOWN = 40  # characters of a name
 
 # What others call our columns. Only what a spelling check does not find.
 _SYNONYMS = {
@@ -57,8 +58,9 @@ class Columns:
 
     def _sentence(self, name: str, found: Collection[str], called: str) -> str:
         nearest = self._nearest(name.strip().lower(), [one for one in (*self.main, *self.others) if one not in found])
-        question = f"; did you mean {nearest!r}?" if nearest else f"; call one of your own {OWN}{name.strip()}."
-        return f"unknown {called} {name!r}{question} Known {called}s: {', '.join(self.main)}"
+        shown = name if len(name) <= _LONGEST_SHOWN else name[:_LONGEST_SHOWN] + "..."
+        question = f"; did you mean {nearest!r}?" if nearest else f"; call one of your own {OWN}{shown.strip()}."
+        return f"unknown {called} {shown!r}{question} Known {called}s: {', '.join(self.main)}"
 
     def _nearest(self, name: str, columns: Iterable[str]) -> str | None:
         candidates = list(columns)

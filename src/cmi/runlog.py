@@ -192,6 +192,8 @@ def _open_locked(path: Path) -> tuple[int, Path]:
         if len(names) == 2:
             raise InputError(f"{path} and {_partial(path).name} both exist: keep one, move the other away")
         name = names[0] if names else _partial(path)
+        if names and not name.is_file():
+            raise InputError(f"{name}: not a regular file; a log is renamed when it is finished")
         try:
             file = os.open(name, os.O_RDWR | os.O_APPEND | (0 if names else os.O_CREAT), 0o666)
         except OSError as error:
