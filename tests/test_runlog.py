@@ -368,7 +368,7 @@ def test_two_logs_of_one_name_are_not_chosen_between(path, partial):
 def test_a_log_that_cannot_be_opened_is_named(tmp_path):
     with pytest.raises(InputError, match=r"nowhere.*No such file or directory"):
         RunLog(tmp_path / "nowhere" / "log.jsonl")
-    with pytest.raises(InputError, match="Is a directory"):
+    with pytest.raises(InputError, match="not a regular file"):
         RunLog(tmp_path)
     with pytest.raises(InputError, match="no such log"):
         list(read_records(tmp_path / "log.jsonl"))
