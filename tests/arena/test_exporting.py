@@ -32,7 +32,7 @@ def study(database, tmp_path: Path, tone):
         {"id": f"p{n}", "text": "tëxt", "a": f"{n}.wav", "b": f"{n + 1}.wav", "system_a": "s", "split": "train"}
         | ({"lyrics": "la", "reference": "6.wav"} if n == 1 else {})
         | ({"gold": {"musicality": "a"}} if n == 4 else {})
-        | {"id_of_song": n, "truth": {"deep": [1]}}
+        | {"x_song": n, "truth": {"deep": [1]}}
         for n in range(5)
     ]
     (folder / "pairs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -78,7 +78,7 @@ def test_a_row_says_how_the_vote_came_about_and_no_name(database, study, tmp_pat
             (5, 1, "ordinary", False),
             (2, 1, "ordinary", False),
         )
-        assert row["feedback"] == 'at 0:20 "好"\n' and row["truth"] == {"deep": [1]} and "id_of_song" in row
+        assert row["feedback"] == 'at 0:20 "好"\n' and row["truth"] == {"deep": [1]} and "x_song" in row
         assert row["choice"] == ("a" if row["first"] == "b" else "b"), "both axes chose what was shown as B"
         assert row["voted"].endswith("+00:00") and row["pair"] in {"p0", "p1", "p2", "p3"}
     assert len({row["id"] for row in found}) == len(found) and len(by_vote) > len(found) / 2

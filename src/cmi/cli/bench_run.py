@@ -31,7 +31,7 @@ def run(
     ],
     data: Annotated[
         list[Path],
-        typer.Option(help="Annotation files CMI_<data set>.jsonl, or folders of them.", show_default=False),
+        typer.Option(help="Annotation files `CMI_<data set>.jsonl`, or folders of them.", show_default=False),
     ],
     out: Annotated[Path, typer.Option(help="Where answers go; the same command resumes there.", show_default=False)],
     tasks: Annotated[

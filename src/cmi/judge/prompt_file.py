@@ -20,7 +20,7 @@ from typing import Any, TypeVar, get_args
 
 from cmi.chat.message import Schema
 from cmi.errors import InputError
-from cmi.judge.pairs import pair_of
+from cmi.preferences import pair_of
 from cmi.take import Axis, Pair
 from cmi.toml_files import parse_toml
 
