@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from sqlalchemy import event, select, text
 
 from cmi.arena import projects
-from cmi.arena.assign import begin, next_view
+from cmi.arena.assign import View, begin, next_view
 from cmi.arena.database import open_database, parse_url, storable
 from cmi.arena.errors import DiskFull, Unavailable
 from cmi.arena.migrate import VERSION_TABLE
 from cmi.arena.schema import metadata, people
 from cmi.arena.schema import projects as table
+from cmi.arena.sessions import server_id
 from cmi.arena.votes import Ballot, save
 from cmi.errors import InputError
 
@@ -38,6 +39,26 @@ def test_opening_again_keeps_what_is_there(tmp_path: Path):
         again = open_database(url)
         assert projects.list_all(again) == [made]
         again.close()
+
+
+def test_a_study_of_the_first_version_is_kept_by_the_migrations(tmp_path: Path, new_people, new_study):
+    path = str(tmp_path / "a.sqlite3")
+    database = open_database(path)
+    project = new_study(database, pairs=2)
+    database.close()
+    with sqlite3.connect(path) as connection:  # as it was before
+        connection.execute("DROP TABLE servers")
+        for table_, column in (("sounds", "size"), ("sounds", "modified"), ("sounds", "problem"), ("pairs", "broken")):
+            connection.execute(f"ALTER TABLE {table_} DROP COLUMN {column}")
+        connection.execute(f"UPDATE {VERSION_TABLE} SET version_num = '0001'")
+    again = open_database(path)
+    [person] = new_people(again, project)
+    assert isinstance(next_view(again, person), View)
+    name = server_id(again)
+    again.close()
+    last = open_database(path)
+    assert server_id(last) == name and len(name) == 8
+    last.close()
 
 
 def _open(path: str) -> None:

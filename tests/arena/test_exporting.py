@@ -161,3 +161,26 @@ def test_a_sound_that_cannot_be_copied_names_the_file_that_failed(database, stud
     with pytest.raises(InputError, match=r"out/audio/\w+\.wav: the disk is full"):
         export(database, project.id, tmp_path / "out")
     assert not list((tmp_path / "out").rglob("*.wav")) and not list((tmp_path / "out").rglob("*.unfinished"))
+
+
+@pytest.mark.parametrize("audio", ["copy", "link", "leave"])
+def test_a_file_that_was_replaced_is_not_passed_off_as_what_people_heard(database, study, tmp_path: Path, tone, audio):
+    project, _ = study
+    tone(tmp_path / "sounds" / "2.wav", seconds=0.2, frequency=999)
+    with pytest.raises(InputError, match=r"2\.wav: changed, so that it is not what people voted on; put the file back"):
+        export(database, project.id, tmp_path / "out", audio=audio)
+    assert not (tmp_path / "out" / "preferences.jsonl").exists()
+    assert not (tmp_path / "out" / "audio").exists()
+    tone(tmp_path / "sounds" / "2.wav", seconds=0.2, frequency=200 + 70 * 2)
+    assert export(database, project.id, tmp_path / "out", audio=audio).votes == 8
+
+
+def test_what_was_exported_before_outlives_the_file_but_not_a_change_of_its_own(database, study, tmp_path: Path, tone):
+    project, _ = study
+    export(database, project.id, tmp_path / "out")
+    tone(tmp_path / "sounds" / "2.wav", seconds=0.2, frequency=999)
+    assert export(database, project.id, tmp_path / "out").votes == 8
+    copied = next((tmp_path / "out" / "audio").iterdir())
+    copied.write_bytes(b"cut off")
+    with pytest.raises(InputError, match=r"audio/.*changed.*delete it and export again"):
+        export(database, project.id, tmp_path / "out")

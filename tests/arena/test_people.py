@@ -162,3 +162,37 @@ def test_tokens_are_not_in_the_database(database):
             str(tuple(row)) for table in metadata.tables.values() for row in connection.execute(select(table))
         )
     assert made.token not in everything and signed_in.session_token not in everything
+
+
+def test_a_new_link_ends_the_sessions_before_it(database):
+    project = projects.create(database, "Study")
+    first = join(database, invite(database, project.id, "annotator", days=1)[0].token, "Ada", True)
+    link = invite_again(database, project.id, first.person, days=1)
+    assert session(database, first.session_token) is None
+    second = join(database, link.token, None, True)
+    assert session(database, second.session_token).person == first.person
+    assert people.end_sessions(database, project.id, first.person) == 1
+    assert session(database, second.session_token) is None
+
+
+def test_two_owners_who_remove_each_other_at_once_do_not_both_go(database):
+    for _ in range(4):
+        project = projects.create(database, "Study")
+        owners = [join(database, made.token, None, True) for made in invite(database, project.id, "owner", 1, count=2)]
+        barrier, outcomes = threading.Barrier(2), []
+
+        def remove(person: str, project=project.id, barrier=barrier, outcomes=outcomes) -> None:
+            barrier.wait()
+            try:
+                withdraw(database, project, person)
+                outcomes.append("gone")
+            except Refused as error:
+                outcomes.append(error.code)
+
+        threads = [threading.Thread(target=remove, args=(one.person,)) for one in owners]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(outcomes) == ["gone", "last owner"]
+        assert people.has_owner(database, project.id)

@@ -9,7 +9,7 @@ import soundfile
 from cmi.arena import projects
 from cmi.arena.errors import NotFound
 from cmi.arena.measure import PEAKS, measure
-from cmi.arena.sounds import locate, register
+from cmi.arena.sounds import find, register
 from cmi.errors import InputError
 
 
@@ -69,7 +69,7 @@ def test_the_same_bytes_are_one_sound_and_no_other_projects(database, tmp_path: 
         first = register(connection, one.id, path)
         assert register(connection, one.id, tmp_path / "copy.wav") == first
         other = register(connection, two.id, path)
-    assert locate(database, one.id, first) == (path, "audio/wav")
+    assert find(database, one.id, first).path == str(path)
     for strange in (other, "nothing", "../etc/passwd", "\x00", ""):
         with pytest.raises(NotFound):
-            locate(database, one.id, strange)
+            find(database, one.id, strange)

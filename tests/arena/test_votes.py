@@ -18,7 +18,7 @@ from cmi.arena.database import open_database
 from cmi.arena.errors import NotFound, Refused
 from cmi.arena.schema import votes as votes_table
 from cmi.arena.views import turned
-from cmi.arena.votes import LONGEST_FEEDBACK, Ballot, counted, recent, save
+from cmi.arena.votes import CORRECTION_TIME, LONGEST_FEEDBACK, MOST_CORRECTIONS, Ballot, counted, recent, save
 
 BALLOT = Ballot("a", 3, "b", 4, "the bass drags at 0:20")
 
@@ -182,13 +182,44 @@ def test_a_view_begun_before_the_close_still_takes_its_vote_but_no_correction(da
     project = new_study(database)
     [person] = new_people(database, project)
     view = opened(database, person)
-    people.pause(database, project.id, person)
     projects.change(database, project.id, state="closed")
     assert save(database, person, view.key, BALLOT).number == 1
     assert save(database, person, view.key, BALLOT).again
     with pytest.raises(Refused) as refused:
         save(database, person, view.key, BALLOT._replace(musicality="a"))
     assert refused.value.code == "closed"
+
+
+def test_of_a_paused_person_no_vote_is_taken(database, new_study, new_people):
+    project = new_study(database)
+    [person] = new_people(database, project)
+    view = opened(database, person)
+    people.pause(database, project.id, person)
+    with pytest.raises(Refused) as refused:
+        save(database, person, view.key, BALLOT)
+    assert refused.value.code == "paused"
+    people.change(database, project.id, person, state="active")
+    assert save(database, person, view.key, BALLOT).number == 1
+    people.pause(database, project.id, person)
+    assert save(database, person, view.key, BALLOT).again  # it is there: whoever asks again is told so
+
+
+def test_corrections_are_limited_in_number_and_time(database, new_study, new_people, clock):
+    database.now = clock
+    [person] = new_people(database, new_study(database))
+    view = opened(database, person)
+    for number in range(1 + MOST_CORRECTIONS):
+        assert save(database, person, view.key, BALLOT._replace(feedback=str(number))).number == number + 1
+    other = opened(database, person)
+    save(database, person, other.key, BALLOT)
+    clock.time += CORRECTION_TIME - 1
+    save(database, person, other.key, BALLOT._replace(feedback="in time"))
+    clock.time += 2
+    for key in (view.key, other.key):
+        with pytest.raises(Refused) as refused:
+            save(database, person, key, BALLOT._replace(feedback="once more"))
+        assert refused.value.code == "final"
+    assert [one.can_correct for one in recent(database, person, 5)] == [False, False]
 
 
 def test_nobody_votes_for_another(database, new_study, new_people):

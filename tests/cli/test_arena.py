@@ -1,6 +1,7 @@
 """`cmi arena` from the command line: pairs in, people in, votes out, and sentences for bad input."""
 
 import json
+import re
 import sqlite3
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ import soundfile
 from typer.testing import CliRunner
 
 from cmi.arena import people
+from cmi.arena import projects as all_projects
 from cmi.arena.assign import View, begin, next_view
 from cmi.arena.database import open_database
 from cmi.arena.votes import Ballot, save
@@ -19,8 +21,9 @@ from cmi.errors import InputError
 from cmi.preferences import read_preferences
 
 
-def cmi(*arguments: object) -> str:
+def cmi(*arguments: object, exit_code: int = 0) -> str:
     result = CliRunner().invoke(app, ["arena", *map(str, arguments)])
+    assert result.exit_code == exit_code or not isinstance(result.exception, SystemExit), result.output
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result.output
@@ -41,11 +44,11 @@ def db(tmp_path: Path) -> Path:
     return tmp_path / "study.sqlite3"
 
 
-def vote_on_all(db: Path, link: str) -> None:
+def vote_on_all(db: Path, link: str, name: str | None = None) -> None:
     database = open_database(str(db))
     clock = SimpleNamespace(time=database.now())
     database.now = lambda: clock.time
-    person = people.join(database, link.rpartition("#")[2], None, True).person
+    person = people.join(database, link.rpartition("#")[2], name, True).person
     while isinstance(view := next_view(database, person), View):
         begin(database, person, view.key)
         clock.time += 60
@@ -91,7 +94,9 @@ def test_a_bad_import_leaves_no_project_and_no_file(pairs: Path, db: Path):
     assert not db.exists()
 
 
-@pytest.mark.parametrize("command", [["export", "out"], ["invite"], ["stats"], ["projects"], ["backup", "copy"]])
+@pytest.mark.parametrize(
+    "command", [["export", "out"], ["invite"], ["stats"], ["projects"], ["backup", "copy"], ["check"]]
+)
 def test_only_import_and_serve_make_a_database(db: Path, command: list[str]):
     with pytest.raises(InputError, match="no such file; name the arena's database"):
         cmi(*command, "--db", db)
@@ -103,3 +108,54 @@ def test_a_foreign_file_is_one_sentence(db: Path):
         connection.execute("CREATE TABLE photos (id INTEGER)")
     with pytest.raises(InputError, match="not an arena's database"):
         cmi("stats", "--db", db)
+
+
+def test_sounds_that_are_lost_are_told_until_they_are_back(pairs: Path, db: Path, tmp_path: Path):
+    cmi("import", pairs, "--db", db, "--project", "Spring")
+    assert cmi("check", "--db", db) == "5 of 5 sounds are as they were imported\n"
+    gone, changed = (tmp_path / "0.wav").read_bytes(), (tmp_path / "2.wav").read_bytes()
+    (tmp_path / "0.wav").unlink()
+    (tmp_path / "2.wav").write_bytes(gone)
+    said = cmi("check", "--db", db, exit_code=1)
+    assert f"missing: {tmp_path / '0.wav'} (pairs p0)\n" in said
+    assert f"changed: {tmp_path / '2.wav'} (pairs p1, p2)\n" in said
+    assert "3 of 5 sounds are as they were imported" in said
+    found = json.loads(cmi("check", "--db", db, "--project", "Spring", "--json", exit_code=1))
+    assert found["checked"] == 5 and {one["problem"] for one in found["problems"]} == {"missing", "changed"}
+    assert "2 sounds are missing or were changed: cmi arena check" in cmi("stats", "--db", db)
+    (tmp_path / "0.wav").write_bytes(gone)
+    (tmp_path / "2.wav").write_bytes(changed)
+    assert "5 of 5" in cmi("check", "--db", db)
+    assert "cmi arena check" not in cmi("stats", "--db", db)
+
+
+NASTY = "foo[bar] [/b] [red]\x1b[2J\x9b\u202e"
+
+
+def test_names_and_titles_are_text_to_the_terminal(pairs: Path, db: Path, tmp_path: Path):
+    """Rich takes `[bar]` for markup and fails at `[/b]`; a terminal obeys escapes."""
+    rows = [json.loads(line) | {"system_a": NASTY, "system_b": "b[/b]", "id": NASTY} for line in pairs.open()][:1]
+    pairs.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    said = cmi("import", pairs, "--db", db, "--project", f"{NASTY}\n\rtitle")
+    database = open_database(str(db))
+    [project] = all_projects.list_all(database)
+    token = people.invite(database, project.id, "annotator", 1)[0].token
+    database.close()
+    vote_on_all(db, f"#{token}", name=NASTY)
+    said += cmi("projects", "--db", db) + cmi("stats", "--db", db, "--minimum-votes", 1)
+    said += cmi("projects", "--db", db, "--json") + cmi("stats", "--db", db, "--json")
+    assert json.loads(cmi("projects", "--db", db, "--json"))[0]["title"] == project.title
+    (tmp_path / "0.wav").unlink()
+    said += cmi("check", "--db", db, exit_code=1) + cmi("check", "--db", db, "--json", exit_code=1)
+    assert "foo[bar] [/b] [red]\\x1b[2J" in said
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]", said)
+    with pytest.raises(InputError) as caught:
+        cmi("stats", "--db", db, "--project", NASTY)
+    assert "\x1b" not in str(caught.value)
+
+
+def test_a_password_in_the_databases_url_is_not_printed():
+    for url in ("postgresql://ann:s3cr3t@127.0.0.1:1/x", "postgresql://ann@127.0.0.1:1/x?password=s3cr3t"):
+        with pytest.raises(InputError) as caught:
+            cmi("stats", "--db", url)
+        assert "s3cr3t" not in str(caught.value) and "127.0.0.1:1" in str(caught.value)

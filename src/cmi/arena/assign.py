@@ -11,6 +11,9 @@ Ordinary    the modality of which the person has had least for how much of it is
 
 No pair gets more people than it wants: views in flight count. When nothing else is left, those that nobody voted on
 for HOLD seconds count no more, and their pairs are given to others; a vote that comes after all is kept.
+
+A pair one of whose sounds is missing or was changed is given to nobody. Who has it goes on with another one, and gets
+it back under the same key once it is repaired.
 """
 
 from collections import Counter
@@ -86,6 +89,8 @@ def begin(database: Database, person: str, key: str) -> View:
         if row.begun is None:
             if who.project_state != "open":
                 raise Refused(who.project_state, f"the study is {who.project_state}: nothing new can be begun")
+            if who.state == "paused":
+                raise Refused("paused", "you are paused: nothing new can be begun")
             now = database.now()
             row = row._replace(begun=now, held=None if row.held is None else now + HOLD)
             connection.execute(_BEGIN, {"view": key, "now": now, "until": row.held})
@@ -97,6 +102,17 @@ def look(database: Database, person: str, key: str) -> View:
     with database.reading() as connection:
         who = _annotator(connection, person)
         return read_view(connection, require_view(connection, person, key), who.study)
+
+
+def skip(database: Database, person: str, key: str) -> None:
+    """Go on without a vote, where a sound of the pair is missing or changed. Refused where nothing is wrong."""
+    with database.writing(lasting=False) as connection:
+        _annotator(connection, person, lock=True)
+        row = require_view(connection, person, key, lock=True)
+        if not pair_rows.is_broken(connection, row.pair):
+            raise Refused("skip", "nothing is wrong with these recordings; try to play them again")
+        if row.closed is None:
+            _give_up(connection, row, database.now())
 
 
 def progress(database: Database, person: str) -> Progress:
@@ -123,6 +139,9 @@ def _find_view(connection: Connection, who: _Who, progress: Progress, now: float
         return read_view(connection, row, who.study)
     if progress.quota is not None and progress.done >= progress.quota:
         return Done("quota")
+    row = _skipped(connection, who.id, now)
+    if row is not None:
+        return read_view(connection, row, who.study)
     choice = _choose(connection, who)
     if choice is None:
         return Done("no more pairs")
@@ -151,15 +170,42 @@ def _show(connection: Connection, who: _Who, choice: _Choice, now: float) -> Vie
 
 
 def _stands(connection: Connection, row: ViewRow, now: float) -> bool:
-    """Whether an open view still counts. One that was let go is held anew, or given up if its pair is full by now."""
+    """Whether an open view still counts. One that was let go is held anew; given up if its pair is full or broken."""
+    if pair_rows.is_broken(connection, row.pair):
+        _give_up(connection, row, now)
+        return False
     if row.held is not None or row.repeat_of is not None:
         return True
     if pair_rows.has_room(connection, row.pair):
-        connection.execute(update(views).where(views.c.key == row.key).values(held=now + HOLD))
-        pair_rows.take(connection, row.pair, 1)
+        _hold(connection, row, now)
         return True
-    connection.execute(update(views).where(views.c.key == row.key).values(closed=now))
+    _give_up(connection, row, now)
     return False
+
+
+def _skipped(connection: Connection, person: str, now: float) -> ViewRow | None:
+    """The earliest view that a person gave up and that can be voted on after all, opened again."""
+    found = connection.execute(_SKIPPED, {"person": person}).one_or_none()
+    if found is None:
+        return None
+    row = ViewRow._make(found)
+    if row.repeat_of is None:
+        if not pair_rows.has_room(connection, row.pair):
+            return None
+        _hold(connection, row, now)
+    connection.execute(update(views).where(views.c.key == row.key).values(closed=None))
+    return row._replace(closed=None)
+
+
+def _hold(connection: Connection, row: ViewRow, now: float) -> None:
+    connection.execute(update(views).where(views.c.key == row.key).values(held=now + HOLD))
+    pair_rows.take(connection, row.pair, 1)
+
+
+def _give_up(connection: Connection, row: ViewRow, now: float) -> None:
+    connection.execute(update(views).where(views.c.key == row.key).values(closed=now, held=None))
+    if row.held is not None:
+        pair_rows.take(connection, row.pair, -1)
 
 
 def _choose(connection: Connection, who: _Who) -> _Choice | None:
@@ -283,7 +329,10 @@ _HAD = (
 
 # the gold pair that the fewest people had
 _GOLD = (
-    select(pairs.c.id).where(_OURS & (pairs.c.kind == "gold") & _UNSEEN).order_by(pairs.c.taken, pairs.c.lot).limit(1)
+    select(pairs.c.id)
+    .where(_OURS & (pairs.c.kind == "gold") & ~pairs.c.broken & _UNSEEN)
+    .order_by(pairs.c.taken, pairs.c.lot)
+    .limit(1)
 )
 
 # the ordinary pairs that a person has voted on, the earliest first, with the repeat where there was one
@@ -292,8 +341,17 @@ _VOTED = (
     select(views.c.key, views.c.pair, views.c.swapped, _REPEAT.c.key.label("again"))
     .join(pairs, pairs.c.id == views.c.pair)
     .outerjoin(_REPEAT, _REPEAT.c.repeat_of == views.c.key)
-    .where(_MINE & ~_AGAIN & (views.c.votes > 0) & (pairs.c.kind == "ordinary"))
+    .where(_MINE & ~_AGAIN & (views.c.votes > 0) & (pairs.c.kind == "ordinary") & ~pairs.c.broken)
     .order_by(views.c.created)
+)
+
+_CAN_BE_VOTED_ON = pairs.c.stage.in_((BEGUN, UNTOUCHED)) | (~pairs.c.broken & (_AGAIN | (pairs.c.kind == "gold")))
+_SKIPPED = (
+    select(*(views.c[name] for name in ViewRow._fields))
+    .join(pairs, pairs.c.id == views.c.pair)
+    .where(_MINE & views.c.closed.is_not(None) & (views.c.votes == 0) & _CAN_BE_VOTED_ON)
+    .order_by(views.c.created)
+    .limit(1)
 )
 
 _LEFT = (

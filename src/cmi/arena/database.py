@@ -31,6 +31,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from cmi.arena.database_url import shown_url, without_passwords
 from cmi.arena.errors import DiskFull, NotFound, Unavailable
 from cmi.arena.queue_lock import QueueLock
 from cmi.arena.schema import views, votes
@@ -65,7 +66,7 @@ class Database:
     @property
     def name(self) -> str:
         """For messages: the file, or the URL without its password."""
-        return shown_name(self.engine.url)
+        return shown_url(self.engine.url)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -179,24 +180,20 @@ def _latest_time(database: Database) -> float:
 
 def parse_url(text: str) -> URL:
     """A URL with its driver; what has no scheme is the path of an SQLite file."""
-    if "://" not in text:
+    scheme, _, rest = text.partition(":")
+    if "://" not in text and not (scheme in _DRIVERS and rest):  # a slash too few would make a path with a password
         return URL.create("sqlite", database=text)
     try:
         url = make_url(text)
         driver = _DRIVERS[url.drivername]
     except (ArgumentError, KeyError, ValueError) as error:
-        scheme = text.partition("://")[0]
         raise InputError(f"{scheme}://…: expected a path, sqlite:///path or postgresql://user@host/database") from error
     return url.set(drivername=driver)
 
 
-def shown_name(url: URL) -> str:
-    return str(url.database) if url.drivername == "sqlite" else url.render_as_string(hide_password=True)
-
-
 def reason(error: DBAPIError) -> str:
     """What the driver said, in one line."""
-    return " ".join(str(error.orig).split()).rstrip(".")
+    return without_passwords(" ".join(str(error.orig).split()).rstrip("."))
 
 
 def is_disk_full(error: DBAPIError) -> bool:
@@ -289,11 +286,11 @@ def _start_write_ahead_log(engine: Engine) -> None:
             return
         except sqlite3.OperationalError as error:
             if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > deadline:
-                raise InputError(f"{shown_name(engine.url)}: {error}") from error
+                raise InputError(f"{shown_url(engine.url)}: {error}") from error
             time.sleep(0.01)
         except sqlite3.DatabaseError as error:
             raise InputError(
-                f"{shown_name(engine.url)}: not an arena's database, or damaged ({error}); "
+                f"{shown_url(engine.url)}: not an arena's database, or damaged ({error}); "
                 "choose another file, or put a backup in its place with `cmi arena restore`"
             ) from error
         finally:

@@ -17,7 +17,7 @@ from cmi.arena.state import arena_of
 
 async def find_session(request: Request) -> Session | None:
     """The session that the request's cookie names, if there is one."""
-    token = request.cookies.get(security.COOKIE)
+    token = request.cookies.get(arena_of(request).cookie)
     if token is None or not security.plausible_token(token):
         return None
     return await arena_of(request).sessions.find(token)

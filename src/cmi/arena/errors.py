@@ -17,6 +17,9 @@ class Refused(InputError):
     heard       a take has not been heard for long enough
     ballot      a choice that is not a or b, a confidence that is not 1 to 5, or feedback that is too long
     paused, closed    the project or the person is
+    final       the vote was corrected often enough, or is too old to be corrected
+    skip        nothing is wrong with the pair, so that it is not to be skipped
+    last owner  nobody but this person can run the study
     withdrawn   the person has withdrawn from the study
     """
 

@@ -25,6 +25,7 @@ from sqlalchemy import Row
 from cmi.arena.database import Database, require_sound
 from cmi.arena.extra_fields import as_json
 from cmi.arena.votes import latest_votes
+from cmi.audio import content_hash
 from cmi.errors import InputError
 from cmi.files import cannot_write, copy_whole, whole_file, write_whole
 from cmi.folders import make_folder
@@ -82,6 +83,7 @@ def export(
                 kept[name] = Path(path)
         found.extend(_rows(row, named))
         votes += 1
+    _require_unchanged(kept, None if audio == "leave" else folder / "audio")
     if audio != "leave":
         _bring(kept, folder / "audio", audio)
     path = folder / FILES[format_]
@@ -134,6 +136,18 @@ def _sound_name(row: Row[Any], part: str) -> str:
 
 def _relative(path: str, folder: Path) -> str:
     return Path(os.path.relpath(path, folder.resolve())).as_posix()
+
+
+def _require_unchanged(sounds: dict[str, Path], exported: Path | None) -> None:
+    """InputError if a file does not have the bytes that people voted on, by which it is named.
+
+    What was exported before is looked at where it is; a file that is missing is not for here to say.
+    """
+    for name, source in sounds.items():
+        path = exported / name if exported is not None and (exported / name).exists() else source
+        if path.is_file() and not content_hash(path).startswith(name.partition(".")[0]):
+            now = "put the file back that was imported" if path == source else "delete it and export again"
+            raise InputError(f"{path}: changed, so that it is not what people voted on; {now}")
 
 
 def _bring(sounds: dict[str, Path], folder: Path, audio: Audio) -> None:

@@ -24,6 +24,7 @@ PEAKS = 400
 BLOCK = 2**17  # frames that are decoded at once, about
 LEVEL = -23.0  # LUFS, as in EBU R 128
 HIGHEST_PEAK = -1.0  # dBFS
+MOST_CHANNELS = 8  # what FLAC holds, as which sounds are played
 MEDIA_TYPES = {
     "WAV": "audio/wav",
     "WAVEX": "audio/wav",
@@ -64,6 +65,8 @@ def measure(path: Path) -> Measured:
 def _measure(path: Path, file: soundfile.SoundFile) -> Measured:
     if file.format not in MEDIA_TYPES:
         raise InputError(f"{path}: {file.format}, which browsers can't play; make it WAV, FLAC, MP3 or OGG")
+    if file.channels > MOST_CHANNELS:
+        raise InputError(f"{path}: {file.channels} channels, expected {MOST_CHANNELS} at most; mix it down")
     meter = LoudnessMeter(file.samplerate, file.channels)
     peaks: list[float] = []
     edges = np.arange(PEAKS + 1) * file.frames // PEAKS

@@ -12,13 +12,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import Connection, Integer, bindparam, func, insert, select, update
+from sqlalchemy import Connection, Integer, bindparam, exists, func, insert, or_, select, update
 
 from cmi.arena.chance import chance
 from cmi.arena.database import Database, storable
 from cmi.arena.errors import NotFound
 from cmi.arena.extra_fields import require_json
-from cmi.arena.schema import BEGUN, FULL, UNTOUCHED, new_id, pairs, projects, sounds, stage_of, views
+from cmi.arena.schema import BEGUN, BROKEN, FULL, UNTOUCHED, new_id, pairs, projects, sounds, stage_of, views
 from cmi.arena.study import Study
 from cmi.errors import InputError
 
@@ -79,13 +79,15 @@ def add_all(connection: Connection, project: str, study: Study, new: Sequence[Ne
     ids = {row.source_id: row.id for row in there}
     ranks = Counter((row.kind, row.modality) for row in there)
     position = max((row.position for row in there), default=-1)
-    ours = set(connection.scalars(select(sounds.c.id).where(sounds.c.project == project)))
+    sounds_there = select(sounds.c.id, sounds.c.problem.is_not(None)).where(sounds.c.project == project)
+    ours: dict[str, bool] = {row[0]: row[1] for row in connection.execute(sounds_there)}
     rows = []
     for pair in new:
         source_id = storable(pair.source_id)
         if source_id in ids:
             continue
         _check(pair, ours)
+        broken = any(ours[sound] for sound in (pair.a, pair.b, pair.reference) if sound)
         ids[source_id], position = new_id(), position + 1
         kind: Kind = "gold" if pair.gold else "ordinary"
         votes = _wanted(ranks[kind, pair.modality], kind, pair.modality, study)
@@ -109,7 +111,8 @@ def add_all(connection: Connection, project: str, study: Study, new: Sequence[Ne
                 "lot": chance(study.seed, "lot", source_id),
                 "wanted": votes,
                 "taken": 0,
-                "stage": UNTOUCHED if votes else FULL,
+                "stage": BROKEN if broken else UNTOUCHED if votes else FULL,
+                "broken": broken,
                 "about": dict(pair.about),
             }
         )
@@ -165,14 +168,19 @@ def set_wanted(connection: Connection, project: str, study: Study) -> None:
         changed = update(pairs).where(pairs.c.id == bindparam("pair"))
         connection.execute(changed.values(wanted=now_wanted), changes)
         connection.execute(
-            update(pairs).where(pairs.c.project == project).values(stage=stage_of(pairs.c.taken, pairs.c.wanted))
+            update(pairs)
+            .where(pairs.c.project == project)
+            .values(stage=stage_of(pairs.c.taken, pairs.c.wanted, pairs.c.broken))
         )
 
 
 _TAKEN = pairs.c.taken + bindparam("more", type_=Integer)
 _TAKE = (
-    update(pairs).where(pairs.c.id == bindparam("pair")).values(taken=_TAKEN, stage=stage_of(_TAKEN, pairs.c.wanted))
+    update(pairs)
+    .where(pairs.c.id == bindparam("pair"))
+    .values(taken=_TAKEN, stage=stage_of(_TAKEN, pairs.c.wanted, pairs.c.broken))
 )
+_BROKEN = select(pairs.c.broken).where(pairs.c.id == bindparam("pair"))
 
 
 def take(connection: Connection, pair: str, more: int) -> None:
@@ -180,11 +188,26 @@ def take(connection: Connection, pair: str, more: int) -> None:
     connection.execute(_TAKE, {"pair": pair, "more": more})
 
 
+def mark_broken(connection: Connection, project: str, sound: str) -> None:
+    """Find out which pairs of a sound are broken, now that its `problem` has changed."""
+    parts = pairs.c.a, pairs.c.b, pairs.c.reference
+    its = (pairs.c.project == project) & or_(*(part == sound for part in parts))
+    connection.execute(select(pairs.c.id).where(its).order_by(pairs.c.id).with_for_update(key_share=True))
+    broken = exists().where(sounds.c.id.in_(parts) & sounds.c.problem.is_not(None))
+    connection.execute(
+        update(pairs).where(its).values(broken=broken, stage=stage_of(pairs.c.taken, pairs.c.wanted, broken))
+    )
+
+
+def is_broken(connection: Connection, pair: str) -> bool:
+    return bool(connection.scalar(_BROKEN, {"pair": pair}))
+
+
 def has_room(connection: Connection, pair: str) -> bool:
     """Whether the pair wants more first showings than it has; its row stays locked for the transaction."""
     asked = select(pairs.c.stage, pairs.c.kind).where(pairs.c.id == pair).with_for_update(key_share=True)
     row = connection.execute(asked).one()
-    return row.kind == "gold" or row.stage in (BEGUN, UNTOUCHED)
+    return row.stage in (BEGUN, UNTOUCHED) or (row.kind == "gold" and row.stage != BROKEN)
 
 
 def _wanted(rank: int, kind: str, modality: str, study: Study) -> int:

@@ -102,11 +102,17 @@ def invite(
 
 
 def invite_again(database: Database, project: str, person: str, days: float) -> Invite:
-    """A link by which a person who lost the cookie gets back in; earlier links of that kind no longer work."""
+    """A link by which a person who lost the cookie gets back in.
+
+    Earlier links of that kind no longer work, and sessions that were begun before are over: whoever has the old cookie
+    is out.
+    """
     with database.writing() as connection:
         row = _require(connection, project, person)
         if row.state == "withdrawn":
             raise Refused("withdrawn", "this person has withdrawn; invite them anew if they changed their mind")
+        _require_another_owner(database, connection, row)
+        _end_sessions(connection, person)
         connection.execute(update(invites).where(invites.c.bound_to == person).values(revoked=True))
         made = _invite(database, connection, project, row.role, days, None, person)
         note(connection, database.now(), project, "invited again", person, {})
@@ -135,6 +141,7 @@ def join(database: Database, token: str, name: str | None, consented: bool) -> S
         used = connection.execute(update(invites).where(free).values(used_by=person, used_at=now))
         if used.rowcount != 1:
             raise Refused("invite", NO_INVITE)
+        _end_sessions(connection, person)
         session_token, csrf = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
         times = {"created": now, "seen": now, "expires": now + SESSION_DAYS * DAY}
         connection.execute(
@@ -168,6 +175,15 @@ def sign_out(database: Database, session_token: str) -> None:
         connection.execute(delete(sessions).where(sessions.c.token_hash == digest_of(session_token)))
 
 
+def end_sessions(database: Database, project: str, person: str) -> int:
+    """Sign a person out everywhere; how many sessions there were. Their votes stay."""
+    with database.writing() as connection:
+        _require_another_owner(database, connection, _require(connection, project, person))
+        ended = _end_sessions(connection, person)
+        note(connection, database.now(), project, "signed out everywhere", person, {"sessions": ended})
+    return ended
+
+
 def get(database: Database, project: str, person: str) -> Person:
     with database.reading() as connection:
         _require(connection, project, person)
@@ -196,8 +212,11 @@ def change(
     if quota != "as is":
         values["quota"] = _quota(quota)
     with database.writing() as connection:
-        if _require(connection, project, person).state == "withdrawn":
+        row = _require(connection, project, person)
+        if row.state == "withdrawn":
             raise Refused("withdrawn", "this person has withdrawn from the study")
+        if state == "paused":
+            _require_another_owner(database, connection, row)
         if values:
             connection.execute(update(people).where(people.c.id == person).values(values))
             note(connection, database.now(), project, "person changed", person, values)
@@ -214,7 +233,7 @@ def withdraw(database: Database, project: str, person: str) -> int:
     What remains is that someone of that opaque id joined and withdrew. Their pairs are given to others instead.
     """
     with database.writing() as connection:
-        _require(connection, project, person)
+        _require_another_owner(database, connection, _require(connection, project, person))
         locked = select(people.c.id).where(people.c.id == person).with_for_update(key_share=True)
         connection.execute(locked)
         theirs = views.c.person == person
@@ -226,7 +245,7 @@ def withdraw(database: Database, project: str, person: str) -> int:
         freed = {row.pair for row in rows if row.repeat_of is None and (row.votes or row.held is not None)}
         for pair in sorted(freed):  # a person has one first showing of a pair
             take(connection, pair, -1)
-        connection.execute(delete(sessions).where(sessions.c.person == person))
+        _end_sessions(connection, person)
         connection.execute(update(invites).where(invites.c.bound_to == person).values(revoked=True))
         blank = {"state": "withdrawn", "name": None, "consented": None, "quota": None}
         connection.execute(update(people).where(people.c.id == person).values(blank))
@@ -290,6 +309,33 @@ def _require(connection: Connection, project: str, person: str) -> Row[Any]:
     if row is None:
         raise NotFound("there is no such person in this project")
     return row
+
+
+def _end_sessions(connection: Connection, person: str) -> int:
+    return connection.execute(delete(sessions).where(sessions.c.person == person)).rowcount
+
+
+def _require_another_owner(database: Database, connection: Connection, row: Row[Any]) -> None:
+    """Refused if the person is the only one left who can run the study: others must be active, and signed in."""
+    if row.role != "owner" or row.state == "withdrawn":
+        return
+    owners = (people.c.project == row.project) & (people.c.role == "owner")
+    connection.execute(select(people.c.id).where(owners).order_by(people.c.id).with_for_update(key_share=True))
+    if not set(_owners(database, connection, row.project)) - {row.id}:
+        raise Refused("last owner", "nobody else can run this study: let another owner join first")
+
+
+def has_owner(database: Database, project: str) -> bool:
+    """Whether somebody can run the study."""
+    with database.reading() as connection:
+        return bool(_owners(database, connection, project))
+
+
+def _owners(database: Database, connection: Connection, project: str) -> list[str]:
+    """The owners of a project who are active and signed in."""
+    able = (people.c.project == project) & (people.c.role == "owner") & (people.c.state == "active")
+    signed_in = (sessions.c.person == people.c.id) & (sessions.c.expires > database.now())
+    return list(connection.scalars(select(people.c.id).join(sessions, signed_in).where(able).distinct()))
 
 
 def _people(connection: Connection, which: Any) -> list[Person]:

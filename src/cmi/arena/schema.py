@@ -5,7 +5,8 @@ which may be absent. Choices are stored in the pair's own a and b, whichever tak
 
 Counters kept beside the rows they count, so that assigning a pair looks at a few rows only:
     pairs.taken     first showings of the pair that have a vote or are held for one
-    pairs.stage     what `taken` and `wanted` make of it: begun, untouched or full (see `stage_of`)
+    pairs.stage     what `taken`, `wanted` and `broken` make of it: begun, untouched, full or broken (see `stage_of`)
+    pairs.broken    one of its sounds has a problem: it is given to nobody until that is repaired
     views.votes     rows in `votes`; the last of them counts, the earlier ones were corrected
     views.held      until when the view counts as in flight; empty once it is voted on or was abandoned
 """
@@ -14,6 +15,7 @@ import secrets
 
 from sqlalchemy import (
     JSON,
+    BigInteger,
     Boolean,
     CheckConstraint,
     Column,
@@ -31,7 +33,7 @@ from sqlalchemy import (
 )
 
 ID_LENGTH = 64  # characters; ours have 22
-BEGUN, UNTOUCHED, FULL = 0, 1, 2  # stages of a pair, in the order in which pairs are given out
+BEGUN, UNTOUCHED, FULL, BROKEN = 0, 1, 2, 3  # stages of a pair, in the order in which pairs are given out
 
 metadata = MetaData(
     naming_convention={
@@ -48,9 +50,9 @@ def new_id() -> str:
     return secrets.token_urlsafe(16)
 
 
-def stage_of(taken: ColumnElement[int], wanted: ColumnElement[int]) -> ColumnElement[int]:
-    """FULL with as many as wanted, else BEGUN with at least one."""
-    return case((taken >= wanted, FULL), (taken > 0, BEGUN), else_=UNTOUCHED)
+def stage_of(taken: ColumnElement[int], wanted: ColumnElement[int], broken: ColumnElement[bool]) -> ColumnElement[int]:
+    """BROKEN where it is; FULL with as many as wanted; else BEGUN with at least one."""
+    return case((broken, BROKEN), (taken >= wanted, FULL), (taken > 0, BEGUN), else_=UNTOUCHED)
 
 
 def _id(name: str, to: str | None = None, nullable: bool = False, key: bool = False) -> Column[str]:
@@ -61,6 +63,12 @@ def _id(name: str, to: str | None = None, nullable: bool = False, key: bool = Fa
 def _one_of(name: str, *values: str) -> CheckConstraint:
     return CheckConstraint(f"{name} IN ({', '.join(repr(value) for value in values)})", name=name)
 
+
+servers = Table(
+    "servers",
+    metadata,
+    Column("id", String(16), primary_key=True),  # the one row: what tells this arena's cookies from another's
+)
 
 projects = Table(
     "projects",
@@ -134,6 +142,9 @@ sounds = Table(
     Column("gain_db", Double, nullable=False),
     Column("peaks", JSON, nullable=False),
     Column("media_type", String(32), nullable=False),
+    Column("size", BigInteger),  # of the file in bytes, when it last had this digest
+    Column("modified", BigInteger),  # its time then, in nanoseconds
+    Column("problem", String(16)),  # what is wrong with the file, `missing` or `changed`; empty where nothing is
     UniqueConstraint("project", "digest"),
 )
 
@@ -158,6 +169,7 @@ pairs = Table(
     Column("wanted", Integer, nullable=False),
     Column("taken", Integer, nullable=False),
     Column("stage", Integer, nullable=False),
+    Column("broken", Boolean, nullable=False),
     Column("about", JSON, nullable=False),
     _one_of("kind", "ordinary", "gold"),
     UniqueConstraint("project", "source_id"),
@@ -176,7 +188,7 @@ views = Table(
     _id("repeat_of", "views.key", nullable=True),
     Column("created", Double, nullable=False),
     Column("begun", Double),
-    Column("closed", Double),  # voted on, or given up since its pair had all its votes
+    Column("closed", Double),  # voted on, or given up since its pair had all its votes or was broken
     Column("held", Double),
     Column("votes", Integer, nullable=False),
     UniqueConstraint("repeat_of"),

@@ -4,17 +4,21 @@ Host      a request must name a host of ours, or it came through a name that som
 Origin    a request that changes something must come from a page of ours: by its Origin header, or where there is none
           by Sec-Fetch-Site. A request with neither is refused: every browser that runs the pages sends one.
 CSRF      such a request also carries the session's token in a header, which no other site can read or send.
-Cookie    out of scripts' reach, never sent along from other sites, and over https alone where the arena has it.
+Cookie    out of scripts' reach, never sent along from other sites, and over https alone where the arena has it: then
+          no other host of the domain can set it either (`__Host-`). Its name is the server's own: browsers do not tell
+          two servers at one host apart by their ports.
 """
 
 import hmac
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+import idna
 from starlette.responses import Response
 
-COOKIE = "cmi_arena"
+COOKIE = "cmi_arena"  # followed by the id of the server
 CSRF_HEADER = "x-csrf-token"
+DEFAULT_PORTS = {"http": 80, "https": 443}
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 LONGEST_TOKEN = 128  # characters; ours have 22 to 43
@@ -64,15 +68,33 @@ def host_name(host: str) -> str:
     return host.partition(":")[0]
 
 
+def normal_url(url: str) -> str:
+    """An address as browsers name it: host in lower case and Punycode, no port where it is the scheme's own.
+
+    ValueError if it has no host that could be one, or a port that is no number.
+
+    >>> normal_url("https://Bücher.example:443/")
+    'https://xn--bcher-kva.example'
+    """
+    parts = urlsplit(url)
+    host, scheme = parts.hostname or "", parts.scheme.lower()
+    if ":" in host:
+        host = f"[{host}]"
+    elif not host.isascii():
+        host = idna.encode(host, uts46=True).decode("ascii")
+    port = "" if parts.port in (None, DEFAULT_PORTS.get(scheme)) else f":{parts.port}"
+    return f"{scheme}://{host}{port}"
+
+
 def own_hosts(public_url: str) -> frozenset[str]:
     """Names that a request may be addressed to: the public one, and those that only this machine can mean."""
-    return frozenset({*LOOPBACK_HOSTS, host_name(urlsplit(public_url).netloc)})
+    return frozenset({*LOOPBACK_HOSTS, host_name(urlsplit(normal_url(public_url)).netloc)})
 
 
 def own_origins(public_url: str) -> frozenset[str]:
     """Origins of our own pages; a server on this machine is the same one under each of its loopback names."""
-    parts = urlsplit(public_url)
-    origin = f"{parts.scheme}://{parts.netloc.lower()}"
+    origin = normal_url(public_url)
+    parts = urlsplit(origin)
     if host_name(parts.netloc) not in LOOPBACK_HOSTS:
         return frozenset({origin})
     port = f":{parts.port}" if parts.port else ""
@@ -98,9 +120,13 @@ def plausible_token(token: str | None) -> bool:
     return token is not None and 0 < len(token) <= LONGEST_TOKEN and token.isascii() and token.isprintable()
 
 
-def set_cookie(response: Response, token: str, public_url: str) -> None:
+def cookie_name(public_url: str, server: str) -> str:
+    return f"{'__Host-' if is_https(public_url) else ''}{COOKIE}_{server}"
+
+
+def set_cookie(response: Response, name: str, token: str, public_url: str) -> None:
     response.set_cookie(
-        COOKIE,
+        name,
         token,
         max_age=COOKIE_SECONDS,
         path="/",
@@ -110,5 +136,5 @@ def set_cookie(response: Response, token: str, public_url: str) -> None:
     )
 
 
-def clear_cookie(response: Response, public_url: str) -> None:
-    response.delete_cookie(COOKIE, path="/", secure=is_https(public_url), httponly=True, samesite="strict")
+def clear_cookie(response: Response, name: str, public_url: str) -> None:
+    response.delete_cookie(name, path="/", secure=is_https(public_url), httponly=True, samesite="strict")

@@ -13,15 +13,16 @@ import socket
 import threading
 import webbrowser
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from cmi.arena.database import Database, open_database, parse_url
-from cmi.arena.security import LOOPBACK_HOSTS, host_name
+from cmi.arena.security import LOOPBACK_HOSTS, host_name, normal_url
 from cmi.cache import cache_folder
 from cmi.errors import InputError
+from cmi.printable import printable
 
 if TYPE_CHECKING:
     import uvicorn
@@ -74,11 +75,11 @@ def serve(
     database = open_database(db)
     try:
         with _listen(host, port) as listening:
-            url = (public_url or local_url(host, listening.getsockname()[1])).rstrip("/")
+            url = normal_url(public_url or local_url(host, listening.getsockname()[1]))
             server = _server(database, url, folder or _beside(db), log)
             _show_links(database, url, demo, open_browser)
-            server.run(sockets=[listening])
-    except KeyboardInterrupt:
+            with suppress(KeyboardInterrupt):  # not raised where the server was started with interrupts ignored
+                server.run(sockets=[listening])
         print("The arena is closed.", flush=True)
     finally:
         database.close()
@@ -102,8 +103,8 @@ def check_address(host: str, public_url: str | None, demo: bool) -> None:
 def _check_public_url(public_url: str) -> None:
     try:
         parts = urlsplit(public_url)
-        parts.port  # noqa: B018  (raises where it is not a number)
-    except ValueError as error:
+        normal_url(public_url)
+    except ValueError as error:  # a port that is no number, a host that can't be one
         raise InputError(f"--public-url {public_url}: {error}") from error
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or "@" in parts.netloc:
         raise InputError(f"--public-url {public_url}: expected https://host, without a path or a user")
@@ -146,10 +147,10 @@ def _beside(db: str) -> Path:
 
 
 def _show_links(database: Database, url: str, demo: bool, open_browser: bool) -> None:
-    """Print a link for the owner of each project that has none yet, and with a demonstration one to vote by."""
-    from cmi.arena import people, projects
+    """Print a link for the owner of each project that none can run now, and with a demonstration one to vote by."""
+    from cmi.arena import originals, people, projects
 
-    shown = None
+    shown, lost = None, 0
     if demo:
         from cmi.arena.demo import demo_project
 
@@ -160,10 +161,13 @@ def _show_links(database: Database, url: str, demo: bool, open_browser: bool) ->
     elif not projects.list_all(database):
         projects.create(database, FIRST_TITLE)
     for project_row in projects.list_all(database):
-        if not any(person.role == "owner" for person in people.list_people(database, project_row.id)):
+        if not people.has_owner(database, project_row.id):
             token = people.invite(database, project_row.id, "owner", OWNER_DAYS)[0].token
-            print(f"Own {project_row.title!r}:  {url}/join#{token}", flush=True)
+            print(f"Own '{printable(project_row.title)}':  {url}/join#{token}", flush=True)
             shown = shown or f"{url}/join#{token}"
+        lost += len(originals.troubles(database, project_row.id))
+    if lost:
+        print(f"{lost} sounds are missing or were changed: cmi arena check says which.", flush=True)
     print(f"The arena is open at {url} (stop it with Ctrl-C).", flush=True)
     if open_browser:
         webbrowser.open(shown or url)
@@ -173,10 +177,10 @@ def _server(database: Database, url: str, folder: Path, log: bool) -> "uvicorn.S
     import uvicorn
 
     from cmi.arena.app import create_app
+    from cmi.arena.logs import start_logging
     from cmi.arena.settings import Settings
 
-    logging.basicConfig(format="%(asctime)s %(message)s", level=logging.WARNING)
-    logging.getLogger("cmi.arena.access").setLevel(logging.INFO if log else logging.WARNING)
+    start_logging(requests=log)
     app = create_app(database, Settings(public_url=url, folder=folder, player=_player()))
     app.state.arena.uploads.claim()
     config = uvicorn.Config(

@@ -10,14 +10,22 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import NamedTuple
 
+from sqlalchemy import select
 from starlette.concurrency import run_in_threadpool
 
 from cmi.arena import people
 from cmi.arena.database import Database
 from cmi.arena.people import Session
+from cmi.arena.schema import servers
 
 KEEP = 5.0  # seconds
 MOST_KEPT = 10_000
+
+
+def server_id(database: Database) -> str:
+    """What tells the cookies of this database's arena from those of another one at the same host."""
+    with database.reading() as connection:
+        return connection.execute(select(servers.c.id)).scalar_one()
 
 
 class _Kept(NamedTuple):

@@ -2,23 +2,18 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, insert, select, update
 
 from cmi.arena.database import Database, require_id
 from cmi.arena.errors import NotFound
 from cmi.arena.measure import Measured, measure
+from cmi.arena.originals import Original
+from cmi.arena.pairs import mark_broken
 from cmi.arena.schema import new_id, sounds
 
-__all__ = ["Located", "Measured", "known", "locate", "measure", "register", "register_all"]
-
-
-class Located(NamedTuple):
-    """Where the server finds a sound."""
-
-    path: Path
-    media_type: str
+__all__ = ["Measured", "find", "known", "measure", "register", "register_all"]
 
 
 def register(connection: Connection, project: str, path: Path, measured: Measured | None = None) -> str:
@@ -27,10 +22,13 @@ def register(connection: Connection, project: str, path: Path, measured: Measure
 
 
 def register_all(connection: Connection, project: str, files: Sequence[tuple[Path, Measured]]) -> list[str]:
-    """As `register`, for many files at once."""
+    """As `register`, for many files at once. A sound whose file is lost is found again in a file of the same bytes."""
     ids = known(connection, project)
+    lost = _lost(connection, project)
     rows: list[dict[str, Any]] = []
     for path, measured in files:
+        if measured.digest in lost:
+            _find_again(connection, project, ids[measured.digest], path)
         if measured.digest not in ids:
             ids[measured.digest] = new_id()
             row = {"id": ids[measured.digest], "project": project, "path": str(path.resolve())}
@@ -46,12 +44,24 @@ def known(connection: Connection, project: str) -> dict[str, str]:
     return {row.digest: row.id for row in rows}
 
 
-def locate(database: Database, project: str, sound: str) -> Located:
-    """Where a sound of the project lies: NotFound for any other project's."""
-    asked = select(sounds.c.path, sounds.c.media_type)
+def _lost(connection: Connection, project: str) -> set[str]:
+    """The digests of sounds whose files are gone or were changed."""
+    columns = sounds.c.digest, sounds.c.path, sounds.c.problem
+    rows = connection.execute(select(*columns).where(sounds.c.project == project))
+    return {row.digest for row in rows if row.problem is not None or not Path(row.path).exists()}
+
+
+def _find_again(connection: Connection, project: str, sound: str, path: Path) -> None:
+    values = {"path": str(path.resolve()), "size": None, "modified": None, "problem": None}
+    connection.execute(update(sounds).where(sounds.c.id == sound).values(values))
+    mark_broken(connection, project, sound)
+
+
+def find(database: Database, project: str, sound: str) -> Original:
+    """The file of a sound of the project: NotFound for any other project's."""
     ours = (sounds.c.project == project) & (sounds.c.id == require_id(sound, "sound"))
     with database.reading() as connection:
-        row = connection.execute(asked.where(ours)).one_or_none()
+        row = connection.execute(select(*(sounds.c[name] for name in Original._fields)).where(ours)).one_or_none()
     if row is None:
         raise NotFound("there is no such sound")
-    return Located(Path(row.path), row.media_type)
+    return Original._make(row)

@@ -8,10 +8,12 @@ from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from starlette.requests import Request
 
+from cmi.arena import security
 from cmi.arena.database import Database
+from cmi.arena.playback import Copies
 from cmi.arena.rate_limit import RateLimiter
 from cmi.arena.reports import Reports
-from cmi.arena.sessions import Sessions
+from cmi.arena.sessions import Sessions, server_id
 from cmi.arena.settings import Settings
 from cmi.arena.uploads import Uploads
 
@@ -36,8 +38,10 @@ class Arena:
         self.database = database
         self.settings = settings
         self.files = files
+        self.cookie = security.cookie_name(settings.public_url, server_id(database))
         self.sessions = Sessions(database)
         self.reports = Reports(database)
+        self.copies = Copies(database, settings.folder)
         self.uploads = Uploads(settings.folder, settings.limits)
         self.person_rate = RateLimiter(settings.limits.person)
         self.sign_in_rate = RateLimiter(settings.limits.sign_in)

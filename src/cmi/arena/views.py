@@ -9,14 +9,16 @@ from sqlalchemy import Connection, Row, bindparam, select
 
 from cmi.arena.database import require_id
 from cmi.arena.errors import NotFound
+from cmi.arena.originals import Original
 from cmi.arena.schema import pairs, sounds, views, votes
 from cmi.arena.study import Study
 
 Side = Literal["a", "b"]
+Part = Literal["a", "b", "reference"]
 
 
 class Sound(NamedTuple):
-    id: str
+    original: Original
     seconds: float
     peaks: list[float]
     gain_db: float
@@ -68,6 +70,7 @@ class ViewRow(NamedTuple):
 
 
 _PART = {side: sounds.alias(side) for side in ("a", "b", "reference")}
+_SOUND = (*Original._fields, *Sound._fields[1:])
 _COLUMNS = [views.c[name] for name in ViewRow._fields]
 _MINE = select(*_COLUMNS).where((views.c.key == bindparam("key")) & (views.c.person == bindparam("person")))
 _MINE_LOCKED = _MINE.with_for_update(key_share=True)
@@ -75,7 +78,7 @@ _OPEN = select(*_COLUMNS).where((views.c.person == bindparam("person")) & views.
 _SHOWN = (
     select(
         *(pairs.c[name] for name in ("text", "lyrics", "modality")),
-        *(part.c[name].label(f"{side}_{name}") for side, part in _PART.items() for name in Sound._fields),
+        *(part.c[name].label(f"{side}_{name}") for side, part in _PART.items() for name in _SOUND),
     )
     .join(_PART["a"], _PART["a"].c.id == pairs.c.a)
     .join(_PART["b"], _PART["b"].c.id == pairs.c.b)
@@ -103,7 +106,7 @@ def open_view(connection: Connection, person: str) -> ViewRow | None:
 def read_view(connection: Connection, row: ViewRow, study: Study) -> View:
     """What the page shows of a view."""
     pair = connection.execute(_SHOWN, {"pair": row.pair}).one()._mapping
-    part = {side: Sound(*(pair[f"{side}_{name}"] for name in Sound._fields)) for side in _PART}
+    part = {side: _sound([pair[f"{side}_{name}"] for name in _SOUND]) for side in _PART}
     a, b = part[turned("a", row.swapped)], part[turned("b", row.swapped)]
     return View(
         key=row.key,
@@ -119,6 +122,27 @@ def read_view(connection: Connection, row: ViewRow, study: Study) -> View:
         begun=row.begun,
         vote=_latest(connection, row),
     )
+
+
+def find_original(connection: Connection, person: str, key: str, part: Part) -> Original:
+    """The file behind a part of a person's view; NotFound if it is another's, or a take that was not opened yet."""
+    row = require_view(connection, person, key)
+    if part == "reference":
+        column = pairs.c.reference
+    elif row.begun is None:
+        raise NotFound("the takes of this pair have not been opened yet")
+    else:
+        column = pairs.c[turned(part, row.swapped)]
+    asked = select(*(sounds.c[name] for name in Original._fields)).join(pairs, column == sounds.c.id)
+    found = connection.execute(asked.where(pairs.c.id == row.pair)).one_or_none()
+    if found is None:
+        raise NotFound("this pair has no such sound")
+    return Original._make(found)
+
+
+def _sound(values: list[Any]) -> Sound:
+    ends = len(Original._fields)
+    return Sound(Original._make(values[:ends]), *values[ends:])
 
 
 def _latest(connection: Connection, row: ViewRow) -> Given | None:

@@ -23,6 +23,8 @@ from cmi.arena.views import Given, Side, ViewRow, given, require_view, turned
 LONGEST_FEEDBACK = 4000  # characters
 SLACK = 1.0  # seconds by which the browser's clock and ours may differ
 HEARD_SLACK = 0.25  # seconds that players round away
+MOST_CORRECTIONS = 5  # of one vote
+CORRECTION_TIME = 24 * 3600.0  # seconds after the first vote on a view in which it can be corrected
 
 
 class Ballot(NamedTuple):
@@ -48,13 +50,15 @@ class Recent(NamedTuple):
     created: float  # of the vote
     text: str
     vote: Given
+    can_correct: bool
 
 
 def save(database: Database, person: str, key: str, ballot: Ballot) -> Saved:
     """Keep a vote: it is on disk when this returns.
 
     A view that was begun takes its vote even if the study was paused or closed since, so that what was waiting in a
-    browser without a connection is not lost; only corrections end with the study. Refused: see `cmi.arena.errors`.
+    browser without a connection is not lost; only corrections end with the study. They are limited besides, in number
+    and time. Of a person who is paused nothing is taken. Refused: see `cmi.arena.errors`.
     """
     ballot = _checked(ballot)
     digest = _digest(ballot)
@@ -63,13 +67,16 @@ def save(database: Database, person: str, key: str, ballot: Ballot) -> Saved:
         if view.begun is None:
             raise Refused("begin", "the takes of this pair have not been opened yet")
         now = database.now()
-        about = connection.execute(_ABOUT, {"pair": view.pair}).one()
+        about = connection.execute(_ABOUT, {"pair": view.pair, "person": person}).one()
         if view.votes:
             before = connection.execute(_BEFORE, {"view": key, "number": view.votes}).one()
             if before.digest == digest:
                 return Saved(before.id, view.votes, again=True)
-            if about.state == "closed":
-                raise Refused("closed", "the study is closed: votes can no longer be changed")
+        if about.person_state == "paused":
+            raise Refused("paused", "whoever runs the study has paused you: no vote of yours is taken until you go on")
+        if view.votes:
+            first = connection.execute(_BEFORE, {"view": key, "number": 1}).one()
+            _require_correctable(about.state, view.votes, now - first.created)
         else:
             _require_heard(ballot, view.swapped, now - view.begun, about)
             if view.held is None and view.repeat_of is None:
@@ -83,16 +90,28 @@ def save(database: Database, person: str, key: str, ballot: Ballot) -> Saved:
 
 def recent(database: Database, person: str, n: int) -> list[Recent]:
     """The last `n` votes of a person, the newest first."""
+    first, now = votes.alias(), database.now()
     asked = (
-        select(votes, views.c.swapped, pairs.c.text)
+        select(votes, views.c.swapped, pairs.c.text, first.c.created.label("first"), projects.c.state)
         .join(views, (views.c.key == votes.c.view) & (views.c.votes == votes.c.number))
+        .join(first, (first.c.view == votes.c.view) & (first.c.number == 1))
         .join(pairs, pairs.c.id == votes.c.pair)
+        .join(projects, projects.c.id == votes.c.project)
         .where(votes.c.person == person)
         .order_by(votes.c.created.desc())
         .limit(n)
     )
     with database.reading() as connection:
-        return [Recent(row.view, row.created, row.text, given(row, row.swapped)) for row in connection.execute(asked)]
+        return [
+            Recent(
+                row.view,
+                row.created,
+                row.text,
+                given(row, row.swapped),
+                _why_final(row.state, row.number, now - row.first) is None,
+            )
+            for row in connection.execute(asked)
+        ]
 
 
 def counted(database: Database, project: str) -> Iterator[CountedVote]:
@@ -133,6 +152,23 @@ def latest_votes(project: str) -> Select[Any]:
         .where((votes.c.project == project) & (people.c.state != "withdrawn"))
         .order_by(votes.c.created, votes.c.id)
     )
+
+
+def _require_correctable(state: str, number: int, passed: float) -> None:
+    refused = _why_final(state, number, passed)
+    if refused is not None:
+        raise refused
+
+
+def _why_final(state: str, number: int, passed: float) -> Refused | None:
+    """Why a vote that was given `number` times, first `passed` seconds ago, can't be changed; None if it can."""
+    if state == "closed":
+        return Refused("closed", "the study is closed: votes can no longer be changed")
+    if number > MOST_CORRECTIONS:
+        return Refused("final", f"this vote was corrected {MOST_CORRECTIONS} times, which is the most")
+    if passed > CORRECTION_TIME:
+        return Refused("final", f"votes can be corrected for {CORRECTION_TIME / 3600:.0f} hours; this one is older")
+    return None
 
 
 def _checked(ballot: Ballot) -> Ballot:
@@ -199,15 +235,16 @@ def _row(ballot: Ballot, view: ViewRow, now: float) -> dict[str, Any]:
 
 _A, _B = sounds.alias(), sounds.alias()
 _ABOUT = (
-    select(projects.c.state, projects.c.settings)
+    select(projects.c.state, projects.c.settings, people.c.state.label("person_state"))
     .add_columns(_A.c.seconds.label("seconds_a"), _B.c.seconds.label("seconds_b"))
     .select_from(pairs)
     .join(projects, projects.c.id == pairs.c.project)
+    .join(people, people.c.id == bindparam("person"))
     .join(_A, _A.c.id == pairs.c.a)
     .join(_B, _B.c.id == pairs.c.b)
     .where(pairs.c.id == bindparam("pair"))
 )
-_BEFORE = select(votes.c.id, votes.c.digest).where(
+_BEFORE = select(votes.c.id, votes.c.digest, votes.c.created).where(
     (votes.c.view == bindparam("view")) & (votes.c.number == bindparam("number"))
 )
 _CLOSE = (

@@ -1,5 +1,6 @@
 """`cmi arena`: people vote on pairs of takes, and their votes come out as preferences."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from cmi.errors import InputError, MissingExtra
+from cmi.printable import printable
 
 if TYPE_CHECKING:
     from cmi.arena.database import Database
@@ -135,7 +137,8 @@ def import_(
     if as_json:
         _print_json({"project": ours.id, **done._asdict()})
     else:
-        print(f"{ours.title}: {done.added} pairs added ({done.gold} gold), {done.there} were there already")
+        title = printable(ours.title)
+        print(f"{title}: {done.added} pairs added ({done.gold} gold), {done.there} were there already")
 
 
 @app.command()
@@ -168,7 +171,8 @@ def export(
     if as_json:
         _print_json({"path": str(done.path), "votes": done.votes, "sounds": done.sounds})
     else:
-        print(f"{done.path}: {2 * done.votes} rows of {done.votes} votes, {done.sounds} sounds")
+        path = printable(str(done.path))
+        print(f"{path}: {2 * done.votes} rows of {done.votes} votes, {done.sounds} sounds")
 
 
 @app.command()
@@ -222,7 +226,7 @@ def stats(
 
     with _opened(db) as database:
         with _arena():
-            from cmi.arena import pairs, people, votes
+            from cmi.arena import originals, pairs, people, votes
             from cmi.arena.statistics import report, tables
 
         ours = _chosen(database, project).id
@@ -236,10 +240,46 @@ def stats(
             ],
             minimum_votes,
         )
+        lost = len(originals.troubles(database, ours))
     if as_json:
         _print_json(found)
     else:
         print_tables(tables(found), Console())
+    if lost:
+        print(f"cmi: {lost} sounds are missing or were changed: cmi arena check says which", file=sys.stderr)
+
+
+@app.command()
+def check(db: Db = DB, project: ProjectName = None, as_json: AsJson = False) -> None:
+    """Compare all sounds with what was imported: which files are missing, which were changed. Exit code 1 if any.
+
+    Nobody is given their pairs. Put the files back as they were and check again: their pairs are then given out again.
+
+    Example:  cmi arena check --db study.sqlite3
+    """
+    from cmi.cli.progress import progress
+
+    with _opened(db) as database:
+        from cmi.arena import originals, projects
+
+        chosen = [_chosen(database, project)] if project else projects.list_all(database)
+        checked, found = 0, []
+        with progress() as bar:
+            task = bar.add_task("sounds checked", total=None)
+            for one in chosen:
+                for _ in originals.check(database, one.id, thoroughly=True):
+                    checked += 1
+                    bar.update(task, completed=checked)
+                found += originals.troubles(database, one.id)
+    if as_json:
+        _print_json({"checked": checked, "problems": [lost._asdict() | {"path": str(lost.path)} for lost in found]})
+    else:
+        for trouble in found:
+            waiting = f" (pairs {', '.join(trouble.pairs)})" if trouble.pairs else ""
+            print(printable(f"{trouble.problem}: {trouble.path}{waiting}"))
+        print(f"{checked - len(found)} of {checked} sounds are as they were imported")
+    if found:
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -254,7 +294,7 @@ def backup(
     with _opened(db) as database:
         from cmi.arena.backup import backup as copy
 
-        print(copy(database, file))
+        print(printable(str(copy(database, file))))
 
 
 @app.command()

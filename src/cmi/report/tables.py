@@ -124,4 +124,12 @@ def to_json_line(value: Any) -> str:
 
 
 def to_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    """JSON in which characters that a terminal might obey are written as escapes."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1)
+    return "\n".join(_escaped(line) for line in text.split("\n")) + "\n"
+
+
+def _escaped(line: str) -> str:
+    if line.isprintable():
+        return line
+    return "".join(one if printable(one) == one else json.dumps(one)[1:-1] for one in line)

@@ -26,12 +26,14 @@ from cmi.arena import assign, pairs, people, projects, sounds, votes
 from cmi.arena.app import create_app
 from cmi.arena.assign import View
 from cmi.arena.database import Database, open_database
-from cmi.arena.security import COOKIE
+from cmi.arena.security import cookie_name
+from cmi.arena.sessions import server_id
 from cmi.arena.settings import Settings
 from cmi.arena.wavesurfer import read_player
 from cmi.errors import InputError
 
 SECONDS = 2.4
+PATIENCE = 60_000  # milliseconds that a condition may take to come true: a busy machine is no failure
 RATE = 22_050
 SCREENSHOTS = Path(__file__).parents[3] / "build" / "screenshots"
 CHROMIUM = os.environ.get("CMI_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
@@ -107,7 +109,8 @@ class Arena:
     def sign_in(self, context: BrowserContext, role: people.Role, name: str) -> None:
         """As the page /join does, in less time."""
         session = people.join(self.database, self._token(role), name, True).session_token
-        context.add_cookies([{"name": COOKIE, "value": session, "url": self.url}])
+        cookie = cookie_name(self.url, server_id(self.database))
+        context.add_cookies([{"name": cookie, "value": session, "url": self.url}])
 
     def _token(self, role: people.Role) -> str:
         return people.invite(self.database, self.project, role, days=1)[0].token
@@ -146,7 +149,7 @@ class Annotator:
         for side in "ab":
             card = self.page.locator(f'[data-player="{side}"]')
             card.locator(".take__play").click()
-            expect(card.locator(".take__heard--enough")).to_be_visible(timeout=15_000)
+            expect(card.locator(".take__heard--enough")).to_be_visible()
         self.page.locator('[data-player="b"] .take__play').click()
 
     def answer(self, alignment: str = "a", musicality: str = "b") -> None:
@@ -164,7 +167,7 @@ class Annotator:
 
 @pytest.fixture(scope="module")  # no longer: while Playwright is open, no test in this thread can run an event loop
 def browser() -> Iterator[Browser]:
-    expect.set_options(timeout=15_000)  # a busy machine is no failure
+    expect.set_options(timeout=PATIENCE)
     if CHROMIUM is None:
         pytest.skip("there is no Chromium here: install it, or name one in CMI_CHROMIUM")
     with sync_playwright() as playwright:
@@ -207,7 +210,7 @@ def new_context(browser: Browser) -> Iterator[Callable[..., BrowserContext]]:
     def new(**options: object) -> BrowserContext:
         defaults = {"viewport": {"width": 1100, "height": 900}, "locale": "en-GB", "reduced_motion": "reduce"}
         contexts.append(browser.new_context(**(defaults | options)))
-        contexts[-1].set_default_timeout(15_000)
+        contexts[-1].set_default_timeout(PATIENCE)
         return contexts[-1]
 
     yield new

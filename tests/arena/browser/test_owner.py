@@ -6,7 +6,7 @@ import io
 import pytest
 from playwright.sync_api import expect
 
-from cmi.arena import pairs, people, projects
+from cmi.arena import originals, pairs, people, projects
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_the_dashboard_shows_the_study_and_follows_it(owner, unworded, screensho
     page.emulate_media(color_scheme="dark")
     screenshot(page, "owner-overview-dark")
     people.withdraw(arena.database, arena.project, people.list_people(arena.database, arena.project)[0].id)
-    expect(page.locator(".tile").first).to_contain_text("18 of 24 wanted", timeout=20_000)
+    expect(page.locator(".tile").first).to_contain_text("18 of 24 wanted")
 
 
 def test_charts_come_as_data(owner):
@@ -113,7 +113,7 @@ def test_the_owner_uploads_a_pair(owner, tmp_path, unworded, screenshot):
     for number, name in enumerate(("tuba", "trombone")):
         page.get_by_label("System that made it").nth(number).fill(name)
     page.get_by_role("button", name="Upload and add").click()
-    expect(page.locator("tbody tr")).to_have_count(7, timeout=30_000)
+    expect(page.locator("tbody tr")).to_have_count(7)
     screenshot(page, "owner-pairs")
     assert unworded(page) == []
     assert pairs.count(arena.database, arena.project) == 7
@@ -127,3 +127,34 @@ def test_an_observer_can_look_and_change_nothing(owner, new_context):
         expect(page.locator("h2").first).to_be_visible()
         for change in ("Pause", "Make links", "Upload and add", "Save", "Withdraw"):
             expect(page.get_by_role("button", name=change)).to_have_count(0)
+
+
+def test_lost_recordings_are_on_the_dashboard_until_they_are_back(owner, tmp_path, unworded, screenshot):
+    arena, page = owner
+    path = tmp_path / "tone-2.wav"
+    content = path.read_bytes()
+    path.unlink()
+    list(originals.check(arena.database, arena.project, thoroughly=True))
+    expect(page.locator("#banners")).to_contain_text("Recordings missing or changed since their import: 1 (tone-2.wav)")
+    assert unworded(page) == []
+    screenshot(page, "owner-lost-recordings")
+    page.get_by_role("button", name="Check again").click()
+    expect(page.get_by_role("button", name="Check again")).to_be_enabled()
+    expect(page.locator("#banners")).to_contain_text("tone-2.wav")
+    path.write_bytes(content)
+    page.get_by_role("button", name="Check again").click()
+    expect(page.locator("#banners")).not_to_contain_text("tone-2.wav")
+
+
+def test_the_owner_signs_somebody_out(owner, new_context):
+    arena, page = owner
+    someone = new_context()
+    arena.sign_in(someone, "annotator", "Zoe")
+    page.get_by_role("link", name="People", exact=True).click()
+    row = page.locator("tr", has_text="Zoe")
+    row.get_by_role("button", name="Sign out").click()
+    page.get_by_role("button", name="Sign out now").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    theirs = someone.new_page()
+    theirs.goto(f"{arena.url}/annotate")
+    expect(theirs.get_by_role("heading", name="You are signed out")).to_be_visible()

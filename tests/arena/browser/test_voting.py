@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from cmi.arena import projects, votes
+from cmi.arena import originals, projects, votes
 
 CHOICE = "input[name='alignment-choice'][value='a']"
 HACKED = "window.hacked"
@@ -18,6 +18,25 @@ def counted(arena):
 
 def heard_seconds(page: Page, side: str) -> str:
     return page.locator(f'[data-player="{side}"] .take__heard').inner_text()
+
+
+def seek(page: Page, side: str, position: str) -> None:
+    page.locator(f"[data-player='{side}'] .seek").evaluate(
+        "(seek, to) => { seek.value = to; seek.dispatchEvent(new Event('input')); }", position
+    )
+
+
+def wait_for_a_step_back(page: Page, side: str) -> None:
+    """Until a take that plays is at an earlier position than it was: it loops."""
+    page.wait_for_function(
+        """(side) => {
+          const now = Number(document.querySelector(`[data-player="${side}"] .seek`).value);
+          const furthest = window.furthest ?? 0;
+          window.furthest = Math.max(furthest, now);
+          return now < furthest - 0.1;
+        }""",
+        arg=side,
+    )
 
 
 def test_a_full_vote_with_the_mouse(arena, annotator, unworded, screenshot):
@@ -87,9 +106,7 @@ def test_jumping_ahead_is_not_hearing(annotator):
     page = annotator.page
     page.locator("#read").click()
     for position in ("1", "2", "0.2", "2.3"):
-        page.locator("[data-player='a'] .seek").evaluate(
-            "(seek, to) => { seek.value = to; seek.dispatchEvent(new Event('input')); }", position
-        )
+        seek(page, "a", position)
     page.wait_for_timeout(500)
     assert heard_seconds(page, "a").startswith("0 s of")
     expect(page.locator(CHOICE)).to_be_disabled()
@@ -108,13 +125,13 @@ def test_one_clip_sounds_at_a_time(annotator):
 def test_a_loop_comes_back_to_its_start(annotator):
     page, press = annotator.page, annotator.page.keyboard.press
     page.locator("#read").click()
+    take = page.locator("[data-player='a']")
+    for position, then in (("0.5", "… to here"), ("1.2", "Stop looping")):
+        seek(page, "a", position)
+        press("l")
+        expect(take.get_by_role("button", name=then)).to_be_visible()
     page.get_by_role("button", name="Play: Take A").click()
-    page.wait_for_timeout(300)
-    press("l")
-    page.wait_for_timeout(400)
-    press("l")
-    expect(page.locator("[data-player='a']").get_by_role("button", name="Stop looping")).to_be_visible()
-    page.wait_for_timeout(2500)  # without the loop the take would be over by now
+    wait_for_a_step_back(page, "a")
     expect(page.get_by_role("button", name="Pause: Take A")).to_be_visible()
 
 
@@ -130,7 +147,7 @@ def test_dragging_over_a_waveform_loops_that_part(annotator, player):
     page.mouse.up()
     expect(page.locator("[data-player='a']").get_by_role("button", name="Stop looping")).to_be_visible()
     page.get_by_role("button", name="Play: Take A").click()
-    page.wait_for_timeout(3000)  # longer than the take
+    wait_for_a_step_back(page, "a")
     expect(page.get_by_role("button", name="Pause: Take A")).to_be_visible()
     page.keyboard.press("l")
     expect(page.locator("[data-player='a']").get_by_role("button", name="Loop from here")).to_be_visible()
@@ -269,6 +286,46 @@ def test_playing_that_the_browser_blocks_is_explained(annotator):
     )
     page.get_by_role("button", name="Play: Take A").click()
     expect(page.locator("#banners")).to_contain_text("Press the play button")
+
+
+def test_a_pair_whose_recordings_are_lost_can_be_skipped_and_comes_back(arena, annotator, tmp_path):
+    page = annotator.page
+    prompt = page.locator("#prompt").inner_text()
+    kept = {path: path.read_bytes() for path in tmp_path.glob("tone-*.wav")}
+    for path in (*kept, *(tmp_path / "sounds" / "played").iterdir()):
+        path.unlink()
+    page.locator("#read").click()
+    expect(page.locator("#banners")).to_contain_text("can't be played")
+    page.get_by_role("button", name="Skip this pair").click()
+    expect(page.get_by_role("heading", name="No pairs are left for you")).to_be_visible()
+    expect(page.locator("#banners")).not_to_contain_text("can't be played")
+    for path, content in kept.items():
+        path.write_bytes(content)
+    list(originals.check(arena.database, arena.project, thoroughly=True))
+    page.reload()
+    expect(page.locator("#prompt")).to_have_text(prompt)
+    annotator.hear_both()
+    annotator.answer()
+    page.locator("#submit").click()
+    expect(page.locator("#count")).to_have_text("1 of 6")
+
+
+def test_a_vote_that_can_no_longer_be_corrected_says_so(arena, annotator):
+    annotator.vote()
+    now = arena.database.now
+    arena.database.now = lambda: now() + votes.CORRECTION_TIME + 60
+    annotator.page.locator("#recent").click()
+    expect(annotator.page.get_by_role("dialog")).to_contain_text("Can't be changed any more")
+    expect(annotator.page.get_by_role("button", name="Correct")).to_have_count(0)
+
+
+def test_signing_out_on_all_devices(arena, annotator):
+    page = annotator.page
+    page.locator("#privacy").click()
+    page.get_by_role("button", name="Sign out on all devices").click()
+    expect(page.get_by_role("heading", name="You are signed out")).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("heading", name="You are signed out")).to_be_visible()
 
 
 @pytest.mark.parametrize(("state", "heading"), [("paused", "The study is paused"), ("closed", "The study is closed")])

@@ -1,8 +1,10 @@
 """An arena over HTTP: two projects, and a browser of sorts for each kind of person."""
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,9 +15,10 @@ import pytest
 import soundfile
 from starlette.testclient import TestClient
 
-from cmi.arena import pairs, people, projects, sounds
+from cmi.arena import pairs, people, projects, security, sounds
 from cmi.arena.app import create_app
 from cmi.arena.database import Database, open_database
+from cmi.arena.sessions import server_id
 from cmi.arena.settings import Limits, Settings
 
 URL = "http://127.0.0.1:8008"
@@ -85,6 +88,11 @@ def systems() -> tuple[str, str]:
 @pytest.fixture(scope="session")
 def origin() -> str:
     return URL
+
+
+@pytest.fixture
+def cookie_name(database: Database) -> str:
+    return security.cookie_name(URL, server_id(database))
 
 
 @pytest.fixture(scope="session")
@@ -194,3 +202,23 @@ def owner(sign_in: Callable[..., Visitor], study: Study) -> Visitor:
 @pytest.fixture
 def observer(sign_in: Callable[..., Visitor], study: Study) -> Visitor:
     return sign_in(study, "observer")
+
+
+@contextmanager
+def _running(path, before="", **options):
+    """A server as a process; `before` is what a shell does before it becomes the server."""
+    arguments = ", ".join(f"{name}={value!r}" for name, value in {"port": 0, **options}.items())
+    code = f"from cmi.arena.serve import serve; serve({str(path)!r}, {arguments})"
+    command = ["sh", "-c", f'{before}\nexec "$@"', "sh", sys.executable, "-c", code]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+
+
+@pytest.fixture(scope="session")
+def running() -> Callable[..., AbstractContextManager[subprocess.Popen[str]]]:
+    return _running

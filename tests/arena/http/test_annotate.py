@@ -19,8 +19,8 @@ def test_a_vote_from_next_to_saved(annotator, database, study):
     assert shown["vote"] is None
     begun = annotator.post(f"/api/views/{shown['view']}/begin").json()
     for take in begun["takes"].values():
-        assert set(take) == {"id", "url", "seconds", "peaks", "gain_db"}
-        assert annotator.get(take["url"]).headers["content-type"] == "audio/wav"
+        assert set(take) == {"url", "seconds", "peaks", "gain_db"}
+        assert annotator.get(take["url"]).headers["content-type"] == "audio/flac"
     saved = annotator.vote(shown["view"]).json()
     assert saved == {"saved": True, "vote": saved["vote"], "number": 1, "again": False}
     assert len(list(votes.counted(database, study.id))) == 1

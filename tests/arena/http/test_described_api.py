@@ -14,7 +14,7 @@ from cmi.arena.rate_limit import Rate
 
 EXAMPLES = 8  # for each operation, role and mode
 UPLOADS = 2  # each starts a process
-ENDS_THE_SESSION = {"/api/sign-out", "/api/withdraw"}
+ENDS_THE_SESSION = {"/api/sign-out", "/api/sign-out-everywhere", "/api/withdraw"}
 UNLIMITED = {name: Rate(1e6, 1e6) for name in ("address", "person", "sign_in", "uploads")}
 
 

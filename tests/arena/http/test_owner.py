@@ -14,6 +14,8 @@ CHANGES = [
     ("PATCH", "/api/owner/people/{person}", {"state": "paused"}),
     ("POST", "/api/owner/people/{person}/withdraw", None),
     ("POST", "/api/owner/people/{person}/link", None),
+    ("POST", "/api/owner/people/{person}/sign-out", None),
+    ("POST", "/api/owner/sounds/check", None),
     ("POST", "/api/owner/invites", {}),
     ("DELETE", "/api/owner/invites/{invite}", None),
     ("POST", "/api/owner/sounds", None),
@@ -27,6 +29,7 @@ VIEWS = [
     "/api/owner/people",
     "/api/owner/invites",
     "/api/owner/pairs",
+    "/api/owner/sounds/problems",
     "/api/owner/statistics",
     "/api/owner/charts/confidence.csv",
 ]

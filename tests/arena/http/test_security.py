@@ -30,6 +30,26 @@ def test_on_this_machine_every_loopback_name_is_ours_at_our_port_only():
 
 
 @pytest.mark.parametrize(
+    ("public_url", "origin", "host"),
+    [
+        ("https://arena.example:443", "https://arena.example", "arena.example"),
+        ("HTTPS://Arena.Example:443/", "https://arena.example", "arena.example:443"),
+        ("https://bücher.example", "https://xn--bcher-kva.example", "xn--bcher-kva.example"),
+        ("https://BÜCHER.example:8443", "https://xn--bcher-kva.example:8443", "xn--bcher-kva.example:8443"),
+        ("https://straße.example", "https://xn--strae-oqa.example", "xn--strae-oqa.example"),
+        ("https://xn--bcher-kva.example", "https://xn--bcher-kva.example", "xn--bcher-kva.example"),
+        ("http://localhost:80", "http://localhost", "localhost"),
+        ("http://[::1]:80", "http://[::1]", "[::1]"),
+    ],
+)
+def test_an_address_is_ours_however_it_was_written(public_url, origin, host):
+    """Browsers leave the scheme's own port out, and send hosts in lower case and Punycode."""
+    assert security.is_own_origin({"origin": origin}, security.own_origins(public_url))
+    assert security.host_name(host) in security.own_hosts(public_url)
+    assert not security.is_own_origin({"origin": f"{origin}.evil.example"}, security.own_origins(public_url))
+
+
+@pytest.mark.parametrize(
     ("host", "name"),
     [
         ("Arena.Example:443", "arena.example"),

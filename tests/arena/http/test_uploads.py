@@ -159,7 +159,7 @@ def test_a_decoder_that_runs_on_is_stopped(owner, settings, monkeypatch):
 
 
 def test_uploads_are_limited_in_number(sign_in, study, settings):
-    owner = sign_in(study, "owner", uploads=settings.limits.uploads._replace(burst=1, rate=0.01))
+    owner = sign_in(study, "owner", uploads=settings.limits.uploads._replace(burst=1, rate=1e-6))
     assert [upload(owner, b"x").status_code for _ in range(3)] == [422, 429, 429]
 
 

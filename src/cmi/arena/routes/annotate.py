@@ -4,19 +4,23 @@ What an annotator gets to see is written out here field by field: never a system
 known answer, or whether the takes are swapped.
 """
 
+from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request
+from starlette.concurrency import run_in_threadpool
 
 from cmi.arena import assign, votes
 from cmi.arena.assign import Done
 from cmi.arena.bodies import Id, Vote
 from cmi.arena.database import Database
 from cmi.arena.door import Annotator
+from cmi.arena.playback import Copies, Unplayable
 from cmi.arena.state import arena_of
-from cmi.arena.views import Given, Sound, View
+from cmi.arena.views import Given, Part, Sound, View
 from cmi.arena.votes import Ballot
 
+MOST_PASSED_OVER = 100  # pairs with missing sounds in one request
 RECENT = 20  # votes that can be found again to be corrected
 
 ViewKey = Annotated[Id, Path()]
@@ -26,15 +30,35 @@ router = APIRouter(prefix="/api")
 
 @router.get("/next")
 async def next_view(request: Request, session: Annotator) -> dict[str, Any]:
-    """What to do next: the instruction alone; or why there is nothing to do. The same until it is voted on."""
-    return await arena_of(request).run(_next, session.person)
+    """What to do next: the instruction alone; or why there is nothing to do. The same until it is voted on.
+
+    All its sounds can be played, also if their files vanish from now on: a pair of which one can't is passed over.
+    """
+    arena = arena_of(request)
+    for _ in range(MOST_PASSED_OVER):
+        found, progress = await arena.run(assign.next_page, session.person)
+        if isinstance(found, Done):
+            return {"done": found.reason}
+        with suppress(Unplayable):
+            await run_in_threadpool(_make_ready, arena.copies, found)
+            return _instruction(found) | {"progress": progress._asdict()}
+    raise Unplayable
 
 
 @router.get("/views/recent")
 async def recent(request: Request, session: Annotator) -> list[dict[str, Any]]:
     """The caller's latest votes, the newest first."""
     found = await arena_of(request).run(votes.recent, session.person, RECENT)
-    return [{"view": one.view, "created": one.created, "text": one.text, "vote": _vote(one.vote)} for one in found]
+    return [
+        {
+            "view": one.view,
+            "created": one.created,
+            "text": one.text,
+            "vote": _vote(one.vote),
+            "can_correct": one.can_correct,
+        }
+        for one in found
+    ]
 
 
 @router.get("/views/{view}")
@@ -47,6 +71,13 @@ async def look(request: Request, session: Annotator, view: ViewKey) -> dict[str,
 async def begin(request: Request, session: Annotator, view: ViewKey) -> dict[str, Any]:
     """The instruction was read: the takes, as they are to be shown, and how much of each is to be heard."""
     return _takes(await arena_of(request).run(assign.begin, session.person, view))
+
+
+@router.post("/views/{view}/skip")
+async def skip(request: Request, session: Annotator, view: ViewKey) -> dict[str, bool]:
+    """Go on without a vote, where a sound of the pair is missing or was changed. It comes back once it is repaired."""
+    await arena_of(request).run(assign.skip, session.person, view)
+    return {"skipped": True}
 
 
 @router.post("/views/{view}/vote")
@@ -65,11 +96,10 @@ async def vote(request: Request, session: Annotator, view: ViewKey, body: Vote) 
     return {"saved": True, "vote": saved.vote, "number": saved.number, "again": saved.again}
 
 
-def _next(database: Database, person: str) -> dict[str, Any]:
-    found, progress = assign.next_page(database, person)
-    if isinstance(found, Done):
-        return {"done": found.reason}
-    return _instruction(found) | {"progress": progress._asdict()}
+def _make_ready(copies: Copies, view: View) -> None:
+    for sound in (view.reference, view.a, view.b):
+        if sound is not None:
+            copies.find(sound.original)
 
 
 def _look(database: Database, person: str, key: str) -> dict[str, Any]:
@@ -84,7 +114,7 @@ def _instruction(view: View) -> dict[str, Any]:
         "instruction": {
             "text": view.text,
             "lyrics": view.lyrics,
-            "reference": None if view.reference is None else _sound(view.reference),
+            "reference": None if view.reference is None else _sound(view, "reference", view.reference),
             "modality": view.modality,
         },
         "vote": None if view.vote is None else _vote(view.vote),
@@ -93,15 +123,14 @@ def _instruction(view: View) -> dict[str, Any]:
 
 def _takes(view: View) -> dict[str, Any]:
     return {
-        "takes": {"a": _sound(view.a), "b": _sound(view.b)},
+        "takes": {"a": _sound(view, "a", view.a), "b": _sound(view, "b", view.b)},
         "needed": {"a": view.needed_a, "b": view.needed_b},
     }
 
 
-def _sound(sound: Sound) -> dict[str, Any]:
+def _sound(view: View, part: Part, sound: Sound) -> dict[str, Any]:
     return {
-        "id": sound.id,
-        "url": f"/media/{sound.id}",
+        "url": f"/media/{view.key}/{part}",
         "seconds": sound.seconds,
         "peaks": sound.peaks,
         "gain_db": sound.gain_db,

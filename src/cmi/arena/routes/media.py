@@ -1,4 +1,9 @@
-"""Sounds, played by their opaque ids: the database says where a file lies, no part of a request does."""
+"""Sounds: for annotators by their view and the part they play in it, for owners by their id.
+
+No part of a request says where a file lies. An annotator's address of a sound is good for one view of their own and
+says nothing else: the same sound in another view, such as a hidden repeat, goes by another address and tag. What is
+sent is a copy that has nothing in it but the sound (`cmi.arena.playback`).
+"""
 
 import os
 from collections.abc import AsyncIterator
@@ -13,27 +18,48 @@ from starlette.concurrency import run_in_threadpool
 
 from cmi.arena import sounds
 from cmi.arena.bodies import Id
-from cmi.arena.door import Anyone
+from cmi.arena.database import Database
+from cmi.arena.door import Annotator, Reader
+from cmi.arena.originals import Original
+from cmi.arena.playback import MEDIA_TYPE
 from cmi.arena.ranges import Span, Unsatisfiable, requested_span
 from cmi.arena.refusals import Refusal, not_found
 from cmi.arena.state import arena_of
+from cmi.arena.views import Part, find_original
 
-PLAYED = frozenset({"audio/wav", "audio/flac", "audio/mpeg", "audio/ogg", "audio/mp4"})
-OTHER = "application/octet-stream"
 CHUNK = 256 * 1024  # bytes
 
 router = APIRouter()
 
 
+@router.get("/media/{view}/{part}", response_class=Response)
+async def media(
+    request: Request, session: Annotator, view: Annotated[Id, InPath()], part: Annotated[Part, InPath()]
+) -> Response:
+    """A sound of the caller's own view, or the part of it that a Range header asks for."""
+    original = await arena_of(request).run(_find, session.person, view, part)
+    return await _answer(request, original, f'"{view}-{part}"')
+
+
 @router.get("/media/{sound}", response_class=Response)
-async def media(request: Request, session: Anyone, sound: Annotated[Id, InPath()]) -> Response:
-    """A sound of the caller's own project, or the part of it that a Range header asks for."""
-    located = await run_in_threadpool(sounds.locate, arena_of(request).database, session.project, sound)
+async def media_by_id(request: Request, session: Reader, sound: Annotated[Id, InPath()]) -> Response:
+    """A sound of the caller's own project, for those who may know what it is."""
+    original = await run_in_threadpool(sounds.find, arena_of(request).database, session.project, sound)
+    return await _answer(request, original, f'"{sound}"')
+
+
+def _find(database: Database, person: str, view: str, part: Part) -> Original:
+    with database.reading() as connection:
+        return find_original(connection, person, view, part)
+
+
+async def _answer(request: Request, original: Original, tag: str) -> Response:
+    """`tag` stands for the same bytes for ever: a copy is made from what was imported, and from nothing else."""
+    path = await run_in_threadpool(arena_of(request).copies.find, original)
     try:
-        size = (await run_in_threadpool(os.stat, located.path)).st_size
+        size = (await run_in_threadpool(os.stat, path)).st_size
     except OSError as error:
         raise not_found() from error
-    tag = f'"{sound}"'  # an id names the same bytes for ever
     headers = {"accept-ranges": "bytes", "etag": tag, "cache-control": "private, max-age=3600"}
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)
@@ -47,9 +73,7 @@ async def media(request: Request, session: Anyone, sound: Annotated[Id, InPath()
     headers["content-length"] = str(stop - start)
     if span is not None:
         headers["content-range"] = f"bytes {start}-{stop - 1}/{size}"
-    media_type = located.media_type if located.media_type in PLAYED else OTHER
-    content = _read(located.path, start, stop)
-    return StreamingResponse(content, 200 if span is None else 206, headers, media_type)
+    return StreamingResponse(_read(path, start, stop), 200 if span is None else 206, headers, MEDIA_TYPE)
 
 
 async def _read(path: Path, start: int, stop: int) -> AsyncIterator[bytes]:

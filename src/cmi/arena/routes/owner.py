@@ -6,12 +6,14 @@ Every id in a request is looked up within the caller's own project.
 import secrets
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Query, Request
+from fastapi import Path as InPath
 from sqlalchemy import select
 from starlette.concurrency import run_in_threadpool
 
-from cmi.arena import pairs, people, projects, uploads
+from cmi.arena import originals, pairs, people, projects, uploads
 from cmi.arena.bodies import Id, NewInvites, NewPair, NewProject, PersonChange, ProjectChange
+from cmi.arena.database import Database
 from cmi.arena.door import Owner, Reader
 from cmi.arena.guard import UPLOAD_PATH
 from cmi.arena.journal import note
@@ -38,8 +40,8 @@ UPLOAD_FORM = {
     }
 }
 
-PersonId = Annotated[Id, Path()]
-InviteId = Annotated[Id, Path()]
+PersonId = Annotated[Id, InPath()]
+InviteId = Annotated[Id, InPath()]
 
 router = APIRouter(prefix="/api/owner")
 
@@ -109,11 +111,21 @@ def withdraw_person(request: Request, session: Owner, person: PersonId) -> dict[
     return {"withdrawn": True}
 
 
+@router.post("/people/{person}/sign-out")
+def sign_out_person(request: Request, session: Owner, person: PersonId) -> dict[str, int]:
+    """End all sessions of a person: they need a new link to come back."""
+    arena = arena_of(request)
+    ended = people.end_sessions(arena.database, session.project, person)
+    arena.sessions.forget()
+    return {"sessions": ended}
+
+
 @router.post("/people/{person}/link")
 def link_person(request: Request, session: Owner, person: PersonId) -> dict[str, Any]:
-    """A link by which a person who lost the cookie comes back as themselves."""
+    """A link by which a person who lost the cookie comes back as themselves; their old sessions are over."""
     arena = arena_of(request)
     invite = people.invite_again(arena.database, session.project, person, LINK_DAYS)
+    arena.sessions.forget()
     return {"link": link(arena, invite.token), "expires": invite.expires}
 
 
@@ -145,6 +157,28 @@ async def upload_sound(request: Request, session: Owner) -> dict[str, Any]:
     async with arena.uploads.receive(request) as (decoded, measured):
         sound = await run_in_threadpool(uploads.keep, arena.database, session.project, decoded, measured)
     return {"id": sound, "seconds": measured.seconds}
+
+
+@router.get("/sounds/problems")
+def list_problems(request: Request, session: Reader) -> list[dict[str, Any]]:
+    """Sounds whose files were found missing or changed, by the files' names, and the pairs that wait for them."""
+    return _problems(arena_of(request).database, session.project)
+
+
+@router.post("/sounds/check")
+def check_sounds(request: Request, session: Owner) -> list[dict[str, Any]]:
+    """Look at all files again, and read those that had a problem: what is still wrong."""
+    database = arena_of(request).database
+    for _ in originals.check(database, session.project, thoroughly=False):
+        pass
+    return _problems(database, session.project)
+
+
+def _problems(database: Database, project: str) -> list[dict[str, Any]]:
+    return [
+        {"id": one.sound, "file": one.path.name, "problem": one.problem, "pairs": one.pairs}
+        for one in originals.troubles(database, project)
+    ]
 
 
 @router.get("/pairs")

@@ -9,7 +9,7 @@ from cmi.arena.bodies import Confirm, InviteToken, Join
 from cmi.arena.door import Anyone
 from cmi.arena.rate_limit import address_key
 from cmi.arena.refusals import too_often
-from cmi.arena.state import arena_of
+from cmi.arena.state import Arena, arena_of
 
 PROJECT_SETTINGS = ("heard_share", "heard_most", "level_matched")  # those that an annotator's page needs
 
@@ -41,7 +41,8 @@ def join(request: Request, response: Response, body: Join) -> dict[str, Any]:
     """Use an invitation up: from here on the cookie says who this is."""
     arena = arena_of(request)
     signed_in = people.join(arena.database, body.token, body.name, body.consent)
-    security.set_cookie(response, signed_in.session_token, arena.settings.public_url)
+    arena.sessions.forget()  # those that a link back has ended
+    security.set_cookie(response, arena.cookie, signed_in.session_token, arena.settings.public_url)
     project = projects.get(arena.database, signed_in.project)
     return {
         "csrf": signed_in.csrf,
@@ -75,9 +76,17 @@ def me(request: Request, session: Anyone) -> dict[str, Any]:
 def sign_out(request: Request, response: Response, session: Anyone) -> dict[str, bool]:
     """End this session. The person's votes stay."""
     arena = arena_of(request)
-    people.sign_out(arena.database, request.cookies[security.COOKIE])
-    arena.sessions.forget()
-    security.clear_cookie(response, arena.settings.public_url)
+    people.sign_out(arena.database, request.cookies[arena.cookie])
+    _leave(arena, response)
+    return {"signed_out": True}
+
+
+@router.post("/sign-out-everywhere")
+def sign_out_everywhere(request: Request, response: Response, session: Anyone, body: Confirm) -> dict[str, bool]:
+    """End all sessions of the caller, on other devices too. Their votes stay; a new link brings them back."""
+    arena = arena_of(request)
+    people.end_sessions(arena.database, session.project, session.person)
+    _leave(arena, response)
     return {"signed_out": True}
 
 
@@ -86,6 +95,10 @@ def withdraw(request: Request, response: Response, session: Anyone, body: Confir
     """Leave the study: name, sessions and votes are deleted."""
     arena = arena_of(request)
     people.withdraw(arena.database, session.project, session.person)
-    arena.sessions.forget()
-    security.clear_cookie(response, arena.settings.public_url)
+    _leave(arena, response)
     return {"withdrawn": True}
+
+
+def _leave(arena: Arena, response: Response) -> None:
+    arena.sessions.forget()
+    security.clear_cookie(response, arena.cookie, arena.settings.public_url)

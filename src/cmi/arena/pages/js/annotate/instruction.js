@@ -4,12 +4,12 @@ import { lyricsPanel } from "./lyrics.js";
 import { playerCard } from "./player-card.js";
 import { Player } from "./player.js";
 
-export function instructionCard(instruction, deck, levels, onRead) {
+export function instructionCard(instruction, deck, levels, { onRead, onSkip }) {
   const { text, lyrics, reference } = instruction;
   const title = el("h2", { class: "eyebrow", id: "instruction-title", tabindex: -1, word: "instruction.title" });
   const panel = lyrics ? lyricsPanel(lyrics) : null;
   const player = reference ? new Player(reference, "reference") : null;
-  const recording = player ? playerCard(player) : null;
+  const recording = player ? playerCard(player, onSkip) : null;
   if (player) {
     deck.add(player);
     levels.add(player.audio, reference.gain_db);

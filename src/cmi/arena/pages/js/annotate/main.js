@@ -1,6 +1,6 @@
 // The annotator's page: asks for a pair, shows it, sends the vote, asks for the next one. A vote that is not with the
 // server yet comes first: no new pair is fetched while one waits.
-import { get, Refusal, whoAmI } from "../api.js";
+import { get, post, Refusal, whoAmI } from "../api.js";
 import { el } from "../dom.js";
 import { icon } from "../icons.js";
 import { followProject, startPage } from "../header.js";
@@ -97,6 +97,7 @@ async function showPair(assigned) {
     drafts,
     levelMatched: me.project.settings.level_matched,
     onFailure: showFailure,
+    onSkip: () => skip(assigned.view),
     onVote: (ballot) => {
       outbox.add(assigned.view, ballot);
       unwarn("correcting");
@@ -106,6 +107,20 @@ async function showPair(assigned) {
   show(page.element);
   scrollTo({ top: 0 });
   await page.open();
+}
+
+/** On to another pair: this one has a recording that can't be played. It comes back once the owner has repaired it. */
+async function skip(view) {
+  try {
+    await post(`/api/views/${encodeURIComponent(view)}/skip`);
+  } catch (error) {
+    showFailure(error);
+    return;
+  }
+  unwarn("sound");
+  unwarn("failure");
+  page?.close();
+  await showNext();
 }
 
 async function correct(view) {

@@ -21,14 +21,18 @@ export class PairPage {
   #tallies = {}; // whole seconds heard when the draft was last kept
 
   /** `assigned`: the answer of /api/next, or of /api/views/{view} for a correction (then with takes and a vote). */
-  constructor(assigned, { drafts, levelMatched, onVote, onFailure }) {
+  constructor(assigned, { drafts, levelMatched, onVote, onSkip, onFailure }) {
     this.assigned = assigned;
     this.onVote = onVote;
+    this.onSkip = onSkip;
     this.onFailure = onFailure;
     this.drafts = drafts;
     this.draft = drafts.load(assigned.view) ?? draftOf(assigned.vote);
     this.levels = new Levels(levelMatched);
-    this.instruction = instructionCard(assigned.instruction, this.deck, this.levels, () => this.begin());
+    this.instruction = instructionCard(assigned.instruction, this.deck, this.levels, {
+      onRead: () => this.begin(),
+      onSkip,
+    });
     this.element = el("div", { class: "stack stack--wide" }, this.instruction.card);
   }
 
@@ -69,7 +73,7 @@ export class PairPage {
       this.takes.push(player);
       player.addEventListener("move", () => this.#progress(player));
       player.addEventListener("change", () => this.#keep());
-      const shown = playerCard(player, needed[side]);
+      const shown = playerCard(player, this.onSkip, needed[side]);
       shown.card.classList.add("card");
       return shown;
     });

@@ -7,7 +7,7 @@ import { say, word } from "../words.js";
 import { draw } from "./waveform.js";
 
 /** `needed`: seconds to hear before a vote, or null for a recording that nobody has to hear. */
-export function playerCard(player, needed = null) {
+export function playerCard(player, onSkip, needed = null) {
   const name = () => word(`player.name.${player.name}`);
   const play = el(
     "button",
@@ -46,7 +46,8 @@ export function playerCard(player, needed = null) {
   player.addEventListener("change", showState);
   player.addEventListener("blocked", () => warn("sound", "caution", "player.blocked"));
   player.addEventListener("broken", () => {
-    warn("sound", "alarm", "player.broken", { name }, retryButton(player));
+    const skip = el("button", { class: "button", type: "button", word: "player.skip", on: { click: onSkip } });
+    warn("sound", "alarm", "player.broken", { name }, retryButton(player), skip);
   });
   showPosition();
   showState();

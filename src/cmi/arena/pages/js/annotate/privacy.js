@@ -29,6 +29,12 @@ export function openPrivacy(me, { onLeft, onFailure }) {
     word: "privacy.sign-out",
     on: { click: () => leave("/api/sign-out", {}, "signed-out") },
   });
+  const signOutEverywhere = el("button", {
+    class: "button",
+    type: "button",
+    word: "privacy.sign-out-everywhere",
+    on: { click: () => leave("/api/sign-out-everywhere", { confirm: true }, "signed-out") },
+  });
   const dialog = openDialog(
     "privacy.title",
     el(
@@ -38,7 +44,7 @@ export function openPrivacy(me, { onLeft, onFailure }) {
       el("p", { class: "written" }, me.project.consent),
     ),
     el("p", { class: "quiet", word: "privacy.kept" }),
-    el("div", { class: "row" }, signOut),
+    el("div", { class: "row" }, signOut, signOutEverywhere),
     el(
       "section",
       { class: "stack" },

@@ -24,7 +24,9 @@ export async function openRecent(onCorrect) {
           el("p", { class: "votes__text" }, entry.text),
           el("p", { class: "quiet small" }, `${summary(entry.vote)} · ${when(entry.created)}`),
         ),
-        el("button", { class: "button", type: "button", word: "recent.correct", on: { click: correct } }),
+        entry.can_correct
+          ? el("button", { class: "button", type: "button", word: "recent.correct", on: { click: correct } })
+          : el("p", { class: "quiet small", word: "recent.final" }),
       );
     }),
   );

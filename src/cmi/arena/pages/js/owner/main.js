@@ -9,7 +9,7 @@ import { showPeople } from "./people.js";
 import { showStudy } from "./study.js";
 
 const TABS = {
-  overview: (holder, signal) => showOverview(holder, signal),
+  overview: (holder, signal, { canChange }) => showOverview(holder, signal, canChange),
   people: (holder, signal, { canChange }) => showPeople(holder, signal, canChange),
   pairs: (holder, signal, { canChange }) => showPairs(holder, signal, canChange),
   study: async (holder, signal, { canChange }) => {

@@ -1,8 +1,9 @@
 // The dashboard: asks for the statistics every few seconds and draws what has changed.
-import { get } from "../api.js";
+import { get, post } from "../api.js";
 import { el } from "../dom.js";
 import { unwarn, warn } from "../live.js";
 import { language, say } from "../words.js";
+import { actionButton } from "./actions.js";
 import { daysFigure, progressFigure } from "./figures/progress.js";
 import { screeningFigure } from "./figures/screening.js";
 import { covariatesFigure, rankingFigure, winRatesFigure } from "./figures/systems.js";
@@ -11,6 +12,7 @@ import { number, percent, span } from "./numbers.js";
 
 const POLL_MS = 5000;
 const WIDEST = 820;
+const NAMED = 5; // files that the banner names
 const FIGURES = [
   progressFigure,
   daysFigure,
@@ -24,7 +26,7 @@ const FIGURES = [
 ];
 
 /** Shows the dashboard in `holder` until `signal` is aborted. */
-export async function showOverview(holder, signal) {
+export async function showOverview(holder, signal, canChange) {
   const width = () => Math.max(260, Math.min(WIDEST, holder.clientWidth - 50));
   const figures = FIGURES.map((figure) => figure(width));
   const tiles = el("dl", { class: "tiles" });
@@ -44,6 +46,7 @@ export async function showOverview(holder, signal) {
   while (!signal.aborted) {
     if (!document.hidden || report === null) {
       try {
+        showProblems(await get("/api/owner/sounds/problems"), canChange);
         report = await get("/api/owner/statistics");
         unwarn("statistics");
         if (signal.aborted) return;
@@ -55,6 +58,19 @@ export async function showOverview(holder, signal) {
     }
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
+}
+
+/** Recordings whose files are missing or were changed. */
+function showProblems(problems, canChange) {
+  if (problems.length === 0) {
+    unwarn("sounds");
+    return;
+  }
+  const names = problems.slice(0, NAMED).map(({ file }) => file);
+  const files = names.join(", ") + (problems.length > NAMED ? ", …" : "");
+  const check = async () => showProblems(await post("/api/owner/sounds/check"), canChange);
+  const actions = canChange ? [actionButton("sounds.check", check)] : [];
+  warn("sounds", "alarm", "sounds.problems", { count: problems.length, files }, ...actions);
 }
 
 function makeTiles({ progress, time, agreement }) {

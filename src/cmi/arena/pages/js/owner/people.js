@@ -82,7 +82,9 @@ function peopleTable(people, canChange, refresh) {
     await refresh();
   };
   const actions = (person) => {
-    if (!canChange || person.state === "withdrawn" || person.role !== "annotator") return "";
+    if (!canChange || person.state === "withdrawn") return "";
+    const signOut = actionButton("person.sign-out", () => askSignOut(person));
+    if (person.role !== "annotator") return el("div", { class: "row" }, signOut);
     const paused = person.state === "paused";
     return el(
       "div",
@@ -96,6 +98,7 @@ function peopleTable(people, canChange, refresh) {
           linkList([(await post(`/api/owner/people/${encodeURIComponent(person.id)}/link`)).link]),
         ),
       ),
+      signOut,
       actionButton("person.withdraw", () => askWithdrawal(person, refresh), { kind: "button--alarm" }),
     );
   };
@@ -136,6 +139,18 @@ function askQuota(person, refresh) {
     el("p", {}, nameOf(person)),
     field("person-quota", quota, { hint: true }),
     el("div", { class: "row" }, actionButton("save", save, { kind: "button--main" })),
+  );
+}
+
+function askSignOut(person) {
+  const signOut = async () => {
+    await post(`/api/owner/people/${encodeURIComponent(person.id)}/sign-out`);
+    dialog.close();
+  };
+  const dialog = openDialog(
+    "person.sign-out",
+    el("p", { word: ["person.sign-out.more", { name: nameOf(person) }] }),
+    el("div", { class: "row" }, actionButton("person.sign-out.sure", signOut, { kind: "button--alarm" })),
   );
 }
 
