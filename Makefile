@@ -1,11 +1,15 @@
 # make demo   sets up, and shows what cmi does on a page: build/demo/index.html
 # make test   sets up and runs every test
 # make lint   ruff and mypy
+# make setup-locked   sets up with the versions and hashes of requirements.lock: Python 3.11 on Linux
+# make lock           writes requirements.lock anew
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test lint clean
+PIP := -m pip --disable-pip-version-check
+
+.PHONY: setup setup-locked lock demo test lint clean
 
 setup: $(VENV)/.ready
 
@@ -13,10 +17,28 @@ setup: $(VENV)/.ready
 # asks for: that would be TensorFlow, and only its ONNX file is used.
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV) || python3 -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,listen]'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps basic-pitch==0.4.0
+	$(BIN)/python -P $(PIP) install --quiet -c constraints.txt torch
+	$(BIN)/python -P $(PIP) install --quiet -c constraints.txt -e '.[dev,listen]'
+	$(BIN)/python -P $(PIP) install --quiet --no-deps basic-pitch==0.4.0
 	touch $@
+
+# Whatever has another hash is not installed. torch comes last and without one: its builds (CPU, CUDA) differ from machine to
+# machine, and so does what they need; what else it needs is there by then.
+setup-locked: requirements.lock
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -P $(PIP) install --quiet --require-hashes --no-deps -r requirements.lock
+	$(BIN)/python -P $(PIP) install --quiet -c constraints.txt torch
+	$(BIN)/python -P $(PIP) install --quiet --no-deps --no-build-isolation -e .
+	touch $(VENV)/.ready
+
+lock:
+	$(PYTHON) -m venv build/lock
+	build/lock/bin/python -P $(PIP) install --quiet pip-tools
+	build/lock/bin/pip-compile --quiet --generate-hashes --strip-extras --no-annotate --no-header --no-emit-index-url \
+	  --no-emit-find-links --no-emit-trusted-host --unsafe-package torch --unsafe-package cmi --extra dev --extra listen \
+	  --build-deps-for editable --constraint constraints.txt --output-file requirements.lock pyproject.toml
+	build/lock/bin/python -P $(PIP) download --quiet --no-deps --dest build/lock basic-pitch==0.4.0
+	printf 'basic-pitch==0.4.0 --hash=sha256:%s\n' $$(sha256sum build/lock/basic_pitch-0.4.0* | cut -d' ' -f1) >> requirements.lock
 
 demo: setup
 	$(BIN)/cmi demo build/demo

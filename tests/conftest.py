@@ -7,11 +7,15 @@ from pathlib import Path
 
 import nltk
 import pytest
+from hypothesis import settings
 from nltk.corpus.reader import WordNetCorpusReader
 
 from cmi.bench.tools import Tools
 from cmi.bench.wordnet import DEBIAN, HOW_TO_GET
 from cmi.errors import InputError
+
+settings.register_profile("any machine", deadline=None)  # one that is busy takes longer; pytest's timeout stops a hang
+settings.load_profile("any machine")
 
 
 @pytest.fixture(scope="session")

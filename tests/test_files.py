@@ -1,8 +1,10 @@
 """A file is whole or absent, and the file that is blamed is the one that failed."""
 
 import errno
+import json
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -52,3 +54,18 @@ def test_a_missing_source_is_named_and_nothing_is_left(tmp_path):
 def test_a_folder_that_is_missing_is_one_sentence(tmp_path):
     with pytest.raises(InputError, match=r"a\.txt: No such file"):
         write_whole(tmp_path / "no" / "a.txt", "x")
+
+
+def test_a_device_is_written_to_and_a_link_followed(tmp_path):
+    write_whole(Path("/dev/null"), "x")
+    assert Path("/dev/null").is_char_device()
+    with pytest.raises(InputError, match="/dev/full: the disk is full"):
+        write_whole(Path("/dev/full"), "x")
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    write_whole(tmp_path / "link", "x")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "target").read_text() == "x"
+
+
+def test_half_characters_are_written_as_escapes_that_json_reads_back(tmp_path):
+    write_whole(tmp_path / "a.json", json.dumps(["bad\udcff.wav", "♪"], ensure_ascii=False))
+    assert json.loads((tmp_path / "a.json").read_bytes()) == ["bad\udcff.wav", "♪"]

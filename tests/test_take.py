@@ -81,7 +81,7 @@ def manifest(folder: Path, name: str, text: str | bytes) -> Path:
 def test_json_lines(tmp_path):
     rows = [
         {"id": "one", "audio": "takes/a.wav", "text": "piano", "lyrics": "la\nla", "reference": "/far/ref.wav"},
-        {"id": 7, "audio": "b.wav", "text": "drums", "lyrics": None, "reference": None, "genre": "jazz"},
+        {"id": 7, "audio": "b.wav", "text": "drums", "lyrics": None, "reference": None, "x_genre": "jazz"},
         {"audio": "c.wav"},
     ]
     path = manifest(tmp_path, "takes.jsonl", "\n".join(map(json.dumps, rows)))

@@ -9,10 +9,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from cmi.errors import InputError
+from cmi.printable import ESCAPE
 
 UNFINISHED = ".unfinished"
-DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
-_DISK_ERRORS = DISK_FULL | {errno.EROFS, errno.EFBIG, errno.EIO}
+# Why a file cannot grow, and what to do about it.
+DISK_FULL = {
+    errno.ENOSPC: "the disk is full; what was finished before is kept: make room",
+    errno.EDQUOT: "your disk quota is used up; what was finished before is kept: make room",
+    errno.EFBIG: "larger than the limit on files' sizes (ulimit -f); what was finished before is kept: raise the limit",
+}
+_DISK_ERRORS = {*DISK_FULL, errno.EROFS, errno.EIO}
 
 
 @contextmanager
@@ -20,25 +26,31 @@ def whole_file(path: Path) -> Iterator[Path]:
     """Yield a name beside `path` to write to. On success its bytes reach the disk and it takes the name `path`.
 
     On failure nothing is left behind, an older `path` stays as it was, and an OSError becomes an InputError that
-    names `path`. Several processes may write the same path; the last one wins.
+    names `path`. Several processes may write the same path; the last one wins. A link is followed, and a device or a
+    pipe (/dev/stdout) is written to as it is.
     """
-    unfinished = path.with_name(f"{path.name[:100]}.{secrets.token_hex(4)}{UNFINISHED}")
     try:
-        yield unfinished
-        sync_file(unfinished)
-        unfinished.replace(path)
-        sync_folder(path.parent)
+        target = path.resolve() if path.is_symlink() else path
+        if target.exists() and not target.is_file():
+            yield target
+            return
+        unfinished = target.with_name(f"{target.name[:100]}.{secrets.token_hex(4)}{UNFINISHED}")
+        try:
+            yield unfinished
+            sync_file(unfinished)
+            unfinished.replace(target)
+            sync_folder(target.parent)
+        finally:
+            with suppress(OSError):
+                unfinished.unlink()
     except OSError as error:
         raise cannot_write(path, error) from error
-    finally:
-        with suppress(OSError):
-            unfinished.unlink()
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file that is there with all its content or not at all."""
+    """Write a file that is there with all its content or not at all. Half characters in text are written as escapes."""
     with whole_file(path) as unfinished:
-        unfinished.write_bytes(content.encode() if isinstance(content, str) else content)
+        unfinished.write_bytes(content.encode("utf-8", ESCAPE) if isinstance(content, str) else content)
 
 
 def copy_whole(source: Path, target: Path) -> None:
@@ -55,9 +67,7 @@ def copy_whole(source: Path, target: Path) -> None:
 def cannot_write(path: Path | str, error: OSError) -> InputError:
     """The sentence for a file that could not be written."""
     if error.errno in DISK_FULL:
-        return InputError(
-            f"{path}: the disk is full; what was finished before is kept: make room and run the same command again"
-        )
+        return InputError(f"{path}: {DISK_FULL[error.errno]} and run the same command again")
     return InputError(f"{path}: {error.strerror or error}")
 
 

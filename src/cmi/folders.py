@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from cmi.errors import InputError
-from cmi.files import UNFINISHED, write_whole
+from cmi.files import UNFINISHED, cannot_write, write_whole
 
 SETTINGS = "settings.json"
 
@@ -35,4 +35,4 @@ def make_folder(folder: Path) -> None:
     except FileExistsError as error:
         raise InputError(f"{folder}: Not a directory; choose another folder") from error
     except OSError as error:
-        raise InputError(f"{folder}: {error.strerror or error}") from error
+        raise cannot_write(folder, error) from error

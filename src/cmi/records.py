@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
+from cmi.columns import Columns
 from cmi.errors import InputError
 
 LARGEST_RECORD = 64 * 2**20  # characters
@@ -18,11 +19,17 @@ _CHUNK = 2**16
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
-def read_records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each record with its place ('line 12' or 'record 12'), for errors that name it."""
+def read_records(path: Path, known: Columns | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each record with its place ('line 12' or 'record 12'), for errors that name it.
+
+    With `known`, a field of another name is an InputError.
+    """
     try:
         with _open(path) as file:
-            yield from _records(path, file)
+            for place, record in _records(path, file):
+                if known is not None:
+                    known.require_known(record, f"{path} {place}", "field")
+                yield place, record
     except UnicodeDecodeError as error:
         raise InputError(
             f"{path}: not UTF-8 text (byte 0x{error.object[error.start]:02x}); save it as UTF-8"
@@ -98,13 +105,20 @@ def _array(path: Path, file: TextIO) -> Iterator[Any]:
             raise InputError(f"{path}: cut off after record {number}: the array's closing ']' is missing")
 
 
-def csv_records(path: Path, columns: Sequence[str] = ()) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each row of a CSV file with its place. InputError if the header lacks one of `columns`, or has one twice."""
+def csv_records(
+    path: Path, columns: Sequence[str] = (), known: Columns | None = None
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each row of a CSV file with its place. InputError if the header lacks one of `columns`, or has one twice.
+
+    With `known`, a column of another name is an InputError too.
+    """
     line = 1
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file, strict=True)
             header = [] if reader.fieldnames is None else list(reader.fieldnames)
+            if known is not None:
+                known.require_known(header, f"{path} line 1")
             _check_header(path, header, columns)
             line = reader.line_num + 1
             for row in reader:

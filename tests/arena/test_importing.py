@@ -39,13 +39,13 @@ def bring(database, project: str, path: Path, gold: float = 0.0):
 def test_a_file_of_pairs_comes_in_with_all_it_says(database, folder: Path):
     rows = [
         {"id": "x", "text": "slow", "a": "0.wav", "b": "1.wav", "system_a": "s1", "generator_b": "s2", "split": "test"},
-        {"id": "y", "text": "", "lyrics": "la", "reference": "2.wav", "a": "3.wav", "b": "4.wav", "n": 3},
+        {"id": "y", "text": "", "lyrics": "la", "reference": "2.wav", "a": "3.wav", "b": "4.wav", "x_n": 3},
     ]
     project = projects.create(database, "Study").id
     assert bring(database, project, write(folder / "pairs.jsonl", rows)) == (2, 0, 0, 5)
     found = stored(database, project)
     assert (found["x"]["system_a"], found["x"]["system_b"], found["x"]["about"]) == ("s1", "s2", {"split": "test"})
-    assert (found["y"]["modality"], found["y"]["about"]) == ("text+lyrics+audio", {"n": 3})
+    assert (found["y"]["modality"], found["y"]["about"]) == ("text+lyrics+audio", {"x_n": 3})
     with database.reading() as connection:
         [detail] = connection.scalars(select(audit.c.detail).where(audit.c.action == "imported"))
     assert detail == {"added": 2, "there": 0, "gold": 0, "sounds": 5}

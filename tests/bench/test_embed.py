@@ -350,7 +350,7 @@ def test_a_package_that_is_not_installed(monkeypatch, package):
 
 
 def test_a_folder_without_a_model(tmp_path):
-    with pytest.raises(InputError, match="holds no text encoder"):
+    with pytest.raises(InputError, match=r"config.json: No such file or directory; expected the folder of a model"):
         load_embedder(str(tmp_path), None)
 
 
@@ -358,21 +358,21 @@ def test_pickled_weights_are_not_read(own_folder):
     weights = own_folder / "model.safetensors"
     torch.save(transformers.BertModel.from_pretrained(own_folder).state_dict(), own_folder / "pytorch_model.bin")
     weights.unlink()
-    with pytest.raises(InputError, match="holds no text encoder"):
+    with pytest.raises(InputError, match=r"no .safetensors file in it"):
         load_embedder(str(own_folder), None)
 
 
 def test_damaged_weights_are_not_read(own_folder):
     weights = own_folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-100])
-    with pytest.raises(InputError, match="holds no text encoder"):
+    with pytest.raises(InputError, match="its weights cannot be read"):
         load_embedder(str(own_folder), None)
 
 
 def test_missing_weights_are_not_made_up(own_folder):
     config = json.loads((own_folder / "config.json").read_text())
     write_json(own_folder / "config.json", {**config, "num_hidden_layers": 3})
-    with pytest.raises(InputError, match=r"lacks weights.*layer\.2"):
+    with pytest.raises(InputError, match=r"missing are encoder\.layer\.2"):
         load_embedder(str(own_folder), None)
 
 
@@ -387,7 +387,7 @@ def test_code_that_comes_with_a_model_is_not_run(own_folder):
     (own_folder / "evil.py").write_text("raise SystemExit('remote code ran')\n")
     remote = {"AutoConfig": "evil.Config", "AutoModel": "evil.Model"}
     write_json(own_folder / "config.json", {**config, "model_type": "evil", "auto_map": remote})
-    with pytest.raises(InputError, match="holds no text encoder"):
+    with pytest.raises(InputError, match="not a model that transformers can load"):
         load_embedder(str(own_folder), None)
 
 

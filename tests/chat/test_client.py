@@ -139,12 +139,6 @@ def test_a_wrong_address_or_key_ends_the_run_with_one_sentence(tmp_path: Path):
             list(chat.ask_all(questions(20)))
 
 
-def test_a_server_that_is_not_there_fails_each_request(tmp_path: Path):
-    with Chat(Endpoint("http://127.0.0.1:9/v1", "x", tries=1), tmp_path) as chat:
-        [(_, failure)] = chat.ask_all(questions(1))
-    assert isinstance(failure, Failure) and "no connection" in failure.reason
-
-
 def test_a_sound_that_cannot_be_read_fails_its_own_request_only(tmp_path: Path):
     requests = [*questions(1), Request("broken", (user("hear", Sound(tmp_path / "missing.wav")),))]
     with rehearsal(echo) as server, Chat(endpoint(server), tmp_path / "run") as chat:

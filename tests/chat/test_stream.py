@@ -1,9 +1,7 @@
 """Answers that come in pieces: put together whole, or not taken for answers."""
 
-import asyncio
-from collections.abc import AsyncIterator
+import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,9 +12,9 @@ from hypothesis import strategies as st
 from cmi.audio import Waveform
 from cmi.chat import Answer, Chat, Endpoint, Failure, Request, Sending, Sound, user
 from cmi.chat.endpoint_file import read_endpoint
-from cmi.chat.faults import Fault, completion_text
+from cmi.chat.faults import Fault
+from cmi.chat.reading import Reading, read_response
 from cmi.chat.rehearsal import Body, rehearsal, sounds_of
-from cmi.chat.stream import put_together
 from cmi.errors import InputError
 
 
@@ -100,14 +98,12 @@ def test_an_endpoint_s_file_says_whether_it_streams(tmp_path: Path):
             read_endpoint(path)
 
 
-def _chunk(text: str | None, finish: str | None = None) -> Any:
-    choice = SimpleNamespace(delta=SimpleNamespace(content=text), finish_reason=finish)
-    return SimpleNamespace(choices=[choice], usage=None)
+def _chunk(text: str | None, finish: str | None = None) -> str:
+    return json.dumps({"choices": [{"delta": {"content": text}, "finish_reason": finish}]})
 
 
-async def _stream(chunks: list[Any]) -> AsyncIterator[Any]:
-    for chunk in chunks:
-        yield chunk
+def _stream(chunks: list[str]) -> bytes:
+    return "".join(f"data: {chunk}\n\n" for chunk in chunks).encode()
 
 
 @given(st.lists(st.text(max_size=5) | st.none(), max_size=8), st.data())
@@ -115,17 +111,15 @@ def test_no_beginning_of_a_stream_is_an_answer(texts, data):
     chunks = [*map(_chunk, texts), _chunk(None, "stop")]
     cut = data.draw(st.integers(0, len(chunks) - 1))
     with pytest.raises(Fault):
-        asyncio.run(put_together(_stream(chunks[:cut])))
-    whole = asyncio.run(put_together(_stream(chunks)))
+        read_response(_stream(chunks[:cut]))
     said = "".join(text or "" for text in texts)
-    if said.strip():
-        assert completion_text(whole) == (said, "stop")
-    else:
-        with pytest.raises(Fault, match="empty"):
-            completion_text(whole)
+    why = "" if said.strip() else "it is empty"
+    assert read_response(_stream(chunks)) == Reading("" if why else said, "stop", why=why)
 
 
-@pytest.mark.parametrize("odd", [None, "text", 7, {}, SimpleNamespace(choices=[None]), SimpleNamespace(choices=7)])
-def test_what_is_no_chunk_is_a_fault(odd):
-    with pytest.raises(Fault, match="no chat completion"):
-        asyncio.run(put_together(_stream([odd, _chunk("x", "stop")])))
+@pytest.mark.parametrize("odd", ["null", '"text"', "7", "{}", '{"choices": [null]}', '{"choices": 7}'])
+def test_a_whole_stream_with_an_odd_chunk_is_an_answer_that_cannot_be_read(odd: str):
+    assert "not a chat completion" in read_response(_stream([odd, _chunk("x", "stop")])).why
+    assert "not a chat completion" in read_response(_stream([odd, "[DONE]"])).why
+    with pytest.raises(Fault, match="cut off"):
+        read_response(_stream([odd]))

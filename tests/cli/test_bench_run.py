@@ -73,3 +73,44 @@ def test_bad_input_is_one_sentence_and_exit_code_2(data, words, why):
     assert done.returncode == 2
     assert why in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
+
+
+@pytest.fixture
+def own_listener(data: Path) -> list[str]:
+    """A listener that answers questions of GS_key as it is told to."""
+    (data.parent / "mine.py").write_text(
+        "class Never:\n"
+        "    def answer(self, questions):\n"
+        "        raise RuntimeError('out of memory')\n"
+        "class Sometimes:\n"
+        "    def answer(self, questions):\n"
+        "        return ['yes' if q.dataset == 'GTZAN' else 7 for q in questions]\n"
+    )
+    return ["--data", str(data), "--out", str(data.parent / "out")]
+
+
+def _in(folder: Path, *words: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "cmi", "bench", "run", *map(str, words)]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_a_run_in_which_every_question_failed_does_not_end_well(data, own_listener):
+    for _ in range(2):
+        done = _in(data.parent, "--listener", "mine:Never", *own_listener)
+        assert done.returncode == 2
+        assert "all 6 questions failed, the first: " in done.stderr and "out of memory" in done.stderr
+        assert "Answers" in done.stdout and "Traceback" not in done.stderr
+
+
+def test_a_run_in_which_some_questions_failed_says_how_many(data, own_listener):
+    done = _in(data.parent, "--listener", "mine:Sometimes", *own_listener)
+    assert done.returncode == 0
+    assert "3 of 6 questions failed" in done.stderr
+
+
+def test_an_endpoint_that_is_not_there_ends_the_run_at_once(data):
+    words = ["--data", data, "--out", data.parent / "out", "--url", "http://127.0.0.1:9/v1", "--model", "m"]
+    done = _in(data.parent, "--listener", "openai", *words)
+    assert done.returncode == 2
+    assert "http://127.0.0.1:9/v1: no connection (Connection refused); check the address" in done.stderr
+    assert done.stderr.count("\n") == 1

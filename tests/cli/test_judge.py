@@ -1,5 +1,6 @@
 """`cmi judge` from the command line: pairs, labels, audits, dry runs, and sentences for bad input."""
 
+import asyncio
 import json
 from functools import partial
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 import soundfile
 from typer.testing import CliRunner
 
-from cmi.chat.rehearsal import rehearsal
+from cmi.chat.rehearsal import Body, Rehearsal, _error, _send, rehearsal
 from cmi.cli import app
 from cmi.errors import InputError
 from cmi.judge.prompt_file import read_role
@@ -157,3 +158,22 @@ def test_an_endpoint_in_a_file(pairs: Path, tmp_path: Path):
         assert "by the prices given" in said
         with pytest.raises(InputError, match="in money"):
             cmi("pairs", pairs, "--endpoint", good, "--out", tmp_path / "run", "--max-cost", "0.000001")
+
+
+def test_what_an_endpoint_or_a_file_says_is_text_to_a_terminal(tmp_path: Path):
+    soundfile.write(tmp_path / "a.wav", np.full(2048, 0.1), 16_000)
+    row = {"id": "\x1b]0;owned\x07 [/b][red]x", "text": "a tone", "a": "a.wav", "b": "a.wav"}
+    good = {"id": "[b]good[/i]", "text": "another", "a": "a.wav", "b": "a.wav"}
+    (tmp_path / "pairs.jsonl").write_text(json.dumps(row) + "\n" + json.dumps(good) + "\n")
+
+    class Rude(Rehearsal):
+        async def _reply(self, key: str, body: Body, writer: asyncio.StreamWriter) -> bool:
+            if "another" in str(body):
+                return await super()._reply(key, body, writer)
+            return await _send(writer, 400, _error("\x1b[2J\u202e [/red] no\r\nway \x9b31m"))
+
+    with rehearsal(partial(rule, role=read_role("two-axes"))) as server:
+        server.__class__ = Rude
+        said = cmi("pairs", tmp_path / "pairs.jsonl", "--url", server.url, "--model", "m", "--out", tmp_path / "run")
+    assert r"\x1b]0;owned\x07 [/b][red]x" in said and r"\x1b[2J\u202e [/red] no way \x9b31m" in said
+    assert all(character.isprintable() or character == "\n" for character in said)

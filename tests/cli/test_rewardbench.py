@@ -66,6 +66,20 @@ def test_a_run_ends_with_what_failed_and_where_each_model_stands(folder):
     assert " 89.66 " in line and " 29 " in line and " louder " in line  # 26 of 29; the null does just as well
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("table",), "no picture: reliability is drawn of preferences under --protocol strict, from a run's folder"),
+        (("analyse", "out", "--only", "context"), "no picture: accuracies in groups are drawn, and there are none"),
+    ],
+)
+def test_no_picture_is_drawn_of_nothing(folder, tmp_path, arguments, said):
+    command = [sys.executable, "-m", "cmi", "rewardbench", *arguments, "--plots", str(tmp_path / "pictures")]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and list((tmp_path / "pictures").iterdir()) == []
+    assert done.stderr == f"cmi: {tmp_path / 'pictures'}: {said}\n"
+
+
 def test_the_tables_hold_the_published_rows_in_every_format(folder):
     assert "SongEval-RM" in cmi(folder, "table") and "as published" in cmi(folder, "table")
     for form, mark in (
@@ -165,3 +179,10 @@ def test_a_judge_needs_pairs(tmp_path):
     (tmp_path / "rated.jsonl").write_text(json.dumps({"audio": "x.wav", "musicality": 3}) + "\n")
     cmi(tmp_path, "run", "--model", "scorers:Ear", "--data", "rated.jsonl", "--out", "out")
     assert "no pairs in it" in cmi(tmp_path, "judge", "out", "--model", "judges:Louder", code=2)
+
+
+def test_an_endpoint_is_sent_recordings_of_the_data_only(folder):
+    endpoint = ("--url", "http://127.0.0.1:9/v1", "--model", "m")
+    refused = cmi(folder, "judge", "out", *endpoint, code=2)
+    assert f"is not in {(folder / 'out').resolve()} or " in refused and "--audio-from" in refused
+    assert "Connection refused" in cmi(folder, "judge", "out", *endpoint, "--audio-from", ".", code=2)

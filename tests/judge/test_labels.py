@@ -132,7 +132,7 @@ def test_a_run_resumes_and_shards_are_put_together(tmp_path: Path, make_pairs):
 
         def verdicts(self, asked):
             assert not asked
-            return iter(())
+            yield from ()
 
     for folder in ("whole", "parts"):
         assert judge_pairs(askings(pairs, True), Never(), tmp_path / folder).verdicts == whole.verdicts  # type: ignore[arg-type]

@@ -49,3 +49,32 @@ def test_csv_is_flat_and_json_holds_no_nan():
     assert json.loads(to_json({"é": 1})) == {"é": 1}
     with pytest.raises(ValueError, match="JSON compliant"):
         to_json({"a": float("nan")})
+
+
+HOSTILE = "a|b\n| c | [/b] [red]d[/red] <b>\x1b[2J \udcff\\end{tabular} 100%"
+
+
+def hostile() -> Table:
+    return Table(HOSTILE, ["row", HOSTILE], [[HOSTILE, "1"], ["[x]", "2"]], 1, [HOSTILE])
+
+
+def test_a_terminal_is_given_text_alone():
+    out = io.StringIO()
+    print_tables([hostile()], Console(file=out, width=10, force_terminal=True, color_system=None))
+    assert out.getvalue().count(r"[/b] [red]d[/red] <b>\x1b[2J \udcff") == 4
+    assert "\x1b[2J" not in out.getvalue()
+
+
+def test_markdown_keeps_a_row_a_row():
+    lines = to_markdown([hostile()]).splitlines()
+    assert len(lines) == 8
+    assert [line.replace("\\|", "").count("|") for line in lines[2:6]] == [3] * 4
+    assert not any("<" in line or "\x1b" in line for line in lines)
+
+
+def test_latex_comments_and_rows_end_where_they_should():
+    lines = to_latex([hostile()]).splitlines()
+    assert len(lines) == 10
+    assert lines[0].startswith("% ") and lines[-1].startswith("% ")
+    assert lines[6] == r"{}[x] & 2 \\"
+    assert r"\end{tabular}" not in lines[5] and r"\textless{}b\textgreater{}" in lines[5]

@@ -68,7 +68,7 @@ odd = st.recursive(
 
 
 @given(data=st.data())
-@settings(max_examples=200, deadline=2000)
+@settings(max_examples=200, deadline=None)
 def test_a_configuration_with_any_value_in_any_place_is_refused_or_read(tmp_path_factory, saved, data):
     config = CONFIG
     for _ in range(data.draw(st.integers(1, 3))):
@@ -105,11 +105,12 @@ def test_a_configuration_with_any_value_in_any_place_is_refused_or_read(tmp_path
         ("mode: 2001-99-99", "not YAML"),
         ("mode: !!timestamp soon", "not YAML"),
         ("mode: !!bool maybe", "not YAML"),
-        ("[" * 5000, "not YAML"),
-        ("{a: " * 5000, "not YAML"),
+        ("[" * 5000, "line 1: nested deeper than 50 levels"),
+        ("{a: " * 5000, "line 1: nested deeper than 50 levels"),
+        ("mode: text_only\nmode: text_only", "line 2: the key 'mode' is there twice, first in line 1"),
         ("a: " + "9" * 5000, "not YAML"),
         ("\x00", "not YAML"),
-        ("#" + "x" * 1_000_001, "1,000,002 bytes, expected at most"),
+        ("#" + "x" * 1_000_001, "larger than 1,000,000 bytes"),
     ],
 )
 def test_each_bad_field_is_named(folder, text, message):
@@ -155,7 +156,7 @@ def test_a_tensor_that_tells_the_sizes_may_have_any_shape(saved, folder, key, sh
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=2000)
+@settings(max_examples=60, deadline=None)
 def test_any_sizes_in_the_header_are_refused_or_consistent(saved, data):
     """Sizes are read from shapes before a tensor is loaded: nothing is divided by zero, nothing built that is huge."""
     shapes = read_shapes(saved / "model.safetensors")

@@ -74,7 +74,7 @@ def test_a_folder_is_read_by_name_without_prompts_references_and_hidden_files(fo
         ({"p/prompt.txt": "", "p/prompt.json": "{}"}, "both prompt.json and prompt.txt"),
         ({"p/prompt.json": "{"}, "not JSON"),
         ({"p/prompt.json": "[]"}, "expected an object"),
-        ({"p/prompt.json": '{"txt": "x"}'}, "'txt' is no part of a prompt"),
+        ({"p/prompt.json": '{"txt": "x"}'}, "unknown field 'txt'; did you mean 'text'"),
         ({"p/prompt.json": '{"text": 3}'}, "'text' is int, expected text"),
     ],
 )

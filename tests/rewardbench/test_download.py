@@ -4,6 +4,8 @@ import dataclasses
 import hashlib
 import io
 import json
+import subprocess
+import sys
 import zipfile
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -304,3 +306,26 @@ def test_a_single_file_is_a_data_set_too(server, tmp_path):
     folder = get(dataset, tmp_path)
     assert names(folder) == ["all_test.jsonl"]
     assert len(list(dataset.reader.read(folder))) == 1
+
+
+FULL = """
+import resource, signal, sys
+from pathlib import Path
+from cmi.errors import InputError
+from cmi.rewardbench.fetch import fetch
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+try:
+    fetch(sys.argv[1], Path("sounds.zip"), "get it yourself")
+except InputError as error:
+    print(error)
+"""
+
+
+def test_a_full_disk_is_told_at_once_and_the_server_not_blamed(server, tmp_path):
+    server.files["/sounds.zip"] = CONTENT
+    url = f"http://127.0.0.1:{server.server_port}/sounds.zip"
+    done = subprocess.run([sys.executable, "-c", FULL, url], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.stdout.startswith("sounds.zip.part: larger than the limit on files' sizes"), done.stderr
+    assert server.ranges == [None]  # asked once
+    assert not (tmp_path / "sounds.zip").exists() and (tmp_path / "sounds.zip.part").stat().st_size == 300_000

@@ -6,7 +6,8 @@ from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from cmi.rewardbench.evaluation import evaluate
 from cmi.rewardbench.resampling import ACCURACY, Statistic, draw_all
-from cmi.stats import bootstrap, percentile_interval
+from cmi.rewardbench.tables import full_tables
+from cmi.stats import bootstrap, percentile_interval, wilson
 from cmi.take import Prompt, Score
 
 NOBODY = {}
@@ -109,3 +110,28 @@ def test_intervals_cover_the_known_accuracy_of_clustered_pairs():
         low, high = percentile_interval(draw_all({"x": statistic}, clusters, 400, int(rng.integers(1 << 30)))["x"])
         covered += low <= 0.7 <= high
     assert 0.93 <= covered / rounds <= 0.97
+
+
+@pytest.mark.parametrize("count", [1, 4, 9])
+def test_fewer_than_ten_prompts_give_wilsons_interval_or_none(pair, rated, count):
+    right = [pair(str(i)) for i in range(count)]
+    models = {"m": scores_of(right, [1.0] * count), "n": scores_of(right, [1.0] * (count - 1) + [-1.0])}
+    found = evaluate(right, models, NOBODY, "strict", 100)
+    accuracy = cell(found, "m")
+    assert (accuracy.low, accuracy.high) == wilson(count, count)
+    assert (cell(found, "n").low, cell(found, "n").high) == pytest.approx(wilson(count - 1, count))
+    assert (cell(found, "m", "Brier").low, cell(found, "m", "Brier").high) == (None, None)
+    assert {(one.low, one.high) for one in found.versus} == {(None, None)}
+    shown = " ".join(text for table in full_tables(found, "strict") for row in table.rows for text in row)
+    assert "100.00 – 100.00" not in shown and "None" not in shown and " - " in shown
+
+    ratings = [rated(str(i), float(1 + i % 5)) for i in range(count)]
+    scores = {("pam", str(i)): (Score(float(i % 5), 0.0),) for i in range(count)}
+    of_ratings = evaluate(ratings, {"m": scores}, NOBODY, "strict", 100)
+    assert all(one.low is None and one.high is None for one in of_ratings.cells)
+
+
+def test_a_model_that_is_always_right_is_not_certain_to_be(pair):
+    items = [pair(str(i)) for i in range(30)]
+    one = cell(evaluate(items, {"m": scores_of(items, [1.0] * 30)}, NOBODY, "strict", 100), "m")
+    assert (one.value, one.low, one.high) == (1.0, *wilson(30, 30))

@@ -7,7 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
-from cmi.stats import Interval, bootstrap, cluster_weights, percentile_interval, standard_error, wilson
+from cmi.stats import (
+    Interval,
+    bootstrap,
+    bootstrap_interval,
+    cluster_weights,
+    percentile_interval,
+    share_interval,
+    standard_error,
+    wilson,
+)
 
 
 def weighted_mean(values):
@@ -162,3 +171,16 @@ def test_no_finite_draw_gives_nan():
     assert all(math.isnan(end) for end in percentile_interval([math.nan, math.inf]))
     assert all(math.isnan(end) for end in percentile_interval([]))
     assert math.isnan(standard_error([1.0, math.nan]))
+
+
+def test_few_clusters_give_a_share_wilsons_interval_and_anything_else_none():
+    draws = np.random.default_rng(0).uniform(0.4, 0.6, 1000)
+    assert bootstrap_interval(draws, 10) == share_interval(0.5, draws, 10) == percentile_interval(draws)
+    assert np.isnan(bootstrap_interval(draws, 9)).all()
+    assert share_interval(0.5, draws, 9) == wilson(4.5, 9)
+
+
+def test_draws_that_are_all_alike_are_no_certainty():
+    assert np.isnan(bootstrap_interval(np.ones(1000), 500)).all()
+    assert share_interval(1.0, np.ones(1000), 500) == wilson(500, 500)
+    assert share_interval(1 + 1e-12, np.ones(1000), 5) == wilson(5, 5)

@@ -29,6 +29,7 @@ from cmi.audio import content_hash
 from cmi.errors import InputError
 from cmi.files import cannot_write, copy_whole, whole_file, write_whole
 from cmi.folders import make_folder
+from cmi.preferences import COLUMNS as PREFERENCE
 
 Format = Literal["jsonl", "parquet"]
 Audio = Literal["copy", "link", "leave"]
@@ -123,7 +124,8 @@ def _rows(row: Row[Any], sounds: dict[str, str]) -> Iterator[dict[str, Any]]:
             "kind": row.kind,
             "repeat": row.repeat_of is not None,
         }
-        yield {**{key: value for key, value in as_json(row.about).items() if key not in ours}, **ours}
+        others = {PREFERENCE.own(key): value for key, value in as_json(row.about).items() if key not in ours}
+        yield {**others, **ours}
 
 
 def _sound_name(row: Row[Any], part: str) -> str:

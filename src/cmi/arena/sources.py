@@ -4,7 +4,7 @@ A file          JSON lines or CSV in the common format (`cmi.preferences`); an a
                 about the same pair, one for each axis, are one pair. `system_a`, `system_b` (or `generator_a`,
                 `generator_b`) name what made the takes. `gold` makes a pair one whose answer is known:
                 {"musicality": "a", "alignment": "b"}, either alone, or true where the rows' own choices are the answer.
-                Other fields are kept and exported.
+                Other fields that `cmi.preferences` knows, and those that begin with x_, are kept and exported.
 A studio set    the folder that `cmi studio make` wrote. Its winners are known; the flaw names the worse take's system.
 A folder        a subfolder for each prompt, as `cmi pick` reads it (prompt.json, or prompt.txt); lyrics.txt and a file
                 called reference may lie beside prompt.txt. All pairs of its takes; a file's name is its system's.
@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from cmi.errors import InputError
-from cmi.judge.pairs import PREFERENCES, pair_of
-from cmi.preferences import FIELDS
+from cmi.judge.pairs import PREFERENCES
+from cmi.preferences import COLUMNS, FIELDS, pair_of
+from cmi.printable import is_whole
 from cmi.reward.candidates import Candidate, read_folder
 from cmi.take import Pair, Prompt, rows_of, text_field, with_ids
 
@@ -57,12 +58,15 @@ def read_source(path: Path) -> list[SourcePair]:
         found = _of_file(path / PREFERENCES if path.is_dir() else path)
     if not found:
         raise InputError(f"{path}: no pair in it")
+    for sound in (sound for pair in found for sound in pair.sounds.values()):
+        if not is_whole(str(sound)):
+            raise InputError(f"{sound}: its name is not UTF-8; give it another")
     return found
 
 
 def _of_file(path: Path) -> list[SourcePair]:
     found: dict[Pair, SourcePair] = {}
-    for name, where, row in with_ids(path, rows_of(path, ["a", "b"])):
+    for name, where, row in with_ids(path, rows_of(path, COLUMNS, ["a", "b"])):
         pair = pair_of(row, where, path.parent)
         if pair not in found:
             system_a, system_b = (_first_of(row, names, where) for names in SYSTEMS)

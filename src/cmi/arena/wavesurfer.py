@@ -11,7 +11,11 @@ from pathlib import Path
 from cmi.wheels import Wheel, find_wheel, read_wheel
 
 WHEEL = Wheel(
-    "wavesurfer", "0.3.9", "17fe610b68d4a64f65ca153046a668445b81d19ca90e64c0214be83a078dc6bf", "the waveform player"
+    "wavesurfer",
+    "0.3.9",
+    "17fe610b68d4a64f65ca153046a668445b81d19ca90e64c0214be83a078dc6bf",
+    "the waveform player",
+    0.2,
 )
 FILES = {
     "wavesurfer.js": "wavesurfer/js/wavesurfer.min.js",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cmi.errors import InputError
 from cmi.hub import quiet_transformers
+from cmi.pretrained import SAFE, load_pretrained, read_model_config
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -54,31 +55,25 @@ def load_encoder(folder: Path, layers: int | None = None) -> Encoder:
     Only safetensors are read and no code from the folder runs. InputError if that does not make a whole encoder.
     """
     import torch
-    from safetensors import SafetensorError
-    from transformers import AutoConfig, AutoModel, AutoTokenizer
+    from transformers import AutoModel, AutoTokenizer
 
     from cmi.weights import in_own_memory
 
-    safe = {"local_files_only": True, "trust_remote_code": False}
     try:
         with quiet_transformers():
-            config = AutoConfig.from_pretrained(folder, **safe)
+            config = read_model_config(AutoModel, folder)
             if layers is not None:
                 if not 1 <= layers <= config.num_hidden_layers:
                     raise InputError(
                         f"{folder} has layers 1 to {config.num_hidden_layers}, and layer {layers} was asked"
                     )
                 config.num_hidden_layers = layers
-            model, report = AutoModel.from_pretrained(
-                folder, config=config, dtype=torch.float32, use_safetensors=True, output_loading_info=True, **safe
-            )
-            tokenizer = AutoTokenizer.from_pretrained(folder, **safe)
-    except (OSError, ValueError, RuntimeError, LookupError, ImportError, SafetensorError) as error:
+            # The pooler is never used here, so that it may be missing.
+            model = load_pretrained(AutoModel, folder, ["pooler."], config, dtype=torch.float32)
+            tokenizer = AutoTokenizer.from_pretrained(folder, **SAFE)
+    except (OSError, ValueError, RuntimeError, LookupError, ImportError) as error:
         reason = str(error).strip().partition("\n")[0]
         raise InputError(f"{folder} holds no text encoder that can be loaded: {reason}") from error
-    # transformers fills what a file lacks with random numbers; the pooler alone is never used here.
-    if lacking := sorted(key for key in report["missing_keys"] if not key.startswith("pooler.")):
-        raise InputError(f"{folder} lacks weights of its {config.model_type} encoder, among them {lacking[0]}")
     if len(tokenizer) <= len(tokenizer.all_special_ids):  # what transformers makes of a folder without a vocabulary
         raise InputError(f"{folder} lacks the vocabulary of its tokenizer: tokenizer.json, or vocab.txt, is expected")
     if config.is_encoder_decoder:

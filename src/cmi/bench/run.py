@@ -82,6 +82,18 @@ def read_data(
     return [DataFile(name, found[name], _questions(name, found[name], audio, limit)) for name in names]
 
 
+def audio_folders(data: Sequence[DataFile], audio: Path | None) -> list[Path]:
+    """The folders that the audio of data files belongs in; never the whole file system."""
+    if audio is not None:
+        return [audio]
+    folders = {folder.resolve() for file in data for folder in _roots(file.path)}
+    return sorted(folder for folder in folders if folder != folder.parent)
+
+
+def _roots(path: Path) -> list[Path]:
+    return [path.parent, path.parent.parent]
+
+
 def _wanted(tasks: Sequence[str]) -> set[str]:
     """Data sets by their own names or by their task's."""
     known = {*DATASETS, *(d.task for d in DATASETS.values())}
@@ -92,7 +104,7 @@ def _wanted(tasks: Sequence[str]) -> set[str]:
 
 
 def _questions(dataset: str, path: Path, audio: Path | None, limit: int | None) -> list[Question]:
-    roots = [audio] if audio else [path.parent, path.parent.parent]
+    roots = [audio] if audio else _roots(path)
     questions: list[Question] = []
     for identifier, asked in read_instructions(path, DATASETS[dataset]):
         if limit is not None and len(questions) >= limit:
@@ -145,7 +157,7 @@ def _run_one(
         todo = _share(questions, log.todo(plan.retry_failed), plan.shard)
         mine = len(_share(questions, questions, plan.shard))
         on_begun(f"{model} {data.dataset}", mine - len(todo), mine)
-        size = max(1, int(getattr(listener, "batch", 1)))
+        size = _batch_size(listener)
         for batch in (todo[at : at + size] for at in range(0, len(todo), size)):
             begun = time.monotonic()
             answers = ask(listener, batch)
@@ -161,6 +173,13 @@ def _run_one(
             if log.is_whole or plan.shard is None:
                 log.export()
     return _summary(model, data, questions, log, asked, time.monotonic() - started)
+
+
+def _batch_size(listener: Listener) -> int:
+    size = getattr(listener, "batch", 1)
+    if not isinstance(size, int) or size < 1:
+        raise InputError(f"the listener's batch is {size!r}, expected a whole number from 1 on")
+    return size
 
 
 def _summary(

@@ -19,7 +19,7 @@ from cmi.bench.responses import Entry, ResponseFile, ResponseSet
 from cmi.bench.tasks import load_task
 from cmi.bench.tools import Tools
 from cmi.errors import InputError
-from cmi.stats.intervals import Interval, cluster_weights, percentile_interval, wilson
+from cmi.stats.intervals import Interval, bootstrap_interval, cluster_weights, share_interval, wilson
 from cmi.stats.paired import holm, mcnemar_exact, paired_bootstrap
 
 SEED = 0
@@ -190,10 +190,14 @@ def _interval(evaluation: Evaluation, metric: Metric, value: float, draws: Array
     if metric.right is not None and _is_exact(evaluation):
         low, high = wilson(int(evaluation.statistics[:, metric.right].sum()), evaluation.n)
         return Interval(100 * low, 100 * high)
+    recordings = len(np.unique(evaluation.clusters))
+    if metric.right is not None:
+        low, high = share_interval(value / 100, draws / 100, recordings)
+        return Interval(100 * low, 100 * high)
     if evaluation.is_biased:
-        low, high = percentile_interval(draws + value - np.nanmean(draws))
+        low, high = bootstrap_interval(draws + value - np.nanmean(draws), recordings)
         return Interval(max(low, 0.0), min(high, 100.0))
-    return percentile_interval(draws)
+    return bootstrap_interval(draws, recordings)
 
 
 def _against_best_null(

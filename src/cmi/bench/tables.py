@@ -95,7 +95,8 @@ def _places(cells: Sequence[Cell], protocol: str) -> list[tuple[str, str]]:
 def _brief(cell: Cell | None) -> str:
     if cell is None or cell.value is None:
         return "" if cell is None else "not computed"
-    return f"{_number(cell.value)} [{_number(cell.low)}, {_number(cell.high)}] {MARKS[cell.verdict]}"
+    span = "-" if cell.low is None else f"{_number(cell.low)}, {_number(cell.high)}"
+    return f"{_number(cell.value)} [{span}] {MARKS[cell.verdict]}"
 
 
 def _notes(cells: Iterable[Cell]) -> list[str]:
@@ -109,7 +110,9 @@ def _notes(cells: Iterable[Cell]) -> list[str]:
 
 
 def _span(cell: Cell) -> str:
-    return f"{_number(cell.low)} – {_number(cell.high)}" if cell.low is not None else ""
+    if cell.low is None:
+        return "" if cell.value is None else "-"
+    return f"{_number(cell.low)} – {_number(cell.high)}"
 
 
 def _arrow(better: str) -> str:

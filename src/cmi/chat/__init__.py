@@ -16,19 +16,23 @@ What holds
     A request that was in flight when the process was killed is asked again, with the same Idempotency-Key header: an
     endpoint that minds it does not bill twice. Stopped with Ctrl-C, the client waits for what is in flight.
 
-Answers that can't be used
-    `accept(text)` says why a text can't be used, or None. The request is then repeated, up to `endpoint.repairs` times,
-    with the reason added as a last message. Each of these answers is on disk; the last is handed out in any case, with
-    `Answer.why` set.
+Answers that cannot be used
+    A response that gives no text is an answer too: it is kept as it came (`Answer.raw`) and has `Answer.why`.
+    `accept(text)` says why a text cannot be used, or None; the answer is on disk by then. The request is repeated, up
+    to `endpoint.repairs` times, with the reason added as a last message. Each of these answers is on disk; the last is
+    handed out in any case, with `Answer.why` set.
 
 Limits
     Of the endpoint: `Sending` (seconds, size, format and rate of sounds; what was cut is in `Answer.heard`), time-outs,
     429s (the number of requests in flight adapts; Retry-After is minded), retries with growing, jittered pauses.
     Of the user: `Budget` (calls, tokens, money at `Prices`); it counts what is in the folder, whenever it was spent.
     Spent, it ends the stream with BudgetSpent, an InputError, after what is in flight has been handed out.
-    A wrong key, model or address ends the stream with an InputError: no retry would help.
+    A wrong key, model or address ends the stream with an InputError: no retry would help. So does an endpoint that
+    never answered and cannot be reached; one that did answer is waited for.
+    Of a response: bytes, seconds, and bytes of one line of a stream; a longer one is cut off, and its request fails.
 
 Keys come from the environment (`Endpoint.key_env`) and are replaced by '[key]' in whatever is kept, said or raised.
+Without a name, OPENAI_API_KEY is sent to OpenAI's own addresses, and no key to any other. Redirects are not followed.
 
 The folder
     answers.jsonl     each answer with its request; sounds by the hash of their bytes, long texts by the hash of theirs

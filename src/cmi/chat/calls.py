@@ -3,24 +3,25 @@
 import asyncio
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import openai
-
 from cmi.chat.budget import BudgetSpent, Purse, Usage, expected_usage
 from cmi.chat.endpoint import FORMATS, Endpoint, Format
-from cmi.chat.faults import Fault, completion_text, fault_of
+from cmi.chat.faults import Fault, short
+from cmi.chat.http import HttpClient
 from cmi.chat.limiter import Limiter
 from cmi.chat.message import Answer, Request, Text
+from cmi.chat.reading import STREAMED, Reading, read_response
 from cmi.chat.redact import Redact
 from cmi.chat.sound import Encoded, sound_part
-from cmi.chat.stream import STREAMED, put_together
 from cmi.errors import InputError
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0  # seconds between two tries
+START_SECONDS = 2.0  # that a server which never answered may take to begin to listen
+QUIET_SECONDS = 5.0  # without an answer, after which a user is told what a pause waits for
 
 
 class Stopped(Exception):
@@ -38,7 +39,13 @@ class Caller:
     """Asks one endpoint, with as many calls in flight as it takes."""
 
     def __init__(
-        self, client: openai.AsyncOpenAI, endpoint: Endpoint, purse: Purse, format_: Format, redact: Redact
+        self,
+        client: HttpClient,
+        endpoint: Endpoint,
+        purse: Purse,
+        format_: Format,
+        redact: Redact,
+        on_wait: Callable[[str], None],
     ) -> None:
         self.endpoint = endpoint
         self.limiter = Limiter(endpoint.concurrency)
@@ -48,6 +55,8 @@ class Caller:
         self._client = client
         self._purse = purse
         self._redact = redact
+        self._on_wait = on_wait
+        self._began = self._last_answer = time.monotonic()
 
     @property
     def room(self) -> int:
@@ -68,16 +77,25 @@ class Caller:
                     answer = await self._try(name, request, encoded, format_, expected)
                 break
             except Fault as fault:
-                if fault.kind == "hopeless":
-                    raise InputError(f"{self.endpoint.shown_url}: {self._redact(fault.reason)}") from None
+                self._require_hope(fault)
                 if fault.kind == "rejected" and format_ != "plain":
                     format_ = FORMATS[FORMATS.index(format_) + 1]
                     continue
-                pause = tries.pause_after(fault)
-            await self._wait(pause)
+                is_start = fault.kind == "unreachable" and not self._client.contact.made
+                await self._wait(FIRST_PAUSE if is_start else tries.pause_after(fault), fault)
         if request.schema:
             self.format = max(self.format, format_, key=FORMATS.index)
         return Reply(replace(answer, tries=tries.count + 1), tries.billed + 1)
+
+    def _require_hope(self, fault: Fault) -> None:
+        """InputError if no request can be answered."""
+        if fault.kind == "hopeless":
+            raise InputError(f"{self.endpoint.shown_url}: {fault.reason}{self.endpoint.key_advice()}") from None
+        is_late = time.monotonic() - self._began > START_SECONDS
+        if fault.kind == "unreachable" and not self._client.contact.made and is_late:
+            raise InputError(
+                f"{self.endpoint.shown_url}: {fault.reason}; check the address, and that the server is running"
+            ) from None
 
     async def _try(
         self, name: str, request: Request, encoded: Sequence[Encoded], format_: Format, expected: Usage
@@ -89,10 +107,11 @@ class Caller:
             raise BudgetSpent(f"the budget of {limit} is spent; the same command with a larger one goes on")
         used, ticket, began = Usage(), self.limiter.ticket(), time.monotonic()
         try:
-            completion = await self._call(name, request, encoded, format_)
-            used = _usage(completion, expected)
-            text, finish = completion_text(completion)
+            body = await self._client.post(name, self._body(request, encoded, format_))
+            said = read_response(body)
+            used = _usage(said, expected)
         except Fault as fault:
+            fault.reason = short(self._redact(fault.reason))
             used = expected if fault.billed else used
             if fault.kind == "refused":
                 self.limiter.refused(ticket)
@@ -101,9 +120,13 @@ class Caller:
             self._purse.settle(expected, used)
         seconds = time.monotonic() - began
         self.limiter.answered(seconds)
+        self._last_answer = time.monotonic()
+        self._on_wait("")
         return Answer(
-            text=self._redact(text),
-            finish=finish,
+            text=self._redact(said.text),
+            why=said.why,
+            raw=self._redact(body.decode("utf-8", "replace")) if said.why else "",
+            finish=self._redact(said.finish),
             input_tokens=used.input_tokens,
             output_tokens=used.output_tokens,
             seconds=round(seconds, 3),
@@ -111,14 +134,16 @@ class Caller:
             heard=tuple(sound.heard for sound in encoded),
         )
 
-    async def _wait(self, seconds: float) -> None:
+    async def _wait(self, seconds: float, fault: Fault) -> None:
         """A pause, that ends when the caller leaves."""
+        if time.monotonic() - self._last_answer >= QUIET_SECONDS:
+            self._on_wait(f"{self.endpoint.shown_url}: {fault.reason}; next try in {seconds:.0f} s")
         self.pausing += 1
         with suppress(TimeoutError):
             await asyncio.wait_for(self.stopping.wait(), seconds)
         self.pausing -= 1
 
-    async def _call(self, name: str, request: Request, encoded: Sequence[Encoded], format_: Format) -> Any:
+    def _body(self, request: Request, encoded: Sequence[Encoded], format_: Format) -> dict[str, Any]:
         endpoint = self.endpoint
         body: dict[str, Any] = {"model": endpoint.model, "messages": _messages(request, encoded, endpoint)}
         if endpoint.temperature is not None:
@@ -132,16 +157,7 @@ class Caller:
             body["response_format"] = {"type": "json_object"}
         if endpoint.stream:
             body |= STREAMED
-        try:
-            async with asyncio.timeout(endpoint.timeout):
-                said = await self._client.chat.completions.create(
-                    **body, extra_body=dict(endpoint.extra), extra_headers={"Idempotency-Key": name}
-                )
-                return await put_together(said) if endpoint.stream else said
-        except TimeoutError:
-            raise Fault("broken", "no answer within the time-out", billed=True) from None
-        except (openai.OpenAIError, ValueError) as error:  # a body that is no JSON is a ValueError
-            raise fault_of(error) from None
+        return body | dict(endpoint.extra)
 
 
 class _Tries:
@@ -159,7 +175,7 @@ class _Tries:
         """Seconds until the next try; raises the fault if there is none. Pauses double with each fault in a row."""
         self.count += 1
         self.billed += fault.billed
-        if fault.kind == "rejected":
+        if fault.kind in ("rejected", "oversized"):
             raise fault
         if fault.kind == "refused":
             self._refused += 1
@@ -192,11 +208,9 @@ def _messages(request: Request, encoded: Sequence[Encoded], endpoint: Endpoint) 
     return messages
 
 
-def _usage(completion: Any, expected: Usage) -> Usage:
+def _usage(said: Reading, expected: Usage) -> Usage:
     """What the endpoint says it took, or what was expected where it says nothing usable."""
-    told = getattr(completion, "usage", None)
-    counts = [getattr(told, name, None) for name in ("prompt_tokens", "completion_tokens")]
-    inputs, outputs = (count if isinstance(count, int) and count >= 0 else None for count in counts)
+    inputs, outputs = said.tokens
     return Usage(
         1,
         expected.input_tokens if inputs is None else inputs,

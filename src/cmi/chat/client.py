@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import replace
@@ -10,13 +10,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Self
 
-import openai
-
 from cmi.audio import content_hash
 from cmi.chat.budget import ANSWER_TOKENS, Budget, Estimate, Prices, Purse, Usage, expected_usage, sent_seconds
 from cmi.chat.calls import Caller, Stopped
 from cmi.chat.endpoint import Endpoint, Format
 from cmi.chat.faults import Fault
+from cmi.chat.http import Contact, HttpClient
+from cmi.chat.interrupts import Interruptible
 from cmi.chat.message import Accept, Answer, Failure, Request, digest, plain_messages, user
 from cmi.chat.redact import redactor
 from cmi.chat.sound import Encoded, clip_seconds, encode, seconds_of
@@ -33,12 +33,17 @@ Result = tuple[str, Answer | Failure]
 
 
 class Chat:
-    """An endpoint, a folder of answers, and a budget. One process at a time has the folder."""
+    """An endpoint, a folder of answers, and a budget. One process at a time has the folder.
+
+    `on_wait` is told what a longer pause waits for, and '' when an answer has come.
+    """
 
     def __init__(
         self, endpoint: Endpoint, folder: Path, budget: Budget | None = None, prices: Prices | None = None
     ) -> None:
         self.endpoint = endpoint
+        self.on_wait: Callable[[str], None] = lambda what: None
+        self._contact = Contact()
         self._redact = redactor(endpoint.secrets())
         self._hash = lru_cache(HASHES)(content_hash)
         self._encode = lru_cache(SOUNDS)(encode)
@@ -74,36 +79,38 @@ class Chat:
         """The response format that the endpoint takes, as far as is known."""
         return self._format
 
-    def ask_all(self, requests: Iterable[Request], accept: Accept | None = None) -> Iterator[Result]:
-        """`ask`, for callers that are not asynchronous."""
-        results = self.ask(requests, accept)
-        with asyncio.Runner() as runner:
-            try:
-                while (result := runner.run(_next(results))) is not None:
-                    yield result
-            finally:
-                runner.run(_close(results))
+    def ask_all(self, requests: Iterable[Request], accept: Accept | None = None) -> Generator[Result, None, None]:
+        """`ask`, for callers that are not asynchronous. Close it when you leave early: what is in flight is kept."""
+        with Interruptible(self.ask(requests, accept)) as results:
+            while (result := results.next()) is not None:
+                yield result
 
     async def ask(self, requests: Iterable[Request], accept: Accept | None = None) -> AsyncGenerator[Result, None]:
         """Each request's key with its answer or failure, as they are ready; those that are on disk come first."""
         waiting, broken = await self._by_id(requests)
         for result in broken:
             yield result
-        for request_id, asking, answer in self._store.answers():
-            if request_id in waiting and self._is_final(asking, answer):
-                yield waiting.pop(request_id).key, answer
+        for request_id, asking, kept in self._store.answers():
+            if request_id in waiting:
+                answer = _checked(kept, accept)
+                if self._is_final(asking, answer):
+                    yield waiting.pop(request_id).key, answer
         if waiting:
-            async with openai.AsyncOpenAI(base_url=self.endpoint.url, api_key=self.endpoint.key(), max_retries=0) as it:
-                caller = Caller(it, self.endpoint, self._purse, self._format, self._redact)
+            async with HttpClient(self.endpoint, self._redact, self._contact) as http:
+                caller = Caller(http, self.endpoint, self._purse, self._format, self._redact, self._tell)
                 async with aclosing(self._ask_waiting(waiting, caller, accept)) as results:
                     async for result in results:
                         yield result
         self._store.finish()
 
-    def estimate(self, requests: Iterable[Request]) -> Estimate:
+    def _tell(self, what: str) -> None:
+        self.on_wait(what)
+
+    def estimate(self, requests: Iterable[Request], accept: Accept | None = None) -> Estimate:
         """What asking would take, by the answers in the folder where there are some; no call is made."""
         wanted, _ = asyncio.run(self._by_id(requests))
-        known = {name: answer for name, asking, answer in self._store.answers() if self._is_final(asking, answer)}
+        kept = ((name, asking, _checked(answer, accept)) for name, asking, answer in self._store.answers())
+        known = {name: answer for name, asking, answer in kept if self._is_final(asking, answer)}
         tokens = round(sum(a.output_tokens for a in known.values()) / len(known)) if known else ANSWER_TOKENS
         todo = [request for name, request in wanted.items() if name not in known]
         usage = Usage()
@@ -158,6 +165,8 @@ class Chat:
                 raise stop
         finally:
             caller.stopping.set()
+            if running:
+                self._tell(f"{len(running)} answers in flight, which are kept; Ctrl-C again leaves at once")
             await asyncio.gather(*running, return_exceptions=True)  # what is in flight may be billed: it is kept
 
     async def _ask_one(self, request_id: str, request: Request, caller: Caller, accept: Accept | None) -> Result:
@@ -172,12 +181,12 @@ class Chat:
             try:
                 answer, billed = await caller.ask(f"{request_id}/{asking}", said, encoded)
             except Fault as fault:
-                return request.key, Failure(self._redact(fault.reason))
-            answer = replace(answer, why=(accept(answer.text) if accept else None) or "")
+                return request.key, Failure(fault.reason)
             messages = self._redact(plain_messages(said, self._hash))
             keep = (request_id, asking, request.key, messages, answer, billed)
             await loop.run_in_executor(self._writer, self._store.keep, *keep)
             self._remember(caller.format)
+            answer = _checked(answer, accept)  # only now: what was paid for is on disk, whatever it is
             if self._is_final(asking, answer):
                 return request.key, answer
             complaint = user(COMPLAINT.format(why=answer.why))
@@ -195,9 +204,6 @@ class Chat:
             self._store.write_format(found)
 
 
-async def _next(results: AsyncGenerator[Result, None]) -> Result | None:
-    return await anext(results, None)
-
-
-async def _close(results: AsyncGenerator[Result, None]) -> None:
-    await results.aclose()
+def _checked(answer: Answer, accept: Accept | None) -> Answer:
+    """The answer with why it cannot be used."""
+    return replace(answer, why=answer.why or (accept(answer.text) if accept else None) or "")

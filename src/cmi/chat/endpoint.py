@@ -4,15 +4,16 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
+from cmi.chat.redact import shown_url, url_secrets
 from cmi.errors import InputError
 
 Format = Literal["json_schema", "json_object", "plain"]
 FORMATS: tuple[Format, ...] = ("json_schema", "json_object", "plain")  # from the strictest down
 SoundFormat = Literal["wav", "mp3"]
 SoundAs = Literal["input_audio", "input_audio_uri", "audio_url"]
-LOCAL_KEY = "none"  # what servers without keys are given: the client insists on one
+OPENAI_KEY, OPENAI_HOST = "OPENAI_API_KEY", "api.openai.com"
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,8 @@ class Sending:
 class Endpoint:
     """A chat endpoint and how it is asked.
 
-    key_env        the environment variable that holds the API key; unset is fine for servers without keys
+    key_env        the environment variable that holds the API key; '' is OPENAI_API_KEY for OpenAI's own addresses, and
+                   no key for all others
     temperature    None: the endpoint's own
     stream         answers come in pieces, as endpoints want that give no others (DashScope's Qwen-Omni)
     extra          whatever else the request's body should say, such as {"modalities": ["text"]}
@@ -55,7 +57,7 @@ class Endpoint:
 
     url: str
     model: str
-    key_env: str = "OPENAI_API_KEY"
+    key_env: str = ""
     sending: Sending = field(default_factory=Sending)
     temperature: float | None = 0.0
     max_tokens: int | None = None
@@ -68,9 +70,8 @@ class Endpoint:
     repairs: int = 2
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
-        if parts.scheme not in ("http", "https") or not parts.netloc:
-            raise InputError(f"endpoint {self.shown_url!r}, expected an address such as http://localhost:8000/v1")
+        if not _is_address(self.url):
+            raise InputError(f"endpoint {_shown(self.url)!r}, expected an address such as http://localhost:8000/v1")
         if not self.model:
             raise InputError("the endpoint's model has no name")
         if self.concurrency < 1 or self.tries < 1 or self.repairs < 0 or not self.timeout > 0:
@@ -79,8 +80,7 @@ class Endpoint:
     @property
     def shown_url(self) -> str:
         """The address without whatever may be a secret: user, password, query."""
-        parts = urlsplit(self.url)
-        return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+        return shown_url(self.url)
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -94,11 +94,44 @@ class Endpoint:
         }
 
     def key(self) -> str:
-        return os.environ.get(self.key_env, "") or LOCAL_KEY
+        """The API key, '' if none is to be sent."""
+        key = os.environ.get(self._key_variable, "").strip()
+        if not (key.isascii() and key.isprintable()):
+            raise InputError(f"{self._key_variable} holds characters that no API key has; set it again")
+        return key
+
+    def key_advice(self) -> str:
+        """What to do about a refusal, if no key was sent."""
+        if self.key():
+            return ""
+        if self._key_variable:
+            return f"; no key was sent: {self._key_variable} is not set"
+        return "; no key was sent: name the variable that holds it by --key-env, or by key_env in the endpoint's file"
+
+    @property
+    def _key_variable(self) -> str:
+        if self.key_env:
+            return self.key_env
+        parts = urlsplit(self.url)
+        host = (parts.hostname or "").rstrip(".")
+        is_openai = host == OPENAI_HOST or host.endswith(f".{OPENAI_HOST}")
+        return OPENAI_KEY if is_openai and parts.scheme == "https" else ""
 
     def secrets(self) -> tuple[str, ...]:
         """What must never be shown: the key, and what the address carries."""
-        parts = urlsplit(self.url)
-        found = [os.environ.get(self.key_env, ""), parts.password or "", parts.query]
-        found += [value for _, _, value in (item.partition("=") for item in parts.query.split("&"))]
-        return tuple(secret for secret in found if secret)
+        return tuple(filter(None, (self.key(), *url_secrets(self.url))))
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is not a number, or brackets around what is not an IPv6 address
+        return False
+
+
+def _shown(url: str) -> str:
+    try:
+        return shown_url(url)
+    except ValueError:
+        return "(unreadable)"

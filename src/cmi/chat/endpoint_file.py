@@ -13,7 +13,6 @@
 Names are the fields of Endpoint, Sending and Prices. A key itself has no place in it.
 """
 
-import tomllib
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args
@@ -21,6 +20,7 @@ from typing import Any, get_args
 from cmi.chat.budget import Prices
 from cmi.chat.endpoint import Endpoint, Sending, SoundAs, SoundFormat
 from cmi.errors import InputError
+from cmi.toml_files import parse_toml
 
 _NUMBERS = (int, float)
 _KINDS: dict[str, tuple[type, ...]] = {
@@ -35,11 +35,9 @@ _KINDS: dict[str, tuple[type, ...]] = {
 def read_endpoint(path: Path) -> tuple[Endpoint, Prices]:
     """InputError for what is unknown, missing or of the wrong kind."""
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = parse_toml(path.read_bytes(), str(path))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
-    except ValueError as error:
-        raise InputError(f"{path}: not TOML ({error})") from error
     sending = _fields(table.pop("sending", {}), Sending, f"{path} [sending]")
     prices = _fields(table.pop("prices", {}), Prices, f"{path} [prices]")
     for name, allowed in (("format", get_args(SoundFormat)), ("sound_as", get_args(SoundAs))):

@@ -1,19 +1,22 @@
 """What can go wrong with a call, told apart by what helps: waiting, trying again, another format, or nothing.
 
-refused     429: too many requests; wait (as long as Retry-After says) and send fewer
-broken      500 and the like, time-outs, connections and bodies cut off, what is no chat completion: try again
-rejected    400, 413, 422: this request is not taken; perhaps its response format is not
-hopeless    401, 403, 404, a quota that is used up: no request will be taken
+refused       429: too many requests; wait (as long as Retry-After says) and send fewer
+broken        500 and the like, time-outs, connections and bodies cut off, what is not JSON: try again
+unreachable   no connection: refused, unknown host, TLS failure; try again if the endpoint ever answered, else give up
+rejected      400, 413, 422: this request is not taken; perhaps its response format is not
+oversized     a response beyond the limits on size: this request has failed, because the same may come again
+hopeless      401, 403, 404, a redirect, a quota that is used up: no request will be taken
 """
 
 import email.utils
+import json
 import time
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import openai
+from cmi.chat.redact import Redact
 
-Kind = Literal["refused", "broken", "rejected", "hopeless"]
+Kind = Literal["refused", "broken", "unreachable", "rejected", "oversized", "hopeless"]
 HOPELESS = {401, 402, 403, 404}
 REJECTED = {400, 405, 413, 415, 422}
 LONGEST_REASON = 300  # characters
@@ -30,29 +33,32 @@ class Fault(Exception):
     billed: bool = False
 
 
-def fault_of(error: Exception) -> Fault:
-    """What an exception of the client's means."""
-    if isinstance(error, openai.APIStatusError):
-        return _status_fault(error)
-    if isinstance(error, openai.APITimeoutError):
-        return Fault("broken", "no answer within the time-out", billed=True)
-    if isinstance(error, openai.APIConnectionError):
-        cause = error.__cause__
-        return Fault("broken", f"no connection ({_short(cause or error)})", billed=_was_sent(cause))
-    return Fault("broken", f"a body that is no chat completion ({_short(error)})", billed=True)
-
-
-def _status_fault(error: openai.APIStatusError) -> Fault:
-    status, reason = error.status_code, f"status {error.status_code} ({_short(error)})"
+def status_fault(status: int, content: bytes, wait: str | None, redact: Redact) -> Fault:
+    """What a status of 400 or more means; `wait` is the Retry-After header."""
+    error = _error_of(content)
+    reason = f"status {status} ({short(redact(str(error.get('message') or '')) or 'no reason given')})"
     if status == 429:
-        if error.code == "insufficient_quota":
+        if error.get("code") == "insufficient_quota":
             return Fault("hopeless", reason)
-        return Fault("refused", reason, retry_after(error.response.headers.get("retry-after")))
+        return Fault("refused", reason, retry_after(wait))
     if status in HOPELESS:
         return Fault("hopeless", reason)
     if status in REJECTED:
         return Fault("rejected", reason)
-    return Fault("broken", reason, retry_after(error.response.headers.get("retry-after")))
+    return Fault("broken", reason, retry_after(wait))
+
+
+def _error_of(content: bytes) -> dict[str, Any]:
+    """The error object of a body, as OpenAI's has it; of any other body its text as the message."""
+    text = content.decode("utf-8", "replace")
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError):
+        return {"message": text}
+    error = said.get("error", said) if isinstance(said, dict) else said
+    if isinstance(error, dict):
+        return error if isinstance(error.get("message"), str) else {**error, "message": text}
+    return {"message": error if isinstance(error, str) else text}
 
 
 def retry_after(value: str | None) -> float | None:
@@ -64,31 +70,12 @@ def retry_after(value: str | None) -> float | None:
     except ValueError:
         try:
             seconds = email.utils.parsedate_to_datetime(value).timestamp() - time.time()
-        except ValueError:
+        except (ValueError, OverflowError):
             return None
     return min(max(0.0, seconds), LONGEST_WAIT) if seconds == seconds else None
 
 
-def completion_text(completion: Any) -> tuple[str, str]:
-    """The text of a chat completion and why it ended there; a Fault if it is no such thing, or empty."""
-    try:
-        choice = completion.choices[0]
-        text, refusal = choice.message.content, getattr(choice.message, "refusal", None)
-    except (AttributeError, IndexError, TypeError):
-        kind = type(completion).__name__
-        raise Fault("broken", f"a body that is no chat completion ({kind})", billed=True) from None
-    if not isinstance(text, str) or not text.strip():
-        if isinstance(refusal, str) and refusal:
-            return refusal, "refusal"
-        raise Fault("broken", "an empty answer", billed=True)
-    return text, str(choice.finish_reason or "")
-
-
-def _was_sent(cause: BaseException | None) -> bool:
-    """Whether the endpoint may have got the request: not if no connection was made."""
-    return cause is not None and "Connect" not in type(cause).__name__
-
-
-def _short(error: BaseException) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= LONGEST_REASON else text[:LONGEST_REASON] + "..."
+def short(text: str) -> str:
+    """The beginning of a text, on one line. Secrets must be out of it: a cut leaves parts that nobody would find."""
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST_REASON else line[:LONGEST_REASON] + "..."

@@ -76,10 +76,14 @@ class Heard:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the endpoint said. `why` tells why it can't be used, '' if it can. `tries` counts all calls it took."""
+    """What the endpoint said. `why` tells why it cannot be used, '' if it can. `tries` counts all calls it took.
+
+    `raw` is the body of a response that gave no text, as it came; '' for all others.
+    """
 
     text: str
     why: str = ""
+    raw: str = ""
     finish: str = ""
     input_tokens: int = 0
     output_tokens: int = 0

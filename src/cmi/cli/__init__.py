@@ -1,5 +1,6 @@
 """The `cmi` command: one module per command group, which imports what is heavy only when a command runs."""
 
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -10,15 +11,17 @@ import typer
 from cmi import __version__
 from cmi.cli import arena, bench, data, judge, rewardbench, studio
 from cmi.cli.demo import demo
+from cmi.cli.notes import note
 from cmi.cli.pick import pick
 from cmi.cli.probe import probe
 from cmi.cli.score import score
+from cmi.cli.stopping import Stopped, make_stoppable
 from cmi.cli.studio_generate import generate
 from cmi.cli.train import train
 from cmi.cli.train_ablations import train_ablations
 from cmi.errors import InputError
 from cmi.files import DISK_FULL, cannot_write
-from cmi.printable import printable
+from cmi.printable import ESCAPE
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -39,6 +42,7 @@ app.command()(pick)
 app.command()(probe)
 app.command()(train)
 app.command()(train_ablations)
+make_stoppable(app)
 
 
 def _version(wanted: bool) -> None:
@@ -75,20 +79,35 @@ def _share_cores() -> None:
 
 
 def run_plainly(command: Callable[[], object]) -> None:
-    """Run a command; bad input ends it with one sentence and exit code 2."""
+    """Run a command; bad input ends it with one sentence and exit code 2, Ctrl-C with one and 130."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=ESCAPE)  # a name that is not UTF-8, or an ASCII terminal, is no reason to fail
     try:
-        command()
+        try:
+            command()
+        finally:
+            sys.stdout.flush()
     except InputError as error:
         _fail(str(error))
+    except (KeyboardInterrupt, Stopped) as error:
+        note(str(error) or "stopped")
+        sys.exit(130)
     except BrokenPipeError:  # the reader of our output left, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         sys.exit(0)
     except OSError as error:
         if error.errno not in DISK_FULL:
             raise
+        _drop_output()
         _fail(str(cannot_write(error.filename or "standard output or a file in use", error)))
 
 
+def _drop_output() -> None:
+    """What was not written yet, so that Python does not try again when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _fail(sentence: str) -> NoReturn:
-    print(f"cmi: {printable(' '.join(sentence.split()))}", file=sys.stderr)
+    note(sentence)
     sys.exit(2)

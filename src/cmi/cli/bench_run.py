@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from cmi.errors import InputError
+from cmi.printable import printable
 
 if TYPE_CHECKING:
     from cmi.bench.listeners.answer_log import Shard
     from cmi.bench.listeners.registry import Named, Options
-    from cmi.bench.run import Run, Summary
+    from cmi.bench.run import DataFile, Run, Summary
     from cmi.report.tables import Table
 
 MODEL, ENDPOINT = "Models in this process", "Endpoints"
@@ -30,7 +31,7 @@ def run(
     ],
     data: Annotated[
         list[Path],
-        typer.Option(help="Annotation files CMI_<data set>.jsonl, or folders of them.", show_default=False),
+        typer.Option(help="Annotation files `CMI_<data set>.jsonl`, or folders of them.", show_default=False),
     ],
     out: Annotated[Path, typer.Option(help="Where answers go; the same command resumes there.", show_default=False)],
     tasks: Annotated[
@@ -74,8 +75,21 @@ def run(
         str, typer.Option(help="Such as http://localhost:8000/v1.", rich_help_panel=ENDPOINT, show_default=False)
     ] = "",
     key_env: Annotated[
-        str, typer.Option(help="The variable that holds the API key.", rich_help_panel=ENDPOINT)
-    ] = "OPENAI_API_KEY",
+        str,
+        typer.Option(
+            help="The variable that holds the API key; OPENAI_API_KEY is sent to OpenAI only.",
+            rich_help_panel=ENDPOINT,
+            show_default=False,
+        ),
+    ] = "",
+    audio_from: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Send audio from this folder too, not from the data's alone.",
+            rich_help_panel=ENDPOINT,
+            show_default=False,
+        ),
+    ] = None,
     concurrency: Annotated[int, typer.Option(min=1, help="Requests in flight.", rich_help_panel=ENDPOINT)] = 16,
     sound: Annotated[Literal["wav", "mp3"], typer.Option(help="How clips are sent.", rich_help_panel=ENDPOINT)] = "wav",
     sound_as: Annotated[
@@ -113,7 +127,7 @@ def run(
         cmi bench run --listener qwen2.5-omni --data annotations/ --ray 8 --out answers/
     """
     from cmi.bench.listeners.registry import LOCAL, REMOTE_CODE, Options, short_name
-    from cmi.bench.run import Run, model_name, read_data, run_elsewhere
+    from cmi.bench.run import Run, audio_folders, model_name, read_data, run_elsewhere
     from cmi.shards import run_on_ray
 
     if ray and shard:
@@ -124,12 +138,15 @@ def run(
         key_env, concurrency, seconds, sound, sound_as, stream, most_calls, most_tokens, most_money, prices,
     )  # fmt: skip
     found = read_data(data, tasks or (), audio, limit)
+    if listener == "openai":
+        _require_sendable(found, [*audio_folders(found, audio), *(audio_from or [])])
     called = model_name(name) if name else short_name(listener, options)
     if ray and not dry_run:
         plan = Run(out, called, "", found, trials)
         on_gpus = listener in (*LOCAL, *REMOTE_CODE) and device != "cpu"
         done = run_elsewhere(plan, lambda: run_on_ray(_shard_arguments(context, ray), ray, on_gpus))
         _show_done(done.listener, done.summaries, as_json)
+        _require_answers(done.summaries)
         return
     with ExitStack() as stack:
         named = _listener(listener, options, stack, dry_run)
@@ -140,6 +157,25 @@ def run(
             return
         summaries = _run(named, plan)
     _show_done(named.full, summaries, as_json)
+    if share is None:  # a share may be a few questions that all fail
+        _require_answers(summaries)
+
+
+def _require_sendable(data: "list[DataFile]", folders: list[Path]) -> None:
+    from cmi.chat.sendable import require_sendable
+
+    require_sendable(((f"{file.path} {q.id}", q.audio) for file in data for q in file.questions), folders)
+
+
+def _require_answers(summaries: "list[Summary]") -> None:
+    """InputError if all questions failed; else say how many did."""
+    failed, answered = (sum(getattr(s, name) for s in summaries) for name in ("failed", "answered"))
+    if not failed:
+        return
+    if not answered:
+        first = next(s.error for s in summaries if s.failed)
+        raise InputError(f"all {failed:,} questions failed, the first: {first}; --retry-failed asks again")
+    typer.echo(f"{failed:,} of {failed + answered:,} questions failed; --retry-failed asks them again", err=True)
 
 
 def _listener(spec: str, options: "Options", stack: ExitStack, dry_run: bool) -> "Named":
@@ -192,9 +228,11 @@ def _shard_arguments(context: typer.Context, shards: int) -> list[str]:
 def _run(named: "Named", plan: "Run") -> "list[Summary]":
     from cmi.bench.run import run as run_plan
     from cmi.cli.progress import progress
+    from cmi.cli.waiting import tell_waits
 
     with progress() as bar:
         task = bar.add_task("asking", total=None)
+        tell_waits(named.listener, bar, task)
         return run_plan(
             named.listener,
             plan,
@@ -228,7 +266,7 @@ def _summary_table(listener: str, summaries: "list[Summary]") -> "Table":
         for s in summaries
     ]
     notes = [f"Listener: {listener}"]
-    notes += [f"{s.dataset}: {s.failed} failed, the first: {s.error}" for s in summaries if s.failed]
+    notes += [f"{s.dataset}: {s.failed} failed, the first: {printable(s.error)}" for s in summaries if s.failed]
     headers = ["model", "data set", "questions", "answered", "failed", "asked now", "s"]
     return Table("Answers", headers, rows, labels=2, notes=notes)
 

@@ -19,7 +19,7 @@ def demo(
     from rich.console import Console
 
     from cmi.cli.progress import progress
-    from cmi.errors import InputError, MissingExtra
+    from cmi.errors import MissingExtra
     from cmi.report.tables import print_tables
 
     try:
@@ -41,9 +41,6 @@ def demo(
 
         found = run_demo(out, lambda: load_scorer("nano"), Plan(), report)
     page = out / "index.html"
-    try:
-        write_whole(page, page_of(found, out))
-    except OSError as error:
-        raise InputError(f"{page}: {error.strerror or error}") from error
+    write_whole(page, page_of(found, out))
     print_tables(demo_tables(found), Console())
     print(f"The page, with the takes to listen to: {page}")

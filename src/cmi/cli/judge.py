@@ -7,6 +7,8 @@ import typer
 from typer.core import TyperGroup
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cmi.judge.load_judge import Spec
     from cmi.judge.pairs import NamedPair
     from cmi.judge.run import Asking, Judged
@@ -42,6 +44,16 @@ EndpointFile = Annotated[
     Path | None,
     typer.Option("--endpoint", help="A TOML file with an endpoint's settings and prices.", show_default=False),
 ]
+KeyEnv = Annotated[
+    str,
+    typer.Option(
+        help="The variable that holds the API key; OPENAI_API_KEY is sent to OpenAI only.", show_default=False
+    ),
+]
+AudioFrom = Annotated[
+    list[Path] | None,
+    typer.Option(help="Send recordings from this folder too, not from the data's alone.", show_default=False),
+]
 PromptName = Annotated[str, typer.Option(help="What the judge is told: a role's name, or a file of yours.")]
 Out = Annotated[Path, typer.Option(help="Folder of the run; the same command resumes it.")]
 TieBand = Annotated[float, typer.Option(min=0, help="Of a scorer: differences up to it are ties.")]
@@ -63,6 +75,8 @@ def pairs(
     model: Model = "",
     url: Url = "",
     endpoint: EndpointFile = None,
+    key_env: KeyEnv = "",
+    audio_from: AudioFrom = None,
     prompt: PromptName = "two-axes",
     both_orders: Annotated[bool, typer.Option("--both-orders", help="Ask about b, a as well as a, b.")] = False,
     tie_band: TieBand = 0.0,
@@ -75,8 +89,8 @@ def pairs(
 ) -> None:
     """Ask a judge about pairs; each verdict is kept as it comes.
 
-    The key of an endpoint comes from the environment (OPENAI_API_KEY, or what the endpoint's file names). An answer
-    that is no verdict is asked for again twice, then kept as it is and counted.
+    The key of an endpoint comes from the environment: from the variable that --key-env or the endpoint's file names. An
+    answer that is no verdict is asked for again twice, then kept as it is and counted.
 
     Examples:
 
@@ -89,7 +103,8 @@ def pairs(
     from cmi.judge.report import label_record, run_table
     from cmi.report.tables import print_tables
 
-    spec = spec_of(model, url, endpoint, prompt, tie_band, max_calls, max_tokens, max_cost)
+    folders = _folders(file, audio_from)
+    spec = spec_of(model, url, endpoint, key_env, folders, prompt, tie_band, max_calls, max_tokens, max_cost)
     judged = _judged(file, spec, out, both_orders, dry_run, shard)
     if judged is None:
         return
@@ -107,6 +122,8 @@ def label(
     model: Model = "",
     url: Url = "",
     endpoint: EndpointFile = None,
+    key_env: KeyEnv = "",
+    audio_from: AudioFrom = None,
     prompt: PromptName = "two-axes",
     keep: Annotated[
         Literal["axis", "intersection"], typer.Option(help="Keep a pair's label by axis, or only if all axes have one.")
@@ -144,15 +161,16 @@ def label(
     from cmi.errors import InputError
     from cmi.judge.label_run import PREFERENCES, write_consensus, write_labels
     from cmi.judge.report import filter_table, label_record, label_table
+    from cmi.printable import printable
     from cmi.report.tables import print_tables
     from cmi.shards import run_on_ray
 
     if bool(consensus) != bool(other):
         raise InputError("a consensus needs --consensus and one --other run at least")
+    judge = (model, url, endpoint, key_env, _folders(file, audio_from), prompt, tie_band)
     if ray:
-        share = spec_of(model, url, endpoint, prompt, tie_band, max_calls, max_tokens, max_cost, parts=ray)
-        run_on_ray(_pairs_arguments(file, out, share), ray)
-    spec = spec_of(model, url, endpoint, prompt, tie_band, max_calls, max_tokens, max_cost)
+        run_on_ray(_pairs_arguments(file, out, spec_of(*judge, max_calls, max_tokens, max_cost, parts=ray)), ray)
+    spec = spec_of(*judge, max_calls, max_tokens, max_cost)
     judged = _judged(file, spec, out, True, dry_run, shard)
     if judged is None or shard:
         return
@@ -167,7 +185,7 @@ def label(
         _print_json({"labels": written, "file": str(out / PREFERENCES), **label_record(judged)})
     else:
         print_tables([label_table(judged), filter_table(judged, written)], Console())
-        print(out / PREFERENCES)
+        print(printable(str(out / PREFERENCES)))
     _require_verdicts(judged)
 
 
@@ -178,6 +196,8 @@ def audit(
     model: Model = "",
     url: Url = "",
     endpoint: EndpointFile = None,
+    key_env: KeyEnv = "",
+    audio_from: AudioFrom = None,
     prompt: PromptName = "two-axes",
     items: Annotated[int, typer.Option(min=2, max=10_000, help="Pairs of each kind.")] = 40,
     repeats: Annotated[int, typer.Option(min=1, max=10, help="How often the pairs themselves are asked.")] = 2,
@@ -208,7 +228,8 @@ def audit(
     from cmi.report.tables import print_tables
 
     _require_packages()
-    spec = spec_of(model, url, endpoint, prompt, tie_band, max_calls, max_tokens, max_cost)
+    folders = _folders(file, audio_from)
+    spec = spec_of(model, url, endpoint, key_env, folders, prompt, tie_band, max_calls, max_tokens, max_cost)
     made = audit_items(read_pairs(file), items, seed)
     plain = [item.pair for item in made if item.kind == "as it is"]
     others = [item.pair for item in made if item.kind != "as it is"]
@@ -227,6 +248,8 @@ def spec_of(
     model: str,
     url: str,
     endpoint: Path | None,
+    key_env: str,
+    folders: "Sequence[Path]",
     prompt: str,
     tie_band: float,
     max_calls: int | None,
@@ -244,7 +267,14 @@ def spec_of(
         raise InputError("which judge? name it with --model, or with --endpoint")
     calls, tokens = (None if most is None else max(1, most // parts) for most in (max_calls, max_tokens))
     budget = Budget(calls, tokens, None if max_cost is None else max_cost / parts)
-    return Spec(model, url, endpoint, prompt, tie_band, budget)
+    return Spec(model, url, endpoint, prompt, tie_band, budget, key_env, tuple(folders))
+
+
+def _folders(file: Path, audio_from: list[Path] | None) -> list[Path]:
+    """The folders from which an endpoint may be sent recordings: that of the pairs, and those that the user allows."""
+    from cmi.judge.pairs import pairs_file
+
+    return [pairs_file(file).parent, *(audio_from or [])]
 
 
 def _judged(file: Path, spec: "Spec", out: Path, both_orders: bool, dry_run: bool, shard: str) -> "Judged | None":
@@ -260,6 +290,7 @@ def _judged(file: Path, spec: "Spec", out: Path, both_orders: bool, dry_run: boo
 def _ask(asked: "list[tuple[Asking, NamedPair]]", spec: "Spec", folder: Path, dry_run: bool) -> "Judged | None":
     """The verdicts; None after a dry run, which prints an estimate."""
     from cmi.cli.progress import progress
+    from cmi.cli.waiting import tell_waits
     from cmi.judge.load_judge import estimate, open_judge
     from cmi.judge.run import as_heard, judge_pairs
 
@@ -272,6 +303,7 @@ def _ask(asked: "list[tuple[Asking, NamedPair]]", spec: "Spec", folder: Path, dr
         return None
     with open_judge(spec, folder, [pair for _, pair in asked]) as judge, progress() as bar:
         task = bar.add_task("pairs judged", total=len(asked))
+        tell_waits(judge, bar, task)
         return judge_pairs(asked, judge, folder, lambda count: bar.advance(task, count))
 
 
@@ -280,15 +312,17 @@ def _pairs_arguments(file: Path, out: Path, spec: "Spec") -> list[str]:
     arguments = ["judge", "pairs", str(file.resolve()), "--out", str(out.resolve()), "--both-orders"]
     options = {"--model": spec.model, "--url": spec.url, "--prompt": spec.prompt, "--tie-band": str(spec.tie_band)}
     options["--endpoint"] = str(spec.endpoint.resolve()) if spec.endpoint else ""
+    options["--key-env"] = spec.key_env
     limits = {"--max-calls": spec.budget.calls, "--max-tokens": spec.budget.tokens, "--max-cost": spec.budget.money}
     options |= {name: str(most) for name, most in limits.items() if most is not None}
+    arguments += [f"--audio-from={allowed.resolve()}" for allowed in spec.folders]
     return [*arguments, *(part for name, value in options.items() if value for part in (name, value))]
 
 
 def _require_packages() -> None:
     from cmi.hub import require_packages
 
-    require_packages("judging", "judge", "openai", "soundfile", "soxr")
+    require_packages("judging", "judge", "httpx", "soundfile", "soxr")
 
 
 def _require_verdicts(judged: "Judged") -> None:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from rich.console import Console
 
-from cmi.errors import InputError
+from cmi.files import write_whole
 from cmi.report.tables import Table, print_tables, to_csv, to_json, to_latex, to_markdown
 
 Format = Literal["table", "markdown", "latex", "csv", "json"]
@@ -43,7 +43,4 @@ def write(text: str, output: Path | None) -> None:
     if output is None:
         sys.stdout.write(text)
         return
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{output}: {error.strerror}") from error
+    write_whole(output, text)

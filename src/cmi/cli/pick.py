@@ -59,19 +59,21 @@ def pick(
 
     from rich.console import Console
 
-    from cmi.cli.progress import progress
+    from cmi.cli.notes import note_if_nothing_asked
+    from cmi.cli.progress import loading, progress
     from cmi.errors import InputError, MissingExtra
     from cmi.report.pictures import require_picture
     from cmi.report.tables import print_tables, to_json
 
     try:
-        from cmi.reward import pick_report
-        from cmi.reward.candidates import read_folder, read_manifest
-        from cmi.reward.load_scorer import load_scorer
-        from cmi.reward.pick import copy_chosen, parse_weights, score_each, takes_of
-        from cmi.reward.pick import pick as pick_one
-        from cmi.reward.pick_curve import parse_sizes, pick_curve, ranked_prompts, require_candidates
-        from cmi.reward.timbre import timbre_of_each
+        with loading("torch"):
+            from cmi.reward import pick_report
+            from cmi.reward.candidates import read_folder, read_manifest
+            from cmi.reward.load_scorer import load_scorer
+            from cmi.reward.pick import copy_chosen, parse_weights, score_each, takes_of
+            from cmi.reward.pick import pick as pick_one
+            from cmi.reward.pick_curve import parse_sizes, pick_curve, ranked_prompts, require_candidates
+            from cmi.reward.timbre import timbre_of_each
     except ModuleNotFoundError as error:
         raise MissingExtra("picking takes", "reward") from error
 
@@ -84,10 +86,13 @@ def pick(
     by, sizes = parse_weights(weights), parse_sizes(curve) if curve is not None else []
     groups = read_folder(folder) if folder is not None else read_manifest(manifest)  # type: ignore[arg-type]
     takes = takes_of(groups)
+    if manifest is not None:
+        note_if_nothing_asked(manifest, (take.prompt for take in takes))
     if sizes:
         require_candidates([len(group.candidates) for group in groups], sizes)
-    scorer = load_scorer(model)
-    judge = load_scorer(second) if second is not None else None
+    with loading(" and ".join(filter(None, [model, second]))):
+        scorer = load_scorer(model)
+        judge = load_scorer(second) if second is not None else None
     with progress() as bar:
         task = bar.add_task("takes scored", total=len(takes))
         scores = score_each(takes, scorer, log, lambda done: bar.advance(task, done))

@@ -55,17 +55,18 @@ def probe(
 
     from rich.console import Console
 
-    from cmi.cli.progress import progress
+    from cmi.cli.progress import loading, progress
     from cmi.errors import MissingExtra
     from cmi.report.pictures import require_picture
     from cmi.report.tables import print_tables, to_json
 
     try:
-        from cmi.reward import probe_report
-        from cmi.reward.load_scorer import load_scorer
-        from cmi.reward.probe import Bounds
-        from cmi.reward.probe import probe as run_probe
-        from cmi.reward.probes import Song, compose_songs, read_songs
+        with loading("torch"):
+            from cmi.reward import probe_report
+            from cmi.reward.load_scorer import load_scorer
+            from cmi.reward.probe import Bounds
+            from cmi.reward.probe import probe as run_probe
+            from cmi.reward.probes import Song, compose_songs, read_songs
     except ModuleNotFoundError as error:
         raise MissingExtra("probing a scorer", "studio") from error
 
@@ -73,7 +74,8 @@ def probe(
         require_picture(plot)
     songs: list[Song] = []
     songs += compose_songs(pieces, seconds, seed) if audio is None else read_songs(audio, pieces, seconds)
-    scorer = load_scorer(model, revision, device)
+    with loading(model):
+        scorer = load_scorer(model, revision, device)
     bounds = Bounds(change_bound, paraphrase_bound, fall_bound, trend_bound, order_bound)
     with progress() as bar:
         task = bar.add_task("takes scored", total=None)

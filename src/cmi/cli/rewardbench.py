@@ -62,6 +62,7 @@ def run(
     """
     from rich.console import Console
 
+    from cmi.cli.notes import note_if_nothing_asked
     from cmi.cli.progress import progress
     from cmi.errors import InputError
     from cmi.hub import require_packages
@@ -70,6 +71,7 @@ def run(
     require_packages("CMI-RewardBench", "rewardbench", "soundfile", "soxr", "torch")
     from cmi.reward.windows import find_window
     from cmi.rewardbench import run as running
+    from cmi.rewardbench.datasets.own import NAME as OWN
     from cmi.rewardbench.sources import read_sources
     from cmi.rewardbench.tables import full_tables
 
@@ -77,6 +79,8 @@ def run(
         find_window(window)
         running.require_windows(model)
     questions = running.prepare(data or running.data_at_hand(), out, split)
+    for file in (spec for spec in data or () if Path(spec).is_file()):
+        note_if_nothing_asked(file, (one.item.prompt for one in questions if one.item.dataset == OWN))
     with progress() as bar:
 
         def started(what: str, count: int) -> running.OnDone:
@@ -118,6 +122,7 @@ def table(
         cmi rewardbench table results.jsonl --format latex -o tables.tex
     """
     from cmi import __version__
+    from cmi.cli.notes import note
     from cmi.cli.output import show
     from cmi.hub import require_packages
 
@@ -134,8 +139,8 @@ def table(
     cells = [cell for one in evaluations for cell in one.cells]
     tables = [paper_table("table2", cells, protocol), paper_table("table3", cells, protocol)]
     tables += [table for one in evaluations for table in full_tables(one, protocol)]
-    if folder:
-        draw_reliability([r for one in evaluations for r in one.reliability], folder / "reliability.png")
+    if folder and not draw_reliability([r for one in evaluations for r in one.reliability], folder / "reliability.png"):
+        note(f"{folder}: no picture: reliability is drawn of preferences under --protocol strict, from a run's folder")
     notes = [note for source in read for note in source.notes]
     provenance = {"cmi": __version__, "protocol": protocol, "resamples": resamples, "seed": SEED, "notes": notes}
     provenance["versus"] = [versus.to_json() for one in evaluations for versus in one.versus]
@@ -176,6 +181,7 @@ def analyse(
         cmi rewardbench analyse runs/nano --only confidence --only agreement --format markdown -o analysis.md
     """
     from cmi import __version__
+    from cmi.cli.notes import note
     from cmi.cli.output import show
     from cmi.errors import InputError
     from cmi.hub import require_packages
@@ -191,13 +197,17 @@ def analyse(
         raise InputError(f"--only {unknown[0]}: expected one of {', '.join(ANALYSES)}")
     folder = picture_folder(plots) if plots else None
     found = analyse_all(read_sources(sources), only or list(ANALYSES), Setting(protocol, resamples))
-    if folder:
-        for name in GROUPS:
-            if name in found and found[name].records:
-                draw_groups(found[name].records, f"by {name}, protocol {protocol}", folder / f"{name}.png")
     tables = [table for one in found.values() for table in one.tables]
     if not tables:
         raise InputError(f"{', '.join(only or ANALYSES)}: the data say nothing of it; --help says what each needs")
+    if folder:
+        drawn = [
+            draw_groups(found[name].records, f"by {name}, protocol {protocol}", folder / f"{name}.png")
+            for name in GROUPS
+            if name in found
+        ]
+        if not any(drawn):
+            note(f"{folder}: no picture: accuracies in groups are drawn, and there are none")
     silent = [name for name, one in found.items() if not one.records]
     provenance = {"cmi": __version__, "protocol": protocol, "resamples": resamples, "not_in_the_data": silent}
     show(tables, flat(found), "records", provenance, "json" if as_json else format_, output)

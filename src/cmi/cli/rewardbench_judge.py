@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cmi.cli.judge import EndpointFile, MaxCalls, MaxCost, MaxTokens, Model, PromptName, TieBand, Url
+from cmi.cli.judge import AudioFrom, EndpointFile, KeyEnv, MaxCalls, MaxCost, MaxTokens, Model, PromptName, TieBand, Url
 
 
 def judge(
@@ -13,6 +13,8 @@ def judge(
     model: Model = "",
     url: Url = "",
     endpoint: EndpointFile = None,
+    key_env: KeyEnv = "",
+    audio_from: AudioFrom = None,
     prompt: PromptName = "two-axes",
     one_order: Annotated[bool, typer.Option("--one-order", help="Ask about a, b alone, not about b, a.")] = False,
     tie_band: TieBand = 0.0,
@@ -35,16 +37,19 @@ def judge(
 
     from cmi.cli.judge import spec_of
     from cmi.cli.progress import progress
+    from cmi.cli.waiting import tell_waits
     from cmi.errors import InputError
     from cmi.hub import require_packages
+    from cmi.printable import printable
     from cmi.report.tables import print_tables
 
-    require_packages("a judge in CMI-RewardBench", "judge", "openai", "soundfile", "soxr")
+    require_packages("a judge in CMI-RewardBench", "judge", "httpx", "soundfile", "soxr")
     from cmi.judge.as_scores import pair_scores, scored_axes
     from cmi.judge.load_judge import open_judge
     from cmi.judge.pairs import NamedPair
     from cmi.judge.report import run_table
     from cmi.judge.run import askings, judge_pairs
+    from cmi.rewardbench.datasets import data_folder
     from cmi.rewardbench.run_folder import About, judge_folder, read_items, write_pair_scores
     from cmi.take import Pair
 
@@ -52,13 +57,15 @@ def judge(
     if not items:
         raise InputError(f"{folder}: no pairs in it, and a judge is asked about pairs alone")
     pairs = [NamedPair(name, Pair(item.prompt, *item.takes), {}, {}) for name, item in items.items()]
-    spec = spec_of(model, url, endpoint, prompt, tie_band, max_calls, max_tokens, max_cost)
+    folders = [folder, data_folder(), *(audio_from or [])]
+    spec = spec_of(model, url, endpoint, key_env, folders, prompt, tie_band, max_calls, max_tokens, max_cost)
     place = judge_folder(folder, f"{model} {url} {endpoint or ''} {prompt} {tie_band}")
     asked = askings(pairs, both_orders=not one_order)
     with open_judge(spec, place, pairs) as judging, progress() as bar:
         task = bar.add_task(f"pairs judged by {judging.name}", total=len(asked))
+        tell_waits(judging, bar, task)
         judged = judge_pairs(asked, judging, place, lambda done: bar.advance(task, done))
     found = {(items[name].dataset, items[name].id): scores for name, scores in pair_scores(judged).items()}
     write_pair_scores(folder, About(judged.judge, scored_axes(judged)), found)
     print_tables([run_table(judged)], Console())
-    print(f"cmi rewardbench table {folder} shows it beside the models.")
+    print(f"cmi rewardbench table {printable(str(folder))} shows it beside the models.")

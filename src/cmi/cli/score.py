@@ -54,39 +54,46 @@ def score(
 
         cmi score take1.wav take2.wav --text "slow sad piano with rain" --model my_models:MyScorer
     """
-    from cmi.cli.progress import progress
+    from cmi.cli.notes import note_if_nothing_asked
+    from cmi.cli.progress import loading, progress
     from cmi.errors import InputError, MissingExtra
 
     try:
-        from cmi.reward.explain import WINDOW as EXPLAINED_WINDOW
-        from cmi.reward.explain import annotated, check_picture, draw, explain_takes
-        from cmi.reward.load_scorer import is_class, load_scorer
-        from cmi.reward.reward_model import RewardModel, default_model
-        from cmi.reward.score_takes import score_takes
-        from cmi.reward.token_cache import GIGABYTE, TokenCache
-        from cmi.reward.windows import DEFAULT_WINDOW, find_window
-        from cmi.take import Prompt, Take, read_takes
+        with loading("torch"):
+            from cmi.reward.explain import WINDOW as EXPLAINED_WINDOW
+            from cmi.reward.explain import annotated, check_picture, draw, explain_takes
+            from cmi.reward.load_scorer import is_class, load_scorer
+            from cmi.reward.reward_model import RewardModel, default_model
+            from cmi.reward.score_takes import score_takes
+            from cmi.reward.token_cache import GIGABYTE, TokenCache
+            from cmi.reward.windows import DEFAULT_WINDOW, find_window
+            from cmi.take import Prompt, Take, read_takes
     except ModuleNotFoundError as error:
         raise MissingExtra("scoring takes", "reward") from error
 
     prompt = Prompt(text, lyrics, reference)
     takes = [(str(path), Take(prompt, path)) for path in audio or []]
-    takes += list(read_takes(manifest)) if manifest else []
+    listed = list(read_takes(manifest)) if manifest else []
+    takes += listed
     if not takes:
         raise InputError("nothing to score: name audio files, or a list of them with --manifest")
+    if manifest and listed:
+        note_if_nothing_asked(manifest, (take.prompt for _, take in listed))
     find_window(window)
     if explain is not None:
         check_picture(explain, len(takes))
     if is_class(model):
         if explain is not None or all_words or window != DEFAULT_WINDOW:
             raise InputError(f"{model}: --window, --all-words and --explain are for CMI-RM checkpoints alone")
-        own = load_scorer(model)
+        with loading(model):
+            own = load_scorer(model)
         with progress() as bar:
             task = bar.add_task("takes scored", total=len(takes))
             records = score_takes(takes, own, own.name, log, lambda: bar.advance(task))
         _show(records, own.name, as_json)
         return
-    loaded = RewardModel.from_pretrained(default_model() if model == "auto" else model, revision, device)
+    with loading(model):
+        loaded = RewardModel.from_pretrained(default_model() if model == "auto" else model, revision, device)
     cache = TokenCache(limit=round(cache_gb * GIGABYTE)) if cache_gb else None
     with progress() as bar:
         task = bar.add_task("takes scored", total=len(takes))

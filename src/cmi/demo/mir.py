@@ -103,8 +103,8 @@ def _score(folder: Path, answers: Path, heard: Sequence[Summary]) -> list[Cell]:
 
 
 _WIDE = (
-    "Intervals of so few clips are wide. Nulls need no ears: empty, example and constant are what the deaf could say; "
-    "the best null may also know which answer is the most frequent."
+    "Of fewer than ten clips only shares have an interval, a wide one. Nulls need no ears: empty, example and constant "
+    "are what the deaf could say; the best null may also know which answer is the most frequent."
 )
 
 
@@ -116,7 +116,8 @@ def _rows(cells: Sequence[Cell], ears: str) -> list[list[str]]:
     for row, metric in dict.fromkeys((cell.row, cell.metric) for cell in cells if cell.model == deaf[0]):
         mine, nulls = at.get((ears, row, metric)), [at[model, row, metric] for model in deaf]
         told = mine or nulls[0]
-        said = [_number(mine.value), f"{_number(mine.low)} – {_number(mine.high)}"] if mine else ["", ""]
+        span = "-" if mine is None or mine.low is None else f"{_number(mine.low)} – {_number(mine.high)}"
+        said = [_number(mine.value), span] if mine else ["", ""]
         counts = [str(mine.unparsed), str(mine.missing)] if mine else ["", str(told.n)]
         best = [told.best_null or "", _number(told.null_value)]
         rows.append([_TASKS[row], metric, str(told.n), *said, *counts, *(_number(null.value) for null in nulls), *best])

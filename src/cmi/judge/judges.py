@@ -5,7 +5,8 @@ a scorer          `ScorerJudge`: the take with the higher score wins; scores wit
 a class of yours  anything with `judge(pairs) -> list[Verdict]`
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from functools import partial
 from typing import Protocol
 
@@ -14,7 +15,7 @@ from cmi.errors import InputError
 from cmi.judge.messages import request_for
 from cmi.judge.parse import parse, why_unusable
 from cmi.judge.prompt_file import Role
-from cmi.judge.verdict import Judge, Opinion, Verdict
+from cmi.judge.verdict import Judge, Opinion, Verdict, fault_in
 from cmi.take import Axis, Choice, Pair, Score, Scorer, Take
 
 TOGETHER = 16  # pairs given to a judge at once: as many are lost if it is killed
@@ -29,7 +30,7 @@ class NamedJudge(Protocol):
     @property
     def name(self) -> str: ...
 
-    def verdicts(self, asked: Sequence[Asked]) -> Iterator[Told]: ...
+    def verdicts(self, asked: Sequence[Asked]) -> Generator[Told, None, None]: ...
 
 
 class ChatJudge:
@@ -38,6 +39,10 @@ class ChatJudge:
     def __init__(self, chat: Chat, role: Role) -> None:
         self.chat = chat
         self.role = role
+
+    def tell_waits(self, tell: Callable[[str], None]) -> None:
+        """`tell` is told what a longer pause waits for."""
+        self.chat.on_wait = tell
 
     @property
     def name(self) -> str:
@@ -58,12 +63,13 @@ class ChatJudge:
         """What would be asked of pairs that have what the role requires."""
         return [request_for(key, pair, self.role) for key, pair in asked if not _missing(pair, self.role)]
 
-    def verdicts(self, asked: Sequence[Asked]) -> Iterator[Told]:
+    def verdicts(self, asked: Sequence[Asked]) -> Generator[Told, None, None]:
         for key, pair in asked:
             if missing := _missing(pair, self.role):
                 yield key, InputError(f"the pair has no {missing}, which prompt {self.role.name} is about")
-        for key, answer in self.chat.ask_all(self.requests(asked), partial(why_unusable, role=self.role)):
-            yield key, _verdict(answer, self.role)
+        with closing(self.chat.ask_all(self.requests(asked), partial(why_unusable, role=self.role))) as answers:
+            for key, answer in answers:
+                yield key, _verdict(answer, self.role)
 
 
 def _missing(pair: Pair, role: Role) -> str:
@@ -72,7 +78,9 @@ def _missing(pair: Pair, role: Role) -> str:
 
 
 def _verdict(answer: Answer | Failure, role: Role) -> Verdict | InputError:
-    return parse(answer.text, role) if isinstance(answer, Answer) else InputError(answer.reason)
+    if isinstance(answer, Failure):
+        return InputError(answer.reason)
+    return Verdict(raw=answer.raw, why=answer.why) if answer.raw else parse(answer.text, role)
 
 
 class PlainJudge:
@@ -82,7 +90,7 @@ class PlainJudge:
         self.name = name
         self._judge = judge
 
-    def verdicts(self, asked: Sequence[Asked]) -> Iterator[Told]:
+    def verdicts(self, asked: Sequence[Asked]) -> Generator[Told, None, None]:
         for start in range(0, len(asked), TOGETHER):
             some = asked[start : start + TOGETHER]
             try:
@@ -100,12 +108,17 @@ class PlainJudge:
             return key, error
 
     def _checked(self, pairs: Sequence[Pair]) -> list[Verdict]:
-        told = list(self._judge.judge(pairs))
+        told = self._judge.judge(pairs)
+        if not isinstance(told, Sequence) or isinstance(told, str):
+            raise InputError(f"{self.name} gave {type(told).__name__}, expected a list with a Verdict for each pair")
         if len(told) != len(pairs) or not all(isinstance(verdict, Verdict) for verdict in told):
             raise InputError(
                 f"{self.name} gave {len(told)} answers for {len(pairs)} pairs, expected a Verdict for each"
             )
-        return told
+        for verdict in told:
+            if wrong := fault_in(verdict):
+                raise InputError(f"{self.name} gave a Verdict with {wrong}")
+        return list(told)
 
 
 class ScorerJudge:

@@ -11,17 +11,22 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from cmi.chat import Budget, Chat, Endpoint, Estimate, Prices
 from cmi.chat.endpoint_file import read_endpoint
+from cmi.chat.sendable import require_sendable
 from cmi.errors import InputError
 from cmi.judge.judges import Asked, ChatJudge, NamedJudge, PlainJudge, ScorerJudge
 from cmi.judge.pairs import NamedPair
-from cmi.judge.prompt_file import DEFAULT, read_role
+from cmi.judge.parse import why_unusable
+from cmi.judge.prompt_file import DEFAULT, Role, read_role
 from cmi.judge.run import claim_run
 from cmi.judge.verdict import Judge
 from cmi.own_class import load_own
+from cmi.take import Audio, Pair
 
 CHAT = "chat"  # the folder of requests and answers in that of a run
 
@@ -36,6 +41,8 @@ class Spec:
     prompt: str = DEFAULT
     tie_band: float = 0.0
     budget: Budget = field(default_factory=Budget)
+    key_env: str = ""
+    folders: tuple[Path, ...] = ()  # an endpoint is sent recordings from these alone
 
     @property
     def is_chat(self) -> bool:
@@ -48,6 +55,7 @@ def open_judge(spec: Spec, folder: Path, pairs: Sequence[NamedPair]) -> Iterator
     if spec.is_chat:
         endpoint, prices = _endpoint(spec)
         role = read_role(spec.prompt)
+        _require_sendable(spec, role, [(pair.id, pair.pair) for pair in pairs])
         claim_run(folder, f"{endpoint.model}, prompt {role.full_name}")
         with Chat(endpoint, folder / CHAT, spec.budget, prices) as chat:
             yield ChatJudge(chat, role)
@@ -63,15 +71,31 @@ def estimate(spec: Spec, folder: Path, asked: Sequence[Asked]) -> Estimate:
     with tempfile.TemporaryDirectory() as elsewhere:
         place = folder / CHAT if (folder / CHAT).is_dir() else Path(elsewhere)
         with Chat(endpoint, place, spec.budget, prices) as chat:
-            return chat.estimate(ChatJudge(chat, read_role(spec.prompt)).requests(asked))
+            role = read_role(spec.prompt)
+            _require_sendable(spec, role, asked)
+            return chat.estimate(ChatJudge(chat, role).requests(asked), partial(why_unusable, role=role))
+
+
+def _require_sendable(spec: Spec, role: Role, asked: Sequence[Asked]) -> None:
+    recordings = ((f"pair {name!r}", audio) for name, pair in asked for audio in _recordings(pair))
+    require_sendable(recordings, spec.folders)
+    examples = ((f"prompt {role.name!r}", audio) for example in role.examples for audio in _recordings(example.pair))
+    require_sendable(examples, [Path(spec.prompt).parent, *spec.folders])
+
+
+def _recordings(pair: Pair) -> tuple[Audio | None, ...]:
+    return pair.prompt.reference, pair.a, pair.b
 
 
 def _endpoint(spec: Spec) -> tuple[Endpoint, Prices]:
-    if spec.endpoint is not None:
-        endpoint, prices = read_endpoint(spec.endpoint)
-        named = {name: value for name, value in (("url", spec.url), ("model", spec.model)) if value}
-        return replace(endpoint, **named), prices  # type: ignore[arg-type]
-    return Endpoint(spec.url, spec.model), Prices()
+    """The endpoint of a file or an address. A key that a file names is for the file's address, not for another."""
+    if spec.endpoint is None:
+        return Endpoint(spec.url, spec.model, key_env=spec.key_env), Prices()
+    endpoint, prices = read_endpoint(spec.endpoint)
+    if spec.url and urlsplit(spec.url).netloc != urlsplit(endpoint.url).netloc:
+        endpoint = replace(endpoint, url=spec.url, key_env="")
+    named = {"url": spec.url, "model": spec.model, "key_env": spec.key_env}
+    return replace(endpoint, **{name: value for name, value in named.items() if value}), prices  # type: ignore[arg-type]
 
 
 def _local_judge(spec: Spec, pairs: Sequence[NamedPair]) -> NamedJudge:

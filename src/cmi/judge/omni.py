@@ -15,6 +15,7 @@ from cmi.judge.messages import request_for
 from cmi.judge.parse import parse
 from cmi.judge.prompt_file import Role
 from cmi.judge.verdict import Verdict
+from cmi.pretrained import SAFE, load_pretrained
 from cmi.take import Audio, Pair
 
 SECONDS = 30.0  # of each recording: what the encoders of these models take at once
@@ -32,12 +33,12 @@ def load_omni(name: str, role: Role, device: str = "auto") -> "OmniJudge":
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     dtype = torch.bfloat16 if device == "cuda" else torch.float32
+    model = load_pretrained(AutoModelForMultimodalLM, folder, dtype=dtype)
     try:
-        processor = AutoProcessor.from_pretrained(folder)
-        model = AutoModelForMultimodalLM.from_pretrained(folder, dtype=dtype).to(device)
-    except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"{name}: no model that transformers can load ({' '.join(str(error).split())})") from error
-    return OmniJudge(full_name, model, processor, role)
+        processor = AutoProcessor.from_pretrained(folder, **SAFE)
+    except (OSError, ValueError, LookupError, ImportError) as error:
+        raise InputError(f"{name}: its processor cannot be loaded ({' '.join(str(error).split())[:300]})") from error
+    return OmniJudge(full_name, model.to(device), processor, role)
 
 
 class OmniJudge:

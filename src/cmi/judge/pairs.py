@@ -6,14 +6,14 @@ as in `cmi.preferences`, but an axis and a choice may be absent: they are not sh
 pair, one for each axis, are one pair: it is asked once.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from cmi.errors import InputError
-from cmi.preferences import FIELDS
+from cmi.preferences import COLUMNS, FIELDS, pair_of, preference_of
 from cmi.records import read_records
-from cmi.take import Axis, Choice, Pair, Prompt, text_field, with_ids
+from cmi.take import Axis, Choice, Pair, text_field, with_ids
 
 PREFERENCES = "preferences.jsonl"  # in the folder of a studio set
 
@@ -36,10 +36,12 @@ def read_pairs(path: Path) -> list[NamedPair]:
     """The distinct pairs of a file, in its order."""
     file = pairs_file(path)
     found: dict[Pair, NamedPair] = {}
-    for name, pair, row in _rows(file):
+    for name, where, row in with_ids(file, read_records(file, COLUMNS)):
+        pair = pair_of(row, where, file.parent)
         first = found.setdefault(pair, NamedPair(name, pair, {}, {k: v for k, v in row.items() if k not in FIELDS}))
-        if row.get("axis") and row.get("choice"):
-            first.known[row["axis"]] = row["choice"]
+        if text_field(row, "axis", where) and text_field(row, "choice", where):
+            known = preference_of(row, where, pair)
+            first.known[known.axis] = known.choice
     if not found:
         raise InputError(f"{file}: no pair in it")
     return list(found.values())
@@ -51,18 +53,3 @@ def shard_of(pairs: Sequence[NamedPair], shard: str) -> list[NamedPair]:
     if not index.isdecimal() or not count.isdecimal() or not 1 <= int(index) <= int(count):
         raise InputError(f"shard {shard!r}, expected i/n with i from 1 to n, such as 2/8")
     return list(pairs[int(index) - 1 :: int(count)])
-
-
-def pair_of(row: Mapping[str, Any], where: str, folder: Path) -> Pair:
-    """The pair that a row describes; its paths start at `folder`."""
-    texts = {field: text_field(dict(row), field, where) for field in ("text", "lyrics", "reference", "a", "b")}
-    for field in ("a", "b"):
-        if not texts[field]:
-            raise InputError(f"{where}: {field!r} is missing, expected the path of a recording")
-    reference = folder / texts["reference"] if texts["reference"] else None
-    return Pair(Prompt(texts["text"], texts["lyrics"], reference), folder / texts["a"], folder / texts["b"])
-
-
-def _rows(path: Path) -> Iterator[tuple[str, Pair, dict[str, Any]]]:
-    for name, where, row in with_ids(path, read_records(path)):
-        yield name, pair_of(row, where, path.parent), row

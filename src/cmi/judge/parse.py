@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from cmi.chat.reading import read_integer
 from cmi.judge.prompt_file import Role
 from cmi.judge.verdict import Opinion, Verdict
 from cmi.take import Axis, Choice
@@ -41,6 +42,8 @@ def parse(text: str, role: Role) -> Verdict:
         opinions, reason = found[-1]
     except Unparsed as error:
         return Verdict(raw=text, why=str(error))
+    except (ValueError, OverflowError, RecursionError):  # JSON within Python's limits is all that we read
+        return Verdict(raw=text, why="it has JSON that cannot be read")
     return Verdict(opinions, reason, text)
 
 
@@ -64,7 +67,7 @@ def _objects(text: str, role: Role) -> list[dict[str, Any]]:
 
 def _decoded(text: str) -> Iterator[dict[str, Any]]:
     """The outermost JSON objects of a text, keys in small letters."""
-    decoder = json.JSONDecoder(object_pairs_hook=_without_doubles)
+    decoder = json.JSONDecoder(object_pairs_hook=_without_doubles, parse_int=read_integer)
     position, tries = text.find("{"), 0
     while position >= 0:
         tries += 1

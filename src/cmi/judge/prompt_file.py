@@ -11,7 +11,6 @@ requires          'text' or 'reference', where pairs without it can't be judged 
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,8 +20,9 @@ from typing import Any, TypeVar, get_args
 
 from cmi.chat.message import Schema
 from cmi.errors import InputError
-from cmi.judge.pairs import pair_of
+from cmi.preferences import pair_of
 from cmi.take import Axis, Pair
+from cmi.toml_files import parse_toml
 
 CHOICES = ("model_a", "model_b", "both", "neither")
 DEFAULT = "two-axes"
@@ -115,10 +115,7 @@ def read_role(name: str) -> Role:
 
 
 def _role(data: bytes, where: str, folder: Path) -> Role:
-    try:
-        table = tomllib.loads(data.decode("utf-8"))
-    except ValueError as error:
-        raise InputError(f"{where}: not TOML ({error})") from error
+    table = parse_toml(data, where)
     texts = _field(table, "texts", dict, where)
     axes = {axis: _keys(axis, value, where) for axis, value in _field(table, "axes", dict, where).items()}
     if not axes:

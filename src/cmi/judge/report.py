@@ -7,6 +7,7 @@ from typing import Any
 from cmi.judge.audit import Audit
 from cmi.judge.labels import AxisCounts, Outcomes, Share, axes_of, count
 from cmi.judge.run import Judged
+from cmi.printable import printable
 from cmi.report.tables import Table
 from cmi.stats import Interval
 
@@ -140,7 +141,7 @@ def _notes(judged: Judged) -> list[str]:
             f"{len(unparsed):,} of {len(judged.verdicts):,} answers are no verdict; they are kept as they came"
         )
     failed = list(judged.failures.items())
-    notes += [f"failed: {asking.key}: {why}" for asking, why in failed[:SHOWN]]
+    notes += [printable(f"failed: {asking.key}: {why}") for asking, why in failed[:SHOWN]]
     if len(failed) > SHOWN:
         notes.append(f"and {len(failed) - SHOWN:,} more failed; the same command asks again")
     return notes

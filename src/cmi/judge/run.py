@@ -13,6 +13,7 @@ A verdict that can't be read off the answer is kept like any other. What failed 
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -83,15 +84,16 @@ def judge_pairs(
         on_done(len(judged.verdicts))
         todo = [(asking, pair) for asking, pair in wanted.values() if asking not in judged.verdicts]
         questions = [(asking.key, as_heard(pair.pair, asking.order)) for asking, pair in todo]
-        for key, told in judge.verdicts(questions):
-            asking, pair = wanted[key]
-            if isinstance(told, InputError):
-                judged.failures[asking] = str(told)
-            else:
-                verdict = told if asking.order == "forward" else told.swapped
-                log.append({"id": key, "content": _content(pair.pair), **verdict.to_json()})
-                judged.verdicts[asking] = verdict
-            on_done(1)
+        with closing(judge.verdicts(questions)) as verdicts:
+            for key, told in verdicts:
+                asking, pair = wanted[key]
+                if isinstance(told, InputError):
+                    judged.failures[asking] = str(told)
+                else:
+                    verdict = told if asking.order == "forward" else told.swapped
+                    log.append({"id": key, "content": _content(pair.pair), **verdict.to_json()})
+                    judged.verdicts[asking] = verdict
+                on_done(1)
         if not judged.failures:
             log.finish()
     return judged

@@ -7,7 +7,7 @@ bias; and with `slip`, the share of askings in which it names the other take, dr
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, fields
 
 from cmi.errors import InputError, MissingExtra
@@ -69,7 +69,7 @@ class SimulatedJudge:
         said = ",".join(f"{field.name}={getattr(self.errors, field.name):g}" for field in fields(Errors))
         return f"simulated:{said}"
 
-    def verdicts(self, asked: Sequence[Asked]) -> Iterator[Told]:
+    def verdicts(self, asked: Sequence[Asked]) -> Generator[Told, None, None]:
         for key, pair in asked:
             swapped = pair not in self._known
             known = self._known.get(Pair(pair.prompt, pair.b, pair.a) if swapped else pair)

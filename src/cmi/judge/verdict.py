@@ -1,8 +1,9 @@
 """What a judge says of a pair."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args
 
 from cmi.take import Axis, Choice, Pair
 
@@ -50,6 +51,22 @@ class Verdict:
     def to_json(self) -> dict[str, Any]:
         opinions = {axis: [o.choice, o.score_a, o.score_b] for axis, o in self.opinions.items()}
         return {"opinions": opinions, "reason": self.reason, "raw": self.raw, "why": self.why}
+
+
+def fault_in(verdict: Verdict) -> str:
+    """What is wrong with a verdict that is not ours, in words; '' if nothing is."""
+    if not isinstance(verdict.opinions, Mapping):
+        return f"opinions of type {type(verdict.opinions).__name__}, expected a dict by axis"
+    for axis, opinion in verdict.opinions.items():
+        if axis not in get_args(Axis):
+            return f"an opinion on {axis!r}, expected {', '.join(get_args(Axis))}"
+        if not isinstance(opinion, Opinion) or opinion.choice not in get_args(Choice):
+            return f"{opinion!r} on {axis}, expected an Opinion with the choice {', '.join(get_args(Choice))}"
+        marks = [mark for mark in (opinion.score_a, opinion.score_b) if mark is not None]
+        if not all(isinstance(mark, int | float) and math.isfinite(mark) for mark in marks):
+            return f"marks {opinion.score_a!r} and {opinion.score_b!r} on {axis}, expected finite numbers or None"
+    texts = (verdict.reason, verdict.raw, verdict.why)
+    return "" if all(isinstance(text, str) for text in texts) else "a reason, raw or why that is not text"
 
 
 def verdict_from_json(record: Mapping[str, Any]) -> Verdict:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from cmi.errors import InputError
+from cmi.files import whole_file
 
 FORMATS = (".png", ".svg")
 
@@ -18,7 +19,5 @@ def require_picture(path: Path) -> None:
 
 def save_picture(figure: Any, path: Path) -> None:
     """Write one of matplotlib's figures."""
-    try:
-        figure.savefig(path, dpi=150)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
+    with whole_file(path) as unfinished:
+        figure.savefig(unfinished, dpi=150, format=path.suffix.lower().removeprefix("."))

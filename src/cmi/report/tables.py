@@ -8,21 +8,27 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import Console, JustifyMethod
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from cmi.printable import printable
 
+_MARKDOWN = str.maketrans({"<": "&lt;", "|": r"\|"})
 _LATEX = str.maketrans(
-    {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}", "^": r"\^{}", "~": r"\~{}"}
+    {"<": r"\textless{}", ">": r"\textgreater{}"}
+    | {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}", "^": r"\^{}", "~": r"\~{}"}
     | {"▲": r"$\uparrow$", "▼": r"$\downarrow$", "·": r"$\cdot$", "–": "--", "\\": r"\textbackslash{}"}
 )
 
 
 @dataclass(frozen=True)
 class Table:
-    """Text in rows. The first `labels` columns are words, the others numbers."""
+    """Text in rows. The first `labels` columns are words, the others numbers.
+
+    Names, titles and messages in it may come from anywhere: however it is shown, they are text on one line.
+    """
 
     title: str
     headers: Sequence[str]
@@ -33,43 +39,50 @@ class Table:
 
 def print_tables(tables: Sequence[Table], console: Console) -> None:
     """For reading in a terminal. Nothing is cropped: what is wider than the window wraps, and a pipe gets all of it."""
-    for table in tables:
-        title = _shown(table.title)
-        shown = RichTable(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-        headers, *rows = ([_shown(cell) for cell in line] for line in [table.headers, *table.rows])
-        widths = [max(line[i].cell_len for line in [headers, *rows]) for i in range(len(headers))]
-        for i, header in enumerate(headers):
-            shown.add_column(header, justify="left" if i < table.labels else "right", no_wrap=True, min_width=widths[i])
-        for row in rows:
-            shown.add_row(*row)
+    for table in map(_plain, tables):
+        shown = RichTable(
+            title=Text(table.title), title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0)
+        )
+        widths = [max(cell_len(line[i]) for line in [table.headers, *table.rows]) for i in range(len(table.headers))]
+        for i, header in enumerate(table.headers):
+            justify: JustifyMethod = "left" if i < table.labels else "right"
+            shown.add_column(Text(header), justify=justify, no_wrap=True, min_width=widths[i])
+        for row in table.rows:
+            shown.add_row(*(Text(cell) for cell in row))
         console.width = max(console.width, sum(widths) + 2 * len(widths) + 2)
         console.print(shown)
         for note in table.notes:
-            console.print(_shown(note), highlight=False, soft_wrap=True)
+            console.print(Text(note), highlight=False, soft_wrap=True)
         console.print()
 
 
-def _shown(text: str) -> Text:
-    """Text that rich takes as it is, and a terminal does not obey."""
-    return Text(printable(text))
+def _plain(table: Table) -> Table:
+    return Table(
+        printable(table.title),
+        [printable(header) for header in table.headers],
+        [[printable(cell) for cell in row] for row in table.rows],
+        table.labels,
+        [printable(note) for note in table.notes],
+    )
 
 
 def to_markdown(tables: Sequence[Table]) -> str:
     parts = []
-    for table in tables:
+    for table in map(_plain, tables):
         rule = ["---"] * table.labels + ["---:"] * (len(table.headers) - table.labels)
-        lines = [table.headers, rule, *table.rows]
-        body = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
-        parts.append("\n\n".join([f"**{table.title}**", body, *table.notes]))
+        head, *body = ([cell.translate(_MARKDOWN) for cell in line] for line in [table.headers, *table.rows])
+        lines = "\n".join("| " + " | ".join(line) + " |" for line in [head, rule, *body])
+        title, *notes = (text.replace("<", "&lt;") for text in (table.title, *table.notes))
+        parts.append("\n\n".join([f"**{title}**", lines, *notes]))
     return "\n\n".join(parts) + "\n"
 
 
 def to_latex(tables: Sequence[Table]) -> str:
     """For a document that loads booktabs."""
     parts = []
-    for table in tables:
+    for table in map(_plain, tables):
         columns = "l" * table.labels + "r" * (len(table.headers) - table.labels)
-        head, *body = (" & ".join(cell.translate(_LATEX) for cell in line) for line in [table.headers, *table.rows])
+        head, *body = (" & ".join(map(_latex, line)) for line in [table.headers, *table.rows])
         lines = [
             f"% {table.title}",
             rf"\begin{{tabular}}{{{columns}}}",
@@ -83,6 +96,11 @@ def to_latex(tables: Sequence[Table]) -> str:
         ]
         parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"
+
+
+def _latex(cell: str) -> str:
+    shielded = "{}" if cell.startswith(("[", "*")) else ""  # which the end of the row before would take for an option
+    return shielded + cell.translate(_LATEX)
 
 
 def to_csv(records: Sequence[dict[str, Any]]) -> str:

@@ -17,14 +17,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cmi.columns import Columns
 from cmi.errors import InputError
-from cmi.records import read_records
-from cmi.take import Prompt, Take, read_takes, text_field
+from cmi.take import TAKES, Prompt, Take, prompt_of, take_rows, text_field
 
 SUFFIXES = {
     *(".wav", ".flac", ".mp3", ".ogg", ".oga", ".opus", ".aif", ".aiff", ".au", ".caf"),
     *(".m4a", ".aac", ".wma", ".mp4", ".webm"),  # read by torchcodec
 }
+CANDIDATES = Columns((*TAKES.main, "group"), TAKES.others)
+_PROMPT = Columns(("text", "lyrics", "reference"))
 _WORDS = 5  # of a prompt that name it
 
 
@@ -57,8 +59,8 @@ def read_folder(folder: Path) -> list[Group]:
 def read_manifest(path: Path) -> list[Group]:
     """A group for each `group`, or for each prompt, by name."""
     found: defaultdict[str, dict[str, Take]] = defaultdict(dict)
-    for (_, take), (place, row) in zip(read_takes(path), read_records(path), strict=True):
-        name = text_field(row, "group", f"{path} {place}") or prompt_name(take.prompt)
+    for _, take, where, row in take_rows(path, CANDIDATES):
+        name = text_field(row, "group", where) or prompt_name(take.prompt)
         found[name][row["audio"]] = take
     if not found:
         raise InputError(f"{path}: no takes in it")
@@ -108,11 +110,8 @@ def _from_record(path: Path) -> Prompt:
         raise InputError(f"{path}: not JSON ({error})") from error
     if not isinstance(record, dict):
         raise InputError(f'{path}: {type(record).__name__}, expected an object such as {{"text": "slow sad piano"}}')
-    unknown = sorted(set(record) - {"text", "lyrics", "reference"})
-    if unknown:
-        raise InputError(f"{path}: {unknown[0]!r} is no part of a prompt, expected text, lyrics or reference")
-    text, lyrics, reference = (text_field(record, field, str(path)) for field in ("text", "lyrics", "reference"))
-    return Prompt(text, lyrics, path.parent / reference if reference else None)
+    _PROMPT.require_known(record, str(path), "field")
+    return prompt_of(record, str(path), path.parent)
 
 
 def _read(path: Path) -> str:

@@ -10,7 +10,6 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from torch import Tensor
 
 from cmi.errors import InputError
@@ -18,6 +17,7 @@ from cmi.printable import printable
 from cmi.reward.encoders.muq_mulan import TEXT_TOKENS, MuQMuLanConfig, TowerConfig
 from cmi.reward.model import DOWNSAMPLERS, Downsampling, HeadConfig
 from cmi.weights import Shapes
+from cmi.yaml_files import read_yaml
 
 WEIGHTS, CONFIG = "model.safetensors", "config.yaml"
 MUQ_MULAN, NANO = ("audio_module.", "text_module."), ("ear.", "music.", "heard.", "answered.", "tag_")
@@ -32,7 +32,6 @@ HARMLESS = re.compile(
 )
 
 MODES = ("concat_text_late", "concat_text_early", "text_only")
-LARGEST_CONFIG = 1_000_000  # bytes
 MOST_LAYERS = 200  # of one transformer
 LARGEST = 4096  # any factor, kernel, ratio or repetition: 120 s are 3000 tokens
 SHOWN = 60  # characters of a value in a sentence
@@ -42,7 +41,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     """The model's section of config.yaml; empty if there is none."""
     for path in (folder / CONFIG, folder.parent / CONFIG):
         if path.is_file():
-            content = _mapping(_read_yaml(path), str(path))
+            content = _mapping(read_yaml(path), str(path))
             section = _mapping(content.get("model", content), f"{path}: model")
             try:
                 downsamplings(section)
@@ -51,19 +50,6 @@ def read_config(folder: Path) -> dict[str, Any]:
                 raise InputError(f"{path}: {error}") from error
             return section
     return {}
-
-
-def _read_yaml(path: Path) -> Any:
-    try:
-        if path.stat().st_size > LARGEST_CONFIG:
-            raise InputError(f"{path}: {path.stat().st_size:,} bytes, expected at most {LARGEST_CONFIG:,}")
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
-    # Beside its own errors PyYAML lets those through that Python raises for dates, numbers and nesting.
-    except (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        reason = printable((str(error).splitlines() or [type(error).__name__])[0][:200])
-        raise InputError(f"{path}: not YAML ({reason})") from error
 
 
 def _mapping(value: Any, name: str) -> dict[Any, Any]:

@@ -50,7 +50,10 @@ class NamedScorer:
         self.notes: dict[Take, tuple[str, ...]] = {}
 
     def score(self, takes: Sequence[Take]) -> list[Score]:
-        scores = list(self._scorer.score(takes))
+        scores: Any = self._scorer.score(takes)
+        if not isinstance(scores, Iterable):
+            raise InputError(f"{self.name} gave {type(scores).__name__}, expected a list with a score for each take")
+        scores = list(scores)
         if len(scores) != len(takes):
             raise InputError(f"{self.name} gave {len(scores)} scores for {len(takes)} takes, expected one for each")
         return [self._checked(score, take) for score, take in zip(scores, takes, strict=True)]
@@ -129,8 +132,9 @@ class AdapterInput:
 class AdapterScorer:
     """A model by CMI-RewardBench's contract behind `Scorer.score`."""
 
-    def __init__(self, adapter: Any) -> None:
+    def __init__(self, adapter: Any, name: str = "") -> None:
         self.adapter = adapter
+        self.name = name or type(adapter).__name__
 
     def score(self, takes: Sequence[Take]) -> list[Score]:
         batches = [takes[start : start + BATCH] for start in range(0, len(takes), BATCH)]
@@ -139,10 +143,12 @@ class AdapterScorer:
     def _score_batch(self, takes: Sequence[Take]) -> list[Score]:
         inputs = [self._input(take) for take in takes]
         answer = self.adapter.score_batch(inputs=inputs, batch_size=len(inputs), max_dur=MAX_DUR)
-        rows = np.asarray(answer.detach().cpu() if hasattr(answer, "detach") else answer)
+        try:
+            rows = np.asarray(answer.detach().cpu() if hasattr(answer, "detach") else answer, float)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{self.name}.score_batch gave {type(answer).__name__}, expected numbers") from error
         if rows.shape != (len(takes), 2):
-            named = type(self.adapter).__name__
-            raise InputError(f"{named}.score_batch gave shape {rows.shape} for {len(takes)} takes, expected [N, 2]")
+            raise InputError(f"{self.name}.score_batch gave shape {rows.shape} for {len(takes)} takes, expected [N, 2]")
         return [Score(musicality=float(musicality), alignment=float(alignment)) for alignment, musicality in rows]
 
     def _input(self, take: Take) -> AdapterInput:
@@ -163,7 +169,7 @@ def _load_class(name: str) -> NamedScorer:
     if callable(getattr(scorer, "score", None)):
         return NamedScorer(full_name, scorer)
     if callable(getattr(scorer, "score_batch", None)) and hasattr(scorer, "sr"):
-        return NamedScorer(full_name, AdapterScorer(scorer))
+        return NamedScorer(full_name, AdapterScorer(scorer, name))
     raise InputError(f"{name} has no method score(takes), nor CMI-RewardBench's sr and score_batch")
 
 

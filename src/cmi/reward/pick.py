@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 from cmi.errors import InputError
 from cmi.files import copy_whole
+from cmi.folders import make_folder
 from cmi.reward.candidates import Candidate, Group
 from cmi.reward.load_scorer import NamedScorer
 from cmi.reward.score_key import score_key
@@ -152,16 +153,16 @@ def copy_chosen(picks: Sequence[Pick], folder: Path) -> list[Path]:
         if target in wanted:
             raise InputError(f"{target}: two prompts' takes would have this name; give them other groups")
         wanted[target] = source
+    make_folder(folder)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         missing = {target: source for target, source in wanted.items() if not target.exists()}
         for target, source in wanted.items():
             if target not in missing and not same_bytes(source, target, shallow=False):
                 raise InputError(f"{target}: not {source}; nothing was copied, choose another folder")
-        for target, source in missing.items():
-            copy_whole(source, target)
     except OSError as error:
         raise InputError(f"{error.filename or folder}: {error.strerror or error}") from error
+    for target, source in missing.items():
+        copy_whole(source, target)
     return list(wanted)
 
 

@@ -11,6 +11,7 @@ A version is delivered as a file: a scorer meets what a user would give it. WAV,
 otherwise. Everything is drawn from the seed.
 """
 
+import io
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ import soundfile
 import soxr
 
 from cmi.errors import InputError, MissingExtra
+from cmi.files import cannot_write
 from cmi.studio import recordings, vocals
 from cmi.studio.captions import Caption, caption, facts, paraphrase, wrong_caption
 from cmi.studio.compose import compose
@@ -125,7 +127,12 @@ def read_songs(folder: Path, count: int, seconds: float) -> list[Recording]:
 
 def write_sound(path: Path, sound: Sound, rate: int) -> None:
     subtype = "PCM_16" if path.suffix == ".wav" else None
-    soundfile.write(path, np.clip(sound, -1, 1), rate, subtype=subtype)
+    encoded = io.BytesIO()
+    soundfile.write(encoded, np.clip(sound, -1, 1), rate, subtype=subtype, format=path.suffix.removeprefix("."))
+    try:
+        path.write_bytes(encoded.getvalue())
+    except OSError as error:
+        raise cannot_write(path, error) from error
 
 
 def plan(songs: Sequence[Song], clean: Sequence[Path], seed: int) -> Iterator[Version]:

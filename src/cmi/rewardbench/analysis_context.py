@@ -11,7 +11,7 @@ from cmi.report.tables import Table
 from cmi.rewardbench.evaluation import Cell, Versus
 from cmi.rewardbench.groupings import by_modality
 from cmi.rewardbench.sources import Source
-from cmi.rewardbench.tables import p_value
+from cmi.rewardbench.tables import p_value, signed, signed_span
 from cmi.rewardbench.tasks import MUSICALITY_PREFERENCE, Protocol
 
 PUBLISHED = (
@@ -42,7 +42,8 @@ def context(source: Source, protocol: Protocol, resamples: int) -> tuple[list[Ce
 def turned(one: Versus) -> Versus:
     """The same comparison, told of the other."""
     about = (one.b, one.a, one.dataset, one.task, one.group, one.metric, one.protocol, one.n)
-    return Versus(*about, 0.0 - one.difference, 0.0 - one.high, 0.0 - one.low, one.p)
+    low, high = (None if end is None else 0.0 - end for end in (one.high, one.low))
+    return Versus(*about, 0.0 - one.difference, low, high, one.p)
 
 
 def context_table(cells: Iterable[Cell], versus: Iterable[Versus]) -> Table:
@@ -54,7 +55,7 @@ def context_table(cells: Iterable[Cell], versus: Iterable[Versus]) -> Table:
             [
                 *(one.a, one.dataset, one.group),
                 *("-" if value is None else f"{100 * value:.2f}" for value in both),
-                *(f"{100 * one.difference:+.2f}", f"{100 * one.low:+.2f} – {100 * one.high:+.2f}"),
+                *(signed(one.metric, one.difference), signed_span(one)),
                 *(str(one.n), p_value(one.p)),
             ]
         )

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from cmi.errors import InputError
-from cmi.files import write_whole
+from cmi.files import DISK_FULL, cannot_write, write_whole
 from cmi.hub import quiet_hub, require_packages
 from cmi.rewardbench.datasets import DataSet
 from cmi.rewardbench.datasets.locks import locked
@@ -103,7 +103,7 @@ def get(dataset: DataSet, root: Path, planned: Plan, on_bytes: OnBytes = lambda 
             _settle(dataset, root, partial, planned.revision)
             partial.rename(done)
     except OSError as error:
-        raise InputError(f"{error.filename or root}: {error.strerror or error}") from error
+        raise cannot_write(error.filename or partial, error) from error
     return done
 
 
@@ -117,7 +117,7 @@ def check(dataset: DataSet, folder: Path) -> Checked:
             write_manifest(folder, manifest)
             return Checked(manifest, True, [], [], [])
     except OSError as error:
-        raise InputError(f"{error.filename or folder}: {error.strerror or error}") from error
+        raise cannot_write(error.filename or folder, error) from error
     missing = sorted(known.files.keys() - found.keys())
     changed = sorted(path for path in known.files.keys() & found.keys() if known.files[path] != found[path])
     return Checked(known, False, missing, changed, sorted(found.keys() - known.files.keys()))
@@ -207,6 +207,8 @@ def _hub(dataset: DataSet, root: Path) -> Iterator[Any]:
     except RepositoryNotFoundError as error:
         raise InputError(f"the hub has no {dataset.hub!r}, or it is private: {by_hand}") from error
     except Exception as error:  # the client raises its own, the HTTP library's and the system's errors alike
+        if isinstance(error, OSError) and error.errno in DISK_FULL:
+            raise
         raise InputError(f"{dataset.name} could not be downloaded ({type(error).__name__}): {by_hand}") from error
 
 

@@ -1,8 +1,9 @@
 """From scores to cells: every metric with its interval, its best null and what is behind it, and models against models.
 
 Intervals
-    95 %, from a bootstrap that draws prompts with replacement, all items of a prompt together. Where every draw gives
-    the same accuracy, 0 or 1, it is Wilson's for as many prompts: a handful of right answers is no certainty.
+    95 %, from a bootstrap that draws prompts with replacement, all items of a prompt together. Of fewer than ten
+    prompts, or where every draw gives the same, an accuracy's is Wilson's for as many prompts, and other numbers have
+    none: a handful of right answers is no certainty.
 
 Comparisons
     A model against the best null, and two models against each other, over the items that both scored and on the same
@@ -34,7 +35,18 @@ from cmi.rewardbench.resampling import (
     draw_all,
 )
 from cmi.rewardbench.tasks import TASKS, Asked, Protocol, Scores, Task, answers, ask, credit
-from cmi.stats import Bin, Interval, folded, holm, logistic, paired_bootstrap, percentile_interval, reliability, wilson
+from cmi.stats import (
+    FEWEST_CLUSTERS,
+    Bin,
+    Interval,
+    bootstrap_interval,
+    folded,
+    holm,
+    logistic,
+    paired_bootstrap,
+    reliability,
+    share_interval,
+)
 
 SEED = 0
 RESAMPLES = 2000
@@ -86,8 +98,8 @@ class Versus:
     protocol: Protocol
     n: int
     difference: float
-    low: float
-    high: float
+    low: float | None  # None of too few prompts for an interval
+    high: float | None
     p: float | None
 
     def to_json(self) -> dict[str, Any]:
@@ -245,23 +257,22 @@ def _versus(view: _View, draws: Draws, asked: Asked, protocol: Protocol, models:
                 yield Versus(*about, int(view.of(a, b).of.sum()), difference, low, high, p)
 
 
-def _compared(view: _View, draws: Draws, a: str, b: str) -> tuple[float, float, float, float | None]:
-    """The difference of a and b, its interval, and its p value where there are prompts enough for one."""
+def _compared(view: _View, draws: Draws, a: str, b: str) -> tuple[float, float | None, float | None, float | None]:
+    """The difference of a and b, and its interval and p value where there are prompts enough for them."""
     difference = view.value(a, b) - view.value(b, a)
     by_chance = np.full_like(draws[a, a], view.metric.chance)
     ours, theirs = (draws[a, a], by_chance) if b == RANDOM else (draws[a, b], draws[b, a])
     found = paired_bootstrap(difference, ours, theirs)
-    enough = view.prompts(view.of(a, b).of) >= FEWEST_PROMPTS
-    tested = enough and math.isfinite(found.p) and math.isfinite(difference)
-    return difference, found.low, found.high, found.p if tested else None
+    prompts = view.prompts(view.of(a, b).of)
+    tested = prompts >= FEWEST_PROMPTS and math.isfinite(found.p) and math.isfinite(difference)
+    low, high = (found.low, found.high) if prompts >= FEWEST_CLUSTERS else (None, None)
+    return difference, low, high, found.p if tested else None
 
 
 def _interval(metric: Metric, value: float, draws: Array, prompts: int) -> Interval:
     if not math.isfinite(value):
         return Interval(math.nan, math.nan)
-    if metric is ACCURACY and value in (0.0, 1.0):
-        return wilson(round(value) * prompts, prompts)
-    return percentile_interval(draws)
+    return share_interval(value, draws, prompts) if metric is ACCURACY else bootstrap_interval(draws, prompts)
 
 
 def _bins(asked: Asked, differences: Array) -> list[Bin]:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from cmi import __version__
 from cmi.errors import InputError
-from cmi.files import sync_file, sync_folder
+from cmi.files import DISK_FULL, cannot_write, sync_file, sync_folder
 
 ATTEMPTS = 5  # that bring nothing new, before we give up
 TIMEOUT = 60.0  # seconds without a byte
@@ -57,6 +57,8 @@ def fetch(url: str, path: Path, by_hand: str, on_bytes: OnBytes = lambda done, t
                 break
             problem = f"ended after {size:,} of {state.total:,} bytes"
         except (OSError, http.client.HTTPException) as error:
+            if isinstance(error, OSError) and error.errno in DISK_FULL:
+                raise cannot_write(part, error) from error  # the server is not to blame, and waiting does not help
             problem = _reason(error)
         idle = 0 if part.exists() and part.stat().st_size > before else idle + 1
         if idle == ATTEMPTS:

@@ -4,15 +4,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cmi.errors import InputError, MissingExtra
+from cmi.errors import MissingExtra
+from cmi.folders import make_folder
 from cmi.report.pictures import save_picture
 from cmi.rewardbench.evaluation import Reliability
 from cmi.stats import expected_calibration_error
 
 
-def draw_reliability(reliabilities: Sequence[Reliability], path: Path) -> None:
-    """What each model said against what people chose, one panel for each task of a data set."""
+def draw_reliability(reliabilities: Sequence[Reliability], path: Path) -> bool:
+    """What each model said against what people chose, one panel for each task of a data set.
+
+    False, and no picture, if there is nothing to show.
+    """
     panels = list(dict.fromkeys((one.dataset, one.task) for one in reliabilities if one.bins))
+    if not panels:
+        return False
     figure, axes = _panels(len(panels))
     for panel, (dataset, task) in zip(axes, panels, strict=True):
         panel.plot([0.5, 1], [0.5, 1], color="grey", linewidth=0.8)
@@ -29,15 +35,20 @@ def draw_reliability(reliabilities: Sequence[Reliability], path: Path) -> None:
         panel.set_xlabel("said: probability of the predicted winner")
         panel.set_ylim(0, 1.02)
         panel.legend(frameon=False, fontsize=7)
-    if panels:
-        axes[0].set_ylabel("happened: share of pairs, 95 %")
+    axes[0].set_ylabel("happened: share of pairs, 95 %")
     save_picture(figure, path)
+    return True
 
 
-def draw_groups(records: Sequence[dict[str, Any]], title: str, path: Path) -> None:
-    """Accuracy by group, one panel for each task of a data set and one row of dots for each model."""
+def draw_groups(records: Sequence[dict[str, Any]], title: str, path: Path) -> bool:
+    """Accuracy by group, one panel for each task of a data set and one row of dots for each model.
+
+    False, and no picture, if there is nothing to show.
+    """
     shown = [one for one in records if one["metric"] == "ACC" and one["value"] is not None]
     panels = list(dict.fromkeys((one["dataset"], one["task"]) for one in shown))
+    if not panels:
+        return False
     figure, axes = _panels(len(panels))
     for panel, (dataset, task) in zip(axes, panels, strict=True):
         own = [one for one in shown if (one["dataset"], one["task"]) == (dataset, task)]
@@ -53,10 +64,10 @@ def draw_groups(records: Sequence[dict[str, Any]], title: str, path: Path) -> No
         panel.set_title(f"{dataset}: {task}", loc="left", fontsize=9)
         panel.set_ylim(0, 1.02)
         panel.legend(frameon=False, fontsize=7)
-    if panels:
-        axes[0].set_ylabel("accuracy, 95 %")
+    axes[0].set_ylabel("accuracy, 95 %")
     figure.suptitle(title, fontsize=9)
     save_picture(figure, path)
+    return True
 
 
 def picture_folder(folder: Path) -> Path:
@@ -65,15 +76,12 @@ def picture_folder(folder: Path) -> Path:
         import matplotlib as _  # noqa: F401
     except ModuleNotFoundError as error:
         raise MissingExtra("drawing results", "plots") from error
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: {error.strerror or error}") from error
+    make_folder(folder)
     return folder
 
 
 def _panels(count: int) -> tuple[Any, Any]:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(1 + 4 * max(1, count), 4), layout="constrained")
-    return figure, figure.subplots(1, count, squeeze=False)[0] if count else []
+    figure = Figure(figsize=(1 + 4 * count, 4), layout="constrained")
+    return figure, figure.subplots(1, count, squeeze=False)[0]

@@ -17,8 +17,9 @@ TITLES: dict[TableName, str] = {
 PERCENT = {"ACC"}
 NULL = "null: "
 CELL_NOTE = (
-    "ACC in percent. 95 %: bootstrap over prompts. Unscored: items left out since a take has no score; undecided: "
-    "pairs on which people said both or neither. p: against the best null, adjusted by Holm over the model's cells."
+    "ACC in percent. 95 %: bootstrap over prompts; of fewer than ten, Wilson's of an accuracy and none of others. "
+    "Unscored: items left out since a take has no score; undecided: pairs on which people said both or neither. "
+    "p: against the best null, adjusted by Holm over the model's cells."
 )
 
 
@@ -61,10 +62,10 @@ def _cell_table(cells: Sequence[Cell], title: str) -> Table:
     rows = []
     for cell in cells:
         words = [_shown_name(cell), *([cell.group] if grouped else []), cell.metric]
-        span = f"{shown(cell.metric, cell.low)} – {shown(cell.metric, cell.high)}" if cell.low is not None else ""
+        span = f"{shown(cell.metric, cell.low)} – {shown(cell.metric, cell.high)}" if cell.low is not None else "-"
         counts = [str(cell.n), str(cell.prompts), str(cell.unscored), str(cell.undecided)]
         null = f"{shown(cell.metric, cell.null_value)} {cell.best_null}" if cell.best_null else ""
-        against = [null, _signed(cell.metric, cell.difference), p_value(cell.p)]
+        against = [null, signed(cell.metric, cell.difference), p_value(cell.p)]
         rows.append([*words, shown(cell.metric, cell.value), span, *counts, *against])
     words = ["model", *(["group"] if grouped else []), "metric"]
     headers = [*words, "value", "95 %", "n", "prompts", "unscored", "undecided", "best null", "v null", "p"]
@@ -75,9 +76,8 @@ def versus_table(versus: Iterable[Versus]) -> Table:
     """Models against each other, over everything that both scored."""
     rows = [
         [
-            *(one.a, one.b, one.dataset, one.task, one.metric, _signed(one.metric, one.difference)),
-            f"{_signed(one.metric, one.low)} – {_signed(one.metric, one.high)}",
-            *(str(one.n), p_value(one.p)),
+            *(one.a, one.b, one.dataset, one.task, one.metric, signed(one.metric, one.difference)),
+            *(signed_span(one), str(one.n), p_value(one.p)),
         ]
         for one in versus
         if one.group == EVERYTHING
@@ -129,7 +129,11 @@ def shown(metric: str, value: float | None) -> str:
     return f"{100 * value:.2f}" if metric in PERCENT else f"{value:.4f}"
 
 
-def _signed(metric: str, value: float | None) -> str:
+def signed_span(one: Versus) -> str:
+    return "-" if one.low is None else f"{signed(one.metric, one.low)} – {signed(one.metric, one.high)}"
+
+
+def signed(metric: str, value: float | None) -> str:
     if value is None:
         return ""
     return f"{100 * value:+.2f}" if metric in PERCENT else f"{value:+.4f}"

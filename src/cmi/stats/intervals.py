@@ -3,6 +3,10 @@
 Items that share a song, a singer or a prompt are not independent. The bootstrap here therefore draws whole clusters
 with replacement (the nonparametric cluster bootstrap: Davison and Hinkley 1997, on hierarchical data). A statistic sees
 a draw as item weights, so one matrix product serves many draws, and two systems are compared on the very same draws.
+
+Of fewer than FEWEST_CLUSTERS clusters a bootstrap draws much the same again and again, and its interval is far too
+narrow (none at all where all are right). A share then gets Wilson's, with the clusters as trials; anything else gets no
+interval.
 """
 
 import math
@@ -13,14 +17,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+FEWEST_CLUSTERS = 10
+
 
 class Interval(NamedTuple):
     low: float
     high: float
 
 
-def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
-    """Wilson's score interval for a proportion (Wilson 1927); (0, 1) where nothing was seen."""
+def wilson(successes: float, n: int, level: float = 0.95) -> Interval:
+    """Wilson's score interval for a proportion (Wilson 1927); (0, 1) where nothing was seen.
+
+    Half a success, as for a tie, is a share like any other.
+    """
     if not 0 <= successes <= n:
         raise ValueError(f"successes must lie between 0 and n = {n}, not {successes}")
     if n == 0:
@@ -79,6 +88,18 @@ def percentile_interval(draws: ArrayLike, level: float = 0.95) -> Interval:
         return Interval(math.nan, math.nan)
     low, high = np.quantile(finite, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high))
+
+
+def bootstrap_interval(draws: ArrayLike, clusters: int) -> Interval:
+    """The percentile interval of draws of so many clusters; NaN where they are too few, or all draws are alike."""
+    found = percentile_interval(draws)
+    return found if clusters >= FEWEST_CLUSTERS and found.low < found.high else Interval(math.nan, math.nan)
+
+
+def share_interval(share: float, draws: ArrayLike, clusters: int) -> Interval:
+    """The interval of a share from 0 to 1: the bootstrap's, or Wilson's where that has none."""
+    found = bootstrap_interval(draws, clusters)
+    return wilson(min(share, 1.0) * clusters, clusters) if math.isnan(found.low) else found
 
 
 def standard_error(draws: ArrayLike) -> float:

@@ -18,6 +18,7 @@ import numpy as np
 
 from cmi.bench.instruction import Instruction
 from cmi.bench.tasks.key import TONICS
+from cmi.files import write_whole
 from cmi.folders import claim, make_folder
 from cmi.studio.compose import compose
 from cmi.studio.piece import Attributes, Key, Note, Part, Piece, even_beats
@@ -67,7 +68,7 @@ def make_mir_set(
             records[dataset].append(_line(dataset, answer, clip.name, clip.seconds))
         on_made()
     for dataset, lines in records.items():
-        (folder / "annotations" / f"CMI_{dataset}.jsonl").write_text("".join(lines), encoding="utf-8")
+        write_whole(folder / "annotations" / f"CMI_{dataset}.jsonl", "".join(lines))
     return {dataset: len(lines) for dataset, lines in records.items()}
 
 

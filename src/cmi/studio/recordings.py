@@ -8,6 +8,7 @@ recipe says, whatever was done to it, so that no flaw is known by its level.
 """
 
 import hashlib
+import io
 import json
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from cmi.errors import InputError
-from cmi.files import whole_file
+from cmi.files import write_whole
 from cmi.studio.compose import compose
 from cmi.studio.corpus import read_score, repeated
 from cmi.studio.flaws import FLAWS, PieceFlaw, SoundFlaw
@@ -111,9 +112,10 @@ def record(recipe: Recipe) -> tuple[Sound, Heard]:
 
 
 def write_flac(sound: Sound, path: Path) -> None:
-    """All or nothing."""
-    with whole_file(path) as unfinished:
-        soundfile.write(unfinished, sound, RATE, format="FLAC", subtype="PCM_16")
+    """All or nothing. It is encoded in memory, because libsndfile does not say why a file could not be written."""
+    encoded = io.BytesIO()
+    soundfile.write(encoded, sound, RATE, format="FLAC", subtype="PCM_16")
+    write_whole(path, encoded.getvalue())
 
 
 @lru_cache(maxsize=4)  # the takes of a pair are often the same but for what comes after

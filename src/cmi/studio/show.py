@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import soundfile
 from numpy.typing import NDArray
 
 from cmi.bench.tasks.key import TONICS
-from cmi.errors import InputError, MissingExtra
+from cmi.errors import MissingExtra
+from cmi.files import cannot_write, whole_file, write_whole
 from cmi.studio.captions import caption, facts
 from cmi.studio.flaws import FLAWS, Flaw, SoundFlaw, composition, performance, production, tape
 from cmi.studio.pairs import known_flaws
@@ -121,9 +121,9 @@ def show_flaws(
             write_flac(version.sound, folder / version.audio)
             draw(version, folder / version.picture, highest)
             on_drawn(done, len(versions))
-        page.write_text(page_of(piece, seed, versions), encoding="utf-8")
-    except (OSError, soundfile.LibsndfileError) as error:
-        raise InputError(f"{folder}: {getattr(error, 'strerror', None) or error}") from error
+        write_whole(page, page_of(piece, seed, versions))
+    except OSError as error:
+        raise cannot_write(error.filename or folder, error) from error
     return page
 
 
@@ -210,7 +210,8 @@ def draw(version: Version, path: Path, highest: float) -> None:
     above.set_title(f"{version.name}: {version.description}{strength}", loc="left", color=INK, fontsize=12)
     if version.marks:
         above.set_title("marked: where it differs most from the clean one", loc="right", color=MARK, fontsize=9)
-    figure.savefig(path, format="png")
+    with whole_file(path) as unfinished:
+        figure.savefig(unfinished, format="png")
 
 
 def spectrogram(mono: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -22,6 +22,8 @@ from typing import NamedTuple
 
 from cmi.audio import content_hash, duration
 from cmi.errors import InputError
+from cmi.files import cannot_write, write_whole
+from cmi.folders import make_folder
 
 SHORTEST = 20.0  # seconds; what is shorter is a jingle or a sound effect
 SUFFIXES = frozenset((".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aif", ".aiff", ".au", ".caf", ".m4a", ".aac"))
@@ -101,15 +103,16 @@ def survey(folder: Path) -> Tracks:
 
 def fetch_debian(packages: Iterable[str], folder: Path) -> list[Fetched]:
     """Download and unpack Debian packages into the folder; those on record there are left as they are."""
-    folder.mkdir(parents=True, exist_ok=True)
-    record = folder / LICENCES
+    make_folder(folder)
     done = {line.package: line for line in read_licences(folder)}
     fetched = []
     for package in dict.fromkeys(packages):
         if package not in done:
-            done[package] = _fetch(package, folder)
-            with record.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(done[package]._asdict()) + "\n")
+            try:
+                done[package] = _fetch(package, folder)
+            except OSError as error:
+                raise cannot_write(error.filename or folder / package, error) from error
+            write_whole(folder / LICENCES, "".join(json.dumps(line._asdict()) + "\n" for line in done.values()))
         fetched.append(done[package])
     return fetched
 
@@ -119,13 +122,11 @@ def read_licences(folder: Path) -> list[Fetched]:
     record = folder / LICENCES
     if not record.exists():
         return []
-    text = record.read_text(encoding="utf-8")
-    whole = text[: text.rfind("\n") + 1]
-    if whole != text:
-        record.write_text(whole, encoding="utf-8")
     try:
+        text = record.read_text(encoding="utf-8")
+        whole = text[: text.rfind("\n") + 1]
         return [Fetched(**json.loads(line)) for line in whole.splitlines()]
-    except (ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError) as error:
         raise InputError(
             f"{record}: a line that is no record of a package; move the file away to start over"
         ) from error
@@ -179,7 +180,7 @@ def _unzip_packs(folder: Path) -> None:
             with zipfile.ZipFile(pack) as content:
                 audio = [name for name in content.namelist() if Path(name).suffix.lower() in SUFFIXES]
                 content.extractall(pack.with_suffix(""), audio)
-        except (zipfile.BadZipFile, OSError) as error:
+        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
             raise InputError(f"{pack}: a damaged pack: {error}") from error
 
 

@@ -1,6 +1,7 @@
 """A proxy before a real server: it passes calls on and, every so often, does to them what networks and gateways do.
 
-What strikes is drawn by the call's Idempotency-Key and how often that came, so that the order of calls changes nothing.
+What strikes is drawn by the call's words and how often they came, so that neither the order of calls nor the folder
+of the model, which is part of the Idempotency-Key, changes anything.
 Some faults strike before the server has heard of the call, others after it has done its work.
 """
 
@@ -39,10 +40,10 @@ class FaultProxy(ThreadingHTTPServer):
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}/v1"
 
-    def fault(self, key: str) -> str:
+    def fault(self, words: str) -> str:
         with self._lock:
-            self._came[key] += 1
-            rng = random.Random(f"fault proxy {key} {self._came[key]}")
+            self._came[words] += 1
+            rng = random.Random(f"fault proxy {words} {self._came[words]}")
             fault = rng.choice(FAULTS) if rng.random() < self.share else ""
             self.calls[fault or "passed on"] += 1
         return fault
@@ -62,7 +63,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.bodies[key] = json.loads(body)
         if any(words in body.decode() for words in self.server.rejected):
             return self._send(400, b'{"error": {"message": "the prompt is too long"}}')
-        fault = self.server.fault(key)
+        fault = self.server.fault(_words(self.server.bodies[key]))
         if fault in BEFORE:
             return self._strike(fault)
         request = urllib.request.Request(self.server.target + self.path, body, {"Content-Type": "application/json"})
@@ -115,6 +116,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body[: len(body) // 2] if cut else body)
 
     def log_message(self, *_: Any) -> None: ...
+
+
+def _words(body: dict[str, Any]) -> str:
+    content = [message["content"] for message in body["messages"]]
+    parts = [part for one in content if isinstance(one, list) for part in one]
+    return " ".join(part["text"] for part in parts if part["type"] == "text")
 
 
 def _usage(body: bytes) -> dict[str, int]:

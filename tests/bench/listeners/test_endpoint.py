@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("openai")
+pytest.importorskip("httpx")
 
 from cmi.bench.listeners import ListenerStopped
 from cmi.bench.listeners.answer_log import Shard

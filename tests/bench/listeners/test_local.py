@@ -95,5 +95,5 @@ def test_weights_that_are_not_there_are_not_made_up(tmp_path):
     folder = tiny_models.save("qwen2-audio", tmp_path)
     weights = load_file(folder / "model.safetensors")
     save_file(dict(list(weights.items())[3:]), folder / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(InputError, match="3 of its weights are not there"):
+    with pytest.raises(InputError, match=r"3 of the model's weights are missing \(.+, .+, .+\)"):
         load_local("qwen2-audio", Options(model=str(folder)))

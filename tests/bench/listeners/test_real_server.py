@@ -22,7 +22,7 @@ import pytest
 import soundfile
 
 pytest.importorskip("torch")
-pytest.importorskip("openai")
+pytest.importorskip("httpx")
 pytest.importorskip("fastapi", reason="`transformers serve` needs transformers[serving]")
 pytest.importorskip("uvicorn", reason="`transformers serve` needs transformers[serving]")
 pytest.importorskip("librosa", reason="`transformers serve` decodes sound by librosa")

@@ -162,6 +162,21 @@ def test_offline_the_sentence_says_what_to_do(tmp_path, offline):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_first_use_says_what_is_downloaded_and_where_to(tmp_path, offline, capfd):
+    with pytest.raises(InputError):
+        find_wheel(tmp_path)
+    assert capfd.readouterr().err == f"cmi: downloading musicnn's weights once, 28 MB, to {tmp_path}\n"
+
+
+def test_a_pip_in_the_current_folder_does_not_run(tmp_path, offline, monkeypatch):
+    for name in ("pip", "runpy", "zipfile", "sitecustomize"):
+        (tmp_path / f"{name}.py").write_text("from pathlib import Path\nPath('ran').touch()\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="No matching distribution found"):
+        find_wheel(tmp_path / "cache")
+    assert not (tmp_path / "ran").exists()
+
+
 def test_another_file_from_the_registry_is_refused_and_not_kept(tmp_path, offline, monkeypatch):
     registry, folder = tmp_path / "registry", tmp_path / "cache"
     registry.mkdir()

@@ -98,7 +98,7 @@ def test_stopping_early_needs_something_to_validate_on(settings, tmp_path):
 def test_what_is_no_configuration_is_one_sentence(tmp_path, content):
     path = tmp_path / "bad.yaml"
     path.write_bytes(content)
-    with pytest.raises(InputError, match=r"^\S*bad.yaml: (not YAML|.*expected a mapping)"):
+    with pytest.raises(InputError, match=r"^\S*bad.yaml( line \d+)?: (not YAML|.*expected a mapping)"):
         load_config(str(path))
 
 

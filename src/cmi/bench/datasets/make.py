@@ -20,7 +20,8 @@ from cmi.bench.datasets.files import Sounds
 from cmi.bench.instruction import Instruction
 from cmi.bench.prompts import Question, question_of
 from cmi.errors import InputError
-from cmi.files import write_whole
+from cmi.files import cannot_write, write_whole
+from cmi.folders import make_folder
 
 ALL_SPLITS = "all"
 
@@ -113,14 +114,14 @@ def _line(example: Example, source: Source, question: Question, variant: str, au
 def _write(path: Path, lines: Iterable[str]) -> None:
     """Write the lines, or take an older file away if there are none."""
     text = "".join(lines)
+    if text:
+        make_folder(path.parent)
+        write_whole(path, text)
+        return
     try:
-        if text:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, text)
-        else:
-            path.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
+        raise cannot_write(path, error) from error
 
 
 def _repeated_valence(by_dataset: dict[str, list[Example]]) -> tuple[str, ...]:

@@ -10,16 +10,14 @@ is the same whatever was killed, resumed, tried again or shared out on the way.
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from cmi import runlog
 from cmi.bench.listeners import Answer, Question
 from cmi.errors import InputError
+from cmi.files import whole_file
 
 ABOUT = "about"
 
@@ -112,17 +110,8 @@ class Answers:
 
     def export(self) -> None:
         """Write the answer file anew, whole or not at all."""
-        with tempfile.NamedTemporaryFile("w", dir=self.path.parent, suffix=".unfinished", delete=False) as file:
-            try:
-                file.writelines(self._exported())
-                file.flush()
-                os.fsync(file.fileno())
-                Path(file.name).chmod(0o644)
-                Path(file.name).replace(self.path)
-            except BaseException:
-                with suppress(FileNotFoundError):
-                    Path(file.name).unlink()
-                raise
+        with whole_file(self.path) as unfinished, unfinished.open("w", encoding="ascii") as file:
+            file.writelines(self._exported())
 
     def _exported(self) -> Iterator[str]:
         for question in self._questions:

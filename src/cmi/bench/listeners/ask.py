@@ -1,6 +1,6 @@
 """Asking a listener so that nothing it does costs more than its own answers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from cmi.bench.listeners import Answer, Listener, ListenerStopped, Question
 from cmi.bench.text import LONGEST_ANSWER
@@ -30,6 +30,8 @@ def failure(error: Exception) -> InputError:
 
 
 def _checked(answers: Sequence[Answer], expected: int) -> list[Answer]:
+    if not isinstance(answers, Iterable):
+        raise InputError(f"the listener gave {type(answers).__name__}, expected a text for each question")
     given = [answers] if isinstance(answers, str) else list(answers)
     if len(given) != expected:
         raise InputError(f"{len(given)} answers to {expected} questions, expected one for each")

@@ -4,7 +4,8 @@ Asking, retries, limits, cost and its own record of answers are `cmi.chat`'s, in
 `<out>/chat-<model>.shard-1-of-4/`: what was paid for is there even if the run is killed before the batch is in the log.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import cast
 
 from cmi.bench.listeners import Answer, ListenerStopped, Question
@@ -12,7 +13,7 @@ from cmi.bench.listeners.clips import clip
 from cmi.bench.listeners.registry import Options
 from cmi.bench.run import model_name
 from cmi.chat import Answer as ChatAnswer
-from cmi.chat import Budget, Chat, Endpoint, Estimate, Prices, Request, Sending, Sound, user
+from cmi.chat import Budget, Chat, Endpoint, Estimate, Failure, Prices, Request, Sending, Sound, user
 from cmi.chat.endpoint import SoundAs, SoundFormat
 from cmi.errors import InputError
 
@@ -52,8 +53,8 @@ class EndpointListener:
             except InputError as error:  # the clip's fault
                 answers[_key(question)] = error
         try:
-            for key, said in self._chat.ask_all(requests):
-                answers[key] = said.text if isinstance(said, ChatAnswer) else InputError(said.reason)
+            with closing(self._chat.ask_all(requests)) as results:
+                answers |= {key: _answer(said) for key, said in results}
         except InputError as error:  # a wrong key or model, no budget: nothing more can be asked
             raise ListenerStopped(str(error)) from error
         return [answers[_key(question)] for question in questions]
@@ -62,12 +63,22 @@ class EndpointListener:
         """What asking would take; no call is made."""
         return self._chat.estimate([self._request(question) for question in questions])
 
+    def tell_waits(self, tell: Callable[[str], None]) -> None:
+        """`tell` is told what a longer pause waits for."""
+        self._chat.on_wait = tell
+
     def close(self) -> None:
         self._chat.close()
 
     def _request(self, question: Question) -> Request:
         sound = Sound(clip(question, self._sending.rate, self._sending.seconds))
         return Request(_key(question), (user(sound, question.text),))
+
+
+def _answer(said: ChatAnswer | Failure) -> Answer:
+    if isinstance(said, Failure):
+        return InputError(said.reason)
+    return InputError(f"the answer cannot be read: {said.why}") if said.why else said.text
 
 
 def _key(question: Question) -> str:

@@ -19,6 +19,7 @@ from cmi.bench.listeners.clips import clip
 from cmi.bench.listeners.registry import Options
 from cmi.errors import InputError
 from cmi.hub import find_model, quiet_transformers
+from cmi.pretrained import SAFE, load_pretrained
 
 RATE = 16_000
 BATCH = 8
@@ -55,7 +56,7 @@ class ProcessorPrompt(Prompt):
         super().__init__(folder)
         from transformers import AutoProcessor
 
-        self._processor = AutoProcessor.from_pretrained(folder, local_files_only=True)
+        self._processor = AutoProcessor.from_pretrained(folder, **SAFE)
         self._processor.tokenizer.padding_side = "left"
 
     def inputs(self, clips: Sequence[Waveform], texts: Sequence[str]) -> Mapping[str, Any]:
@@ -85,8 +86,8 @@ class OmniPrompt(Prompt):
         super().__init__(folder)
         from transformers import AutoTokenizer, WhisperFeatureExtractor
 
-        self._tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, padding_side="left")
-        self._features = WhisperFeatureExtractor.from_pretrained(folder, local_files_only=True)
+        self._tokenizer = AutoTokenizer.from_pretrained(folder, **SAFE, padding_side="left")
+        self._features = WhisperFeatureExtractor.from_pretrained(folder, **SAFE)
 
     def inputs(self, clips: Sequence[Waveform], texts: Sequence[str]) -> Mapping[str, Any]:
         heard = self._features(
@@ -156,14 +157,10 @@ def load_local(kind: str, options: Options) -> "LocalListener":
     if not hasattr(transformers, family.model_class):
         raise InputError(f"{kind} needs a newer transformers than {transformers.__version__}")
     try:
+        model = load_pretrained(getattr(transformers, family.model_class), folder, dtype=kind_of_number)
         with quiet_transformers():
-            model, found = getattr(transformers, family.model_class).from_pretrained(
-                folder, dtype=kind_of_number, local_files_only=True, use_safetensors=True, output_loading_info=True
-            )
-            if found["missing_keys"]:  # transformers would fill them with noise
-                raise ValueError(f"{len(found['missing_keys'])} of its weights are not there")
             prompt = family.prompt(folder)
-    except (OSError, ValueError, KeyError, ImportError) as error:
+    except (OSError, ValueError, KeyError, ImportError, InputError) as error:
         raise InputError(f"{full_name}: can't be loaded as {kind} ({' '.join(str(error).split())[:300]})") from error
     name = f"{full_name} {str(kind_of_number).removeprefix('torch.')} {_decoding(options)}"
     return LocalListener(model.to(device).eval(), prompt, min(family.seconds, options.seconds or 1e9), options, name)

@@ -44,7 +44,7 @@ class Options:
     temperature: float = 0.0
     timeout: float = 300.0
     url: str = ""
-    key_env: str = "OPENAI_API_KEY"
+    key_env: str = ""
     concurrency: int = 16
     seconds: float | None = None
     sound: str = "wav"

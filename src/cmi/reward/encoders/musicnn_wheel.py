@@ -25,7 +25,7 @@ from cmi import wheels
 from cmi.errors import InputError
 
 WHEEL = wheels.Wheel(
-    "musicnn", "0.1.0", "f38a4890c648c1ddbb141c5d96d2b0a8cfcd36746002d896989f7b88beb65cfa", "musicnn's weights"
+    "musicnn", "0.1.0", "f38a4890c648c1ddbb141c5d96d2b0a8cfcd36746002d896989f7b88beb65cfa", "musicnn's weights", 28
 )
 FILE_NAME = WHEEL.file_name
 MODELS = ("MTT_musicnn", "MSD_musicnn")

@@ -25,6 +25,7 @@ from torch.nn import functional
 
 from cmi.errors import MissingExtra
 from cmi.hub import quiet_transformers
+from cmi.pretrained import SAFE
 from cmi.reward.encoders import musicnn
 from cmi.reward.encoders.ear import ANSWERS, WORD, Ear
 from cmi.reward.encoders.ear import FRAME as EAR_FRAME
@@ -217,7 +218,7 @@ def load_tokenizer() -> Tokenize:
     """MiniLM's word pieces."""
     from transformers import AutoTokenizer
 
-    tokenizer = AutoTokenizer.from_pretrained(minilm_folder(), local_files_only=True)
+    tokenizer = AutoTokenizer.from_pretrained(minilm_folder(), **SAFE)
     return lambda text: list(tokenizer(text, truncation=False, verbose=False)["input_ids"])
 
 
@@ -225,6 +226,7 @@ def load_minilm() -> Any:
     from transformers import AutoModel
 
     with quiet_transformers():
-        minilm = AutoModel.from_pretrained(minilm_folder(), add_pooling_layer=False, local_files_only=True).float()
+        how = {"add_pooling_layer": False, "use_safetensors": True, **SAFE}
+        minilm = AutoModel.from_pretrained(minilm_folder(), **how).float()
     in_own_memory(minilm)
     return minilm.eval()

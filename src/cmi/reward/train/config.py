@@ -14,12 +14,11 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-import yaml
-
 from cmi.errors import InputError
 from cmi.reward.model import DOWNSAMPLERS, Downsampling
 from cmi.reward.train.loss import Mapping
 from cmi.reward.windows import WINDOWS
+from cmi.yaml_files import read_yaml
 
 Section = TypeVar("Section")
 
@@ -148,13 +147,7 @@ def load_config(name: str) -> TrainConfig:
 
 def _read(path: Path, name: str, folder: Path) -> TrainConfig:
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(f"{name}: not YAML ({' '.join(str(error).split())})") from error
-    except OSError as error:
-        raise InputError(f"{name}: {error.strerror or error}") from error
-    try:
-        config = _section(TrainConfig, content, "", folder)
+        config = _section(TrainConfig, read_yaml(path, name), "", folder)
         _check(config)
     except _Problem as problem:
         raise InputError(f"{name}: {problem}") from problem

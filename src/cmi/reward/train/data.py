@@ -21,7 +21,7 @@ from cmi.records import read_records
 from cmi.report.tables import Table
 from cmi.reward.train.config import Source
 from cmi.reward.train.loss import HIGHEST, LOWEST, confidence_weight
-from cmi.take import Axis, Prompt, text_field, with_ids
+from cmi.take import RATINGS, Axis, Prompt, prompt_of, recording, with_ids
 
 AXES: tuple[Axis, ...] = ("musicality", "alignment", "overall")
 RATED: tuple[Axis, ...] = ("musicality", "alignment")
@@ -103,18 +103,14 @@ def _pairs(source: Source, ties: Counter[str]) -> list[Example]:
 
 def _ratings(source: Source) -> Iterator[Example]:
     folder = source.path.parent
-    for _, where, row in with_ids(source.path, read_records(source.path)):
+    for _, where, row in with_ids(source.path, read_records(source.path, RATINGS)):
         if source.split and row.get("split") != source.split:
             continue
-        audio, reference = (text_field(row, name, where) for name in ("audio", "reference"))
-        if not audio:
-            raise InputError(f"{where}: 'audio' is missing, expected the path of a recording")
+        audio = recording(row, "audio", where, folder)
         labels = {axis: _rating(row[axis], axis, where) for axis in RATED if row.get(axis) is not None}
         if not labels:
             raise InputError(f"{where}: neither 'musicality' nor 'alignment' is rated")
-        text, lyrics = (text_field(row, name, where) for name in ("text", "lyrics"))
-        prompt = Prompt(text, lyrics, folder / reference if reference else None)
-        yield Example(prompt, (folder / audio,), labels)
+        yield Example(prompt_of(row, where, folder), (audio,), labels)
 
 
 def _rating(value: Any, axis: str, where: str) -> Label:

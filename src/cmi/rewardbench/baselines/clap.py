@@ -20,6 +20,7 @@ from transformers import AutoTokenizer, ClapFeatureExtractor, ClapModel
 from cmi.audio import windows
 from cmi.errors import InputError
 from cmi.hub import quiet_transformers
+from cmi.pretrained import SAFE
 from cmi.reward.load_scorer import NamedScorer
 from cmi.reward.reward_model import find_device
 from cmi.rewardbench.baselines.listening import AlignmentScorer, hear, in_calls, repeated
@@ -78,11 +79,11 @@ def _parts(found: Found) -> tuple[Any, Any, Any]:
                 dtype=torch.float32,
                 use_safetensors=safe,
                 weights_only=True,
-                local_files_only=True,
                 output_loading_info=True,
+                **SAFE,
             )
-            extractor = ClapFeatureExtractor.from_pretrained(folder, local_files_only=True)
-            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+            extractor = ClapFeatureExtractor.from_pretrained(folder, **SAFE)
+            tokenizer = AutoTokenizer.from_pretrained(folder, **SAFE)
     except (OSError, ValueError, RuntimeError, LookupError, SafetensorError) as error:
         reason = str(error).strip().partition("\n")[0]
         raise InputError(f"{folder} holds no CLAP model that can be loaded: {reason}") from error

@@ -141,7 +141,9 @@ def _tokenizer(found: Found) -> Tokenize:
     try:
         with quiet_hub():
             tokenizer = AutoTokenizer.from_pretrained(
-                found.folder if own else TOKENIZER, revision=None if own else TOKENIZER_REVISION
+                found.folder if own else TOKENIZER,
+                revision=None if own else TOKENIZER_REVISION,
+                trust_remote_code=False,
             )
     except (OSError, ValueError) as error:
         raise InputError(

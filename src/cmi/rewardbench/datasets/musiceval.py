@@ -15,7 +15,7 @@ from pathlib import Path
 from cmi.errors import InputError
 from cmi.records import read_records
 from cmi.rewardbench.datasets.parquet import prepare
-from cmi.rewardbench.datasets.rows import LeftOut, inside, kept, number, of_split, present
+from cmi.rewardbench.datasets.rows import LeftOut, inside, kept, number, of_split, present, required, text
 from cmi.rewardbench.items import Item
 from cmi.take import Prompt
 
@@ -48,9 +48,9 @@ def _rows(folder: Path) -> Iterator[Item | LeftOut]:
             audio = row["audio"]
             if not isinstance(audio, dict):
                 raise InputError(f"{where}: 'audio' is {type(audio).__name__}, expected a recording")
-            found = RECORDING.search(audio["name"])
+            take = inside(prepared, required(audio, "file", where), where)
+            found = RECORDING.search(text(audio, "name", where))
             about = present(
                 split=split, **({"generator": found["model"], "prompt_id": found["prompt"]} if found else {})
             )
-            take = inside(prepared, audio["file"], where)
             yield Item(f"{split}-{place.split()[-1]}", NAME, Prompt(), (take,), {"musicality": rating}, about=about)

@@ -11,19 +11,20 @@ Paths start at the file's folder; here they may lead anywhere. What else a row s
 """
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from pathlib import Path
 
+from cmi.columns import Columns
 from cmi.errors import InputError
-from cmi.preferences import FIELDS
-from cmi.rewardbench.datasets.rows import LeftOut, Row, kept, label, number, of_split, required, text
+from cmi.preferences import COLUMNS, FIELDS, pair_of
+from cmi.rewardbench.datasets.rows import LeftOut, Row, is_nan, kept, label, number, of_split, text
 from cmi.rewardbench.items import Item, Vote
-from cmi.take import Axis, Pair, Preference, Prompt, rows_of, with_ids
+from cmi.take import RATINGS, Axis, Preference, prompt_of, recording, rows_of, with_ids
 
 NAME = "own"
 AXES: dict[str, Axis] = {"musicality": "musicality", "alignment": "alignment", "overall": "overall"}
 CHOICES = {"a": "a", "b": "b", "both": "both", "neither": "neither"}
 RATED: tuple[Axis, ...] = ("musicality", "alignment")
+EITHER = Columns(tuple(dict.fromkeys((*COLUMNS.main, *RATINGS.main))), (*COLUMNS.others, *RATINGS.others))
 
 
 def read(folder: Path, split: str | None = None) -> Iterator[Item]:
@@ -37,16 +38,18 @@ def survey(folder: Path, split: str | None = None) -> Iterator[Item | LeftOut]:
 
 def read_file(path: Path, dataset: str) -> Iterator[Item | LeftOut]:
     """The items of a file in one of the two formats; its first row tells which."""
-    rows = with_ids(path, rows_of(path))
-    first = next(rows, None)
+    first = next(rows_of(path), None)
     if first is None:
         raise InputError(f"{path}: no row in it, expected preferences or ratings")
-    given = chain((first,), rows)
-    if "choice" in first[2]:
-        return iter(_pairs(given, path.parent, dataset))
-    if any(axis in first[2] for axis in RATED):
-        return (_rated(name, where, row, path.parent, dataset) for name, where, row in given)
-    raise InputError(f"{first[1]}: neither 'choice' of a preference nor 'musicality' or 'alignment' of a rated take")
+    place, row = first
+    if "choice" in row:
+        return iter(_pairs(with_ids(path, rows_of(path, COLUMNS)), path.parent, dataset))
+    if any(axis in row for axis in RATED):
+        return (_rated(*given, path.parent, dataset) for given in with_ids(path, rows_of(path, RATINGS)))
+    EITHER.require_known(row, f"{path} {place}", "field")
+    raise InputError(
+        f"{path} {place}: neither 'choice' of a preference nor 'musicality' or 'alignment' of a rated take"
+    )
 
 
 def _pairs(rows: Iterable[tuple[str, str, Row]], folder: Path, dataset: str) -> list[Item]:
@@ -76,8 +79,7 @@ def _preference(row: Row, where: str, folder: Path) -> Preference:
     sure = number(row, "confidence", where)
     if sure is not None and sure != int(sure):
         raise InputError(f"{where}: 'confidence' is {sure:g}, expected a whole number from 1 to 5")
-    a, b = (folder / required(row, side, where) for side in "ab")
-    pair = Pair(_prompt(row, where, folder), a, b)
+    pair = pair_of(_present(row), where, folder)
     return Preference(pair, axis, choice, None if sure is None else int(sure), text(row, "rater", where))  # type: ignore[arg-type]
 
 
@@ -85,14 +87,14 @@ def _rated(name: str, where: str, row: Row, folder: Path, dataset: str) -> Item:
     ratings = {axis: value for axis in RATED if (value := number(row, axis, where)) is not None}
     if not ratings:
         raise InputError(f"{where}: neither 'musicality' nor 'alignment' is rated")
-    take = folder / required(row, "audio", where)
+    take = recording(_present(row), "audio", where, folder)
     about = _about(row, ("id", "audio", "text", "lyrics", "reference", *RATED))
-    return Item(name, dataset, _prompt(row, where, folder), (take,), ratings, about=about)
+    return Item(name, dataset, prompt_of(_present(row), where, folder), (take,), ratings, about=about)
 
 
-def _prompt(row: Row, where: str, folder: Path) -> Prompt:
-    reference = text(row, "reference", where)
-    return Prompt(text(row, "text", where), text(row, "lyrics", where), folder / reference if reference else None)
+def _present(row: Row) -> Row:
+    """Without what data frames write where there is nothing."""
+    return {name: value for name, value in row.items() if not is_nan(value)}
 
 
 def _about(row: Row, known: Iterable[str]) -> dict[str, str]:

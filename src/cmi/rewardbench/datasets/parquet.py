@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from cmi.errors import InputError
-from cmi.files import sync_folder, sync_tree
+from cmi.files import cannot_write, sync_folder, sync_tree, write_whole
 from cmi.hub import require_packages
 from cmi.rewardbench.datasets.locks import locked
 
@@ -53,7 +53,7 @@ def prepare(folder: Path) -> Path:
                 unfinished.rename(done)
                 sync_folder(folder)
     except OSError as error:
-        raise InputError(f"{error.filename or unfinished}: {error.strerror or error}") from error
+        raise cannot_write(error.filename or unfinished, error) from error
     return done
 
 
@@ -121,5 +121,5 @@ def _keep(content: bytes, name: str, folder: Path) -> str:
     suffix = suffix if re.fullmatch(r"\.[a-z0-9]{1,5}", suffix) else ".audio"
     path = folder / "audio" / (hashlib.sha256(content).hexdigest() + suffix)
     if not path.exists():
-        path.write_bytes(content)  # in a folder that takes its name when all is on disk
+        write_whole(path, content)
     return f"audio/{path.name}"

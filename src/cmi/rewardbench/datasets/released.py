@@ -128,7 +128,7 @@ def _locate(folder: Path, where: str, path: str) -> Path:
     given = inside(folder, path, where)
     if given.exists():
         return given
-    first, *rest = PurePosixPath(path).parts
+    first, *rest = given.relative_to(folder).parts
     if PurePosixPath(path).parent == CLIPS:
         clips = _clips(folder.parent / musiceval.NAME / PREPARED)
         return clips.get(PurePosixPath(path).stem, given)

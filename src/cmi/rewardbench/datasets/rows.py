@@ -40,11 +40,14 @@ def of_split(found: Iterable[Item | LeftOut], split: str | None) -> Iterator[Ite
 
 def text(row: Row, field: str, where: str) -> str:
     """A field's text, '' if it is absent."""
-    value = row.get(field)
-    if isinstance(value, float) and math.isnan(value):
-        return ""
-    found = text_field(row, field, where)
-    return "" if found.strip().lower() == "nan" else found
+    return "" if is_nan(row.get(field)) else text_field(row, field, where)
+
+
+def is_nan(value: object) -> bool:
+    """Whether a value is NaN, or that word alone."""
+    if isinstance(value, float):
+        return math.isnan(value)
+    return isinstance(value, str) and value.strip().lower() == "nan"
 
 
 def identifier(row: Row, field: str, where: str) -> str:
@@ -114,7 +117,7 @@ def present(**about: str) -> dict[str, str]:
 def inside(folder: Path, path: str, where: str) -> Path:
     """A path of a row, which starts at `folder`. InputError if it leads out of it."""
     parts = PurePosixPath(path.replace("\\", "/"))
-    if parts.is_absolute() or ".." in parts.parts or ":" in path or "\0" in path:
+    if parts.is_absolute() or not parts.parts or ".." in parts.parts or ":" in path or "\0" in path:
         raise InputError(f"{where}: the path {path!r} leads out of {folder}, expected one inside it")
     return folder / parts
 
