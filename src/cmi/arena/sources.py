@@ -19,7 +19,6 @@ from typing import Any
 from cmi.errors import InputError
 from cmi.judge.pairs import PREFERENCES
 from cmi.preferences import COLUMNS, FIELDS, pair_of
-from cmi.printable import is_whole
 from cmi.reward.candidates import Candidate, read_folder
 from cmi.take import Pair, Prompt, rows_of, text_field, with_ids
 
@@ -58,9 +57,6 @@ def read_source(path: Path) -> list[SourcePair]:
         found = _of_file(path / PREFERENCES if path.is_dir() else path)
     if not found:
         raise InputError(f"{path}: no pair in it")
-    for sound in (sound for pair in found for sound in pair.sounds.values()):
-        if not is_whole(str(sound)):
-            raise InputError(f"{sound}: its name is not UTF-8; give it another")
     return found
 
 
