@@ -157,8 +157,8 @@ def analyse(
     only: Annotated[
         list[str] | None,
         typer.Option(
-            help="modality, kind, month, confidence, duration, windows, aggregate, predictors, agreement, context; "
-            "repeatable. By default all that the data allow.",
+            help="modality, kind, month, confidence, duration, question, windows, aggregate, predictors, agreement, "
+            "context; repeatable. By default all that the data allow.",
             show_default=False,
         ),
     ] = None,

@@ -77,7 +77,7 @@ def _alike(one: Source, other: Source) -> bool:
 
 
 def _labels(source: Source) -> dict[Key, tuple[object, ...]]:
-    return {(i.dataset, i.id): (i.prompt, i.takes, dict(i.ratings), dict(i.votes)) for i in source.items}
+    return {(i.dataset, i.id): (i.asked, dict(i.ratings), dict(i.votes)) for i in source.items}
 
 
 def _joined(one: Source, other: Source) -> Source:
