@@ -22,15 +22,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from cmi.audio import Waveform, load, require_sound, resample
+from cmi.audio import Waveform, content_hash, load, require_sound, resample
 from cmi.reward.encoders import musicnn
 from cmi.reward.encoders.nano import TAGS, TEXT_TOKENS, levelled, load_minilm, load_tokenizer
+from cmi.reward.load_scorer import TAGS as NAME
 from cmi.reward.model import masked_mean
+from cmi.reward.token_cache import Entry, TokenCache
 from cmi.take import Audio, Prompt, Score, Take
 
-NAME = "tags"
 BANK = Path(__file__).parent / "models" / NAME / "bank.npy"
 SECONDS = 120.0  # that are heard of a take
+HEARD_AS = "musicnn's tags, 1"  # changes with what `Tagger.hear` gives
 POWER = 3
 
 Array = NDArray[np.float64]
@@ -64,8 +66,9 @@ class Tagger:
 class TagScorer:
     """Alignment by tags, standardised over a bank (N, 100) of log-odds."""
 
-    def __init__(self, tagger: Tagger, bank: Array) -> None:
+    def __init__(self, tagger: Tagger, bank: Array, cache: TokenCache | None = None) -> None:
         self.tagger = tagger
+        self.cache = cache
         self.mean, self.spread = bank.mean(axis=0), bank.std(axis=0)
         self.bank = (bank - self.mean) / self.spread  # (N, 100)
         self.names = np.stack([tagger.read(name).numpy() for name in TAGS])  # (100, 384)
@@ -96,10 +99,24 @@ class TagScorer:
     def _hear(self, audio: Audio) -> Array:
         """(100,): a recording's z."""
         if audio not in self._heard:
-            sound = load(audio, musicnn.RATE, SECONDS) if isinstance(audio, Path) else audio
-            require_sound(sound, audio if isinstance(audio, Path) else "audio")
-            self._heard[audio] = (self.tagger.hear(sound) - self.mean) / self.spread
+            self._heard[audio] = (self._odds(audio) - self.mean) / self.spread
         return self._heard[audio]
+
+    def _odds(self, audio: Audio) -> Array:
+        """(100,), those of a file kept on disk by its content."""
+        if not isinstance(audio, Path):
+            require_sound(audio)
+            return self.tagger.hear(audio)
+        key = hashlib.sha256(f"{HEARD_AS}\n{content_hash(audio)}\n{SECONDS}".encode()).hexdigest()
+        known = None if self.cache is None else self.cache.get(key)
+        if known is not None:
+            return cast(Array, known.tokens[0].numpy())
+        sound = load(audio, musicnn.RATE, SECONDS)
+        require_sound(sound, audio)
+        odds = self.tagger.hear(sound)
+        if self.cache is not None:
+            self.cache.put(key, Entry(torch.from_numpy(odds)[None], len(sound.samples), silent=False))
+        return odds
 
 
 def tag_weights(cosines: Array) -> Array:
@@ -117,4 +134,4 @@ def standardised(heard: Array, weights: Array, bank: Array) -> float:
 def load_tags(bank: Path = BANK) -> tuple[str, TagScorer]:
     """The scorer with its name, which changes with the bank."""
     odds = np.load(bank, allow_pickle=False).astype(np.float64)
-    return f"{NAME}@{hashlib.sha256(bank.read_bytes()).hexdigest()[:12]}", TagScorer(Tagger(), odds)
+    return f"{NAME}@{hashlib.sha256(bank.read_bytes()).hexdigest()[:12]}", TagScorer(Tagger(), odds, TokenCache())

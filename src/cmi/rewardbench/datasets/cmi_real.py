@@ -65,10 +65,10 @@ def read(folder: Path, split: str | None = SPLIT) -> Iterator[Item]:
 
 def survey(folder: Path, split: str | None = SPLIT) -> Iterator[Item | LeftOut]:
     """Each question: an item, or why it is none."""
-    return of_split(_questions(folder, read_recipe(NAME)), split)
+    return of_split(questions(folder, read_recipe(NAME)), split)
 
 
-def _questions(folder: Path, recipe: Recipe) -> Iterator[Item | LeftOut]:
+def questions(folder: Path, recipe: Recipe) -> Iterator[Item | LeftOut]:
     for group in recipe.groups["ratings"]:
         yield from _rated(folder, recipe, group)
     for group in recipe.groups["order"]:

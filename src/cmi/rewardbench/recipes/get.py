@@ -88,7 +88,7 @@ def from_mirrors(mirrors: Path) -> Bring:
         raise InputError(f"{mirrors}: not a folder, expected one with mirrors of repositories, such as owner+name/")
 
     def bring(file: RecipeFile, path: Path) -> None:
-        reason = f"no {file.source.folder} in {mirrors}"
+        reason = f"no {file.place} in {mirrors}"
         for read in _readers(mirrors, file):
             try:
                 content = read()
