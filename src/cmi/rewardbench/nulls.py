@@ -43,6 +43,7 @@ FLOOR = 1e-9  # of amplitude, below which nothing is heard
 ONSET_HOP, ONSET_FRAME = 512, 1024  # samples
 ONSET_NEAR, ONSET_AROUND = 3, 20  # frames to each side: what a peak must top, and what it must stand out from
 ONSET_RISE = 1.5  # times the mean around
+ONSET_SHARE = 0.02  # of all that sounds: less is no onset
 
 TakeScores = tuple[Score | None, ...]
 
@@ -81,7 +82,8 @@ def _onsets(samples: NDArray[np.float32]) -> int:
     new = np.maximum(np.diff(spectrum, axis=0), 0).sum(axis=1)  # (T - 1,)
     near = sliding_window_view(np.pad(new, ONSET_NEAR), 2 * ONSET_NEAR + 1).max(axis=1)
     around = sliding_window_view(np.pad(new, ONSET_AROUND, mode="reflect"), 2 * ONSET_AROUND + 1).mean(axis=1)
-    return int(((new == near) & (new > ONSET_RISE * around) & (new > 0)).sum())
+    enough = np.maximum(ONSET_RISE * around, ONSET_SHARE * spectrum[1:].sum(axis=1))
+    return int(((new == near) & (new > enough)).sum())
 
 
 def _seconds(audio: Audio) -> float:

@@ -129,7 +129,7 @@ def _rated(folder: Path, recipe: Recipe, group: dict[str, Any]) -> Iterator[Item
     for piece, path in pieces.items():
         given = [ratings[piece] for ratings in by_listener.values() if piece in ratings]
         if given:
-            about = {"question": group["name"], "split": SPLIT, "cluster": piece}
+            about = {"question": group["name"], "split": SPLIT, "cluster": piece, "raters": str(len(given))}
             mean = sum(given) / len(given)
             yield Item(f"{group['name']}/{piece}", PEOPLE, Prompt(), (path,), {"musicality": mean}, about=about)
     for listener, ratings in by_listener.items():
@@ -140,6 +140,7 @@ def _rated(folder: Path, recipe: Recipe, group: dict[str, Any]) -> Iterator[Item
             right, wrong = (one, other) if ratings[one] > ratings[other] else (other, one)
             name = f"{group['name']}/{listener}/{one}/{other}"
             about = {"rater": listener, "question": group["name"], "cluster": one, "cluster_b": other}
+            about |= {"better_rating": str(ratings[right]), "worse_rating": str(ratings[wrong])}
             yield _pair(name, PEOPLE, "overall", pieces[right], pieces[wrong], about=about)
 
 
