@@ -66,6 +66,7 @@ def get(
     from cmi.rewardbench import download
     from cmi.rewardbench.data_report import missing_table, plan_table
     from cmi.rewardbench.datasets import count, counts_table, data_folder, named
+    from cmi.rewardbench.recipes.get import Missing
 
     root = folder or data_folder()
     if mirrors is not None and (others := [name for name in names if not named(name).recipe]):
@@ -75,12 +76,13 @@ def get(
     if plans:
         print_tables([plan_table(plans, root)], Console(file=sys.stderr))
     for dataset, planned in plans:
+        missing: list[Missing] = []
         with progress() as bar:
-            task = bar.add_task(f"bytes of {dataset.name}", total=planned.size)
+            show = partial(_show, bar, bar.add_task(f"bytes of {dataset.name}", total=planned.size))
             if dataset.recipe:
-                missing = download.get_by_recipe(dataset, root, mirrors, partial(_show, bar, task))
+                missing = download.get_by_recipe(dataset, root, mirrors, show)
             else:
-                missing, _ = [], download.get(dataset, root, planned, partial(_show, bar, task))
+                download.get(dataset, root, planned, show)
         if missing:
             print_tables([missing_table(dataset, missing)], Console(file=sys.stderr))
     for name in dict.fromkeys(names):

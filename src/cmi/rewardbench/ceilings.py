@@ -27,10 +27,10 @@ class _Rated(NamedTuple):
     """A take's ratings: their mean, and how many there are."""
 
     mean: float
-    count: int
+    raters: int
 
     def without(self, one: float) -> float:
-        return (self.mean * self.count - one) / (self.count - 1) if self.count > 1 else self.mean
+        return (self.mean * self.raters - one) / (self.raters - 1) if self.raters > 1 else self.mean
 
 
 def ceilings(items: Iterable[Item]) -> list[Ceiling]:

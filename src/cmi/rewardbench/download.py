@@ -4,8 +4,8 @@
     ROOT/NAME/                 when it is whole: renamed in one step
     ROOT/NAME.manifest.json    the size and SHA-256 of every file, recorded when it was first fetched or checked
 
-A data set that is fetched again must be what the manifest says. One by recipe (`cmi.rewardbench.recipes`) must be what
-the recipe says; it appears without what could not be had, and the same command tries that again.
+A data set that is fetched again must be what the manifest says. One by recipe (`cmi.rewardbench.recipes`) needs none:
+the recipe has the hashes. It appears without what could not be had, and the same command tries that again.
 What readers prepare (`prepared/`) is made from the files and is not part of them.
 """
 
@@ -135,7 +135,6 @@ def get_by_recipe(
             missing = get_files(recipe, place, bring, on_bytes, give_up)
             if len(missing) == len(recipe.files):
                 raise InputError(f"{dataset.name}: none of its {len(missing)} files could be had: {missing[0].reason}")
-            write_manifest(done, Manifest(dataset.name, dataset.origin, "", _sums(place)))
         shutil.rmtree(place / OURS, ignore_errors=True)
         if place != done:
             place.rename(done)
@@ -147,7 +146,7 @@ def get_by_recipe(
 def check(dataset: DataSet, folder: Path) -> Checked:
     """Compare a data set's files with what was recorded of them; record them if nothing was."""
     try:
-        known = read_manifest(folder)
+        known = _manifest_by_recipe(dataset) if dataset.recipe else read_manifest(folder)
         found = _sums(folder)
         if known is None:
             manifest = Manifest(dataset.name, dataset.origin, "", found)
@@ -180,6 +179,13 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     write_whole(manifest_of(folder), json.dumps(manifest.to_json(), indent=1) + "\n")
+
+
+def _manifest_by_recipe(dataset: DataSet) -> Manifest:
+    files = read_recipe(dataset.name).files
+    return Manifest(
+        dataset.name, dataset.origin, "", {place: Summed(file.size, file.sha256) for place, file in files.items()}
+    )
 
 
 def _settle(dataset: DataSet, root: Path, partial: Path, revision: str) -> None:

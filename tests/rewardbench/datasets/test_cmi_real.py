@@ -8,7 +8,7 @@ import pytest
 import soundfile
 
 from cmi.rewardbench.datasets import cmi_real
-from cmi.rewardbench.datasets.cmi_real import EDITS, PEOPLE, REFERENCE, SYSTEMS, TEXT
+from cmi.rewardbench.datasets.cmi_real import EDITS, PEOPLE, REFERENCE, REWARDS, SYSTEMS, TEXT
 from cmi.rewardbench.datasets.rows import LeftOut
 from cmi.rewardbench.items import Item
 from cmi.rewardbench.recipes import Recipe, make_list, read_recipe
@@ -26,6 +26,11 @@ source = "someone/music"
 answers = "answers.csv"
 files = 'rated/(?P<key>\d+)\.wav'
 apart = 2
+[[scores]]
+name = "machine"
+source = "someone/music"
+files = 'rated/(?P<key>\d+)\.wav'
+value = { rule = "csv", file = "scores.csv", key = "clip", column = "score", prefix = "c", suffix = "" }
 [[order]]
 name = "real over fake"
 source = "someone/music"
@@ -82,6 +87,7 @@ def folder(tmp_path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         soundfile.write(path, np.full(1001, number / 100), 8000)
     (tree / "page.html").write_text(PAGE)
+    (tree / "scores.csv").write_text("clip,score\nc1,0.5\nc2,-1\n")
     answers = ["USER_ID,SONG_ID,GUESS,RATING,TIME", "u,1,0,5,1", "u,2,0,3,1", "u,3,0,4,1", "v,1,0,0,1", "v,2,0,2,1"]
     (tree / "answers.csv").write_text("\n".join(answers))
     return tmp_path / "data"
@@ -97,7 +103,7 @@ def recipe(folder: Path) -> Recipe:
 
 @pytest.fixture
 def asked(folder: Path, recipe: Recipe) -> dict[str, list[Item]]:
-    found: dict[str, list[Item]] = {name: [] for name in (PEOPLE, SYSTEMS, TEXT, EDITS, REFERENCE)}
+    found: dict[str, list[Item]] = {name: [] for name in (PEOPLE, REWARDS, SYSTEMS, TEXT, EDITS, REFERENCE)}
     for item in cmi_real.questions(folder, recipe):
         if isinstance(item, Item):
             found[item.dataset].append(item)
@@ -118,6 +124,10 @@ def test_ratings_are_means_and_pairs_of_one_listener_that_are_apart(asked):
     won = {(item.about["rater"], *(name for _, name in right_and_wrong(item))) for item in pairs}
     assert won == {("u", "1", "2"), ("v", "2", "1")}
     assert {frozenset((item.about["cluster"], item.about["cluster_b"])) for item in pairs} == {frozenset("12")}
+
+
+def test_scores_of_another_model_are_kept_apart_from_people(asked):
+    assert {Path(item.takes[0]).stem: item.ratings["musicality"] for item in asked[REWARDS]} == {"1": 0.5, "2": -1}
 
 
 def test_systems_are_compared_under_the_text_of_the_page(asked):
@@ -176,7 +186,7 @@ def test_questions_do_not_depend_on_the_folder_or_on_what_is_missing(folder, rec
 def test_without_the_page_what_needs_it_is_left_out_and_the_rest_is_asked(folder, recipe):
     (folder / "someone+music/page.html").unlink()
     found = [one for one in cmi_real.questions(folder, recipe) if isinstance(one, Item)]
-    assert {item.dataset for item in found} == {PEOPLE, TEXT, REFERENCE}
+    assert {item.dataset for item in found} == {PEOPLE, REWARDS, TEXT, REFERENCE}
 
 
 def test_texts_are_read_from_scripts_and_tables(tmp_path):

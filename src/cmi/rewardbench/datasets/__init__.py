@@ -122,7 +122,7 @@ DATA_SETS = {
             "cmi-real",
             "real and generated clips of public repositories",
             "per repository",
-            "https://github.com",
+            "public repositories on GitHub",
             "cmi_real",
             recipe=True,
             size=906_213_332,

@@ -2,8 +2,9 @@
 
 Layout: owner+name/path, as the recipe says (`cmi.rewardbench.recipes`).
 
-Five kinds of questions, each a data set of its own in tables
+Five kinds of questions, each a data set of its own in tables, and one beside them
     cmi-real people       ratings of listeners: the mean of each piece, and one listener's two ratings as a pair
+    cmi-real rewards      not people: published scores of a reward model that people taught
     cmi-real systems      one prompt, two systems that a listening test put in order
     cmi-real text         a clip under its own text and under another's; and a text with its own clip and with another
     cmi-real edits        the same, of texts that differ in a word or two
@@ -33,8 +34,8 @@ from cmi.rewardbench.recipes.texts import text_of
 from cmi.take import Axis, Prompt
 
 NAME = "cmi-real"
-PEOPLE, SYSTEMS, TEXT, EDITS, REFERENCE = (
-    f"{NAME} {kind}" for kind in ("people", "systems", "text", "edits", "reference")
+PEOPLE, REWARDS, SYSTEMS, TEXT, EDITS, REFERENCE = (
+    f"{NAME} {kind}" for kind in ("people", "rewards", "systems", "text", "edits", "reference")
 )
 WRONG = 3  # wrong texts, and wrong clips, that each clip is asked about
 SPLIT = "test"
@@ -71,6 +72,8 @@ def survey(folder: Path, split: str | None = SPLIT) -> Iterator[Item | LeftOut]:
 def questions(folder: Path, recipe: Recipe) -> Iterator[Item | LeftOut]:
     for group in recipe.groups["ratings"]:
         yield from _rated(folder, recipe, group)
+    for group in recipe.groups["scores"]:
+        yield from _scored(folder, recipe, group)
     for group in recipe.groups["order"]:
         yield from _ordered(folder, recipe, group)
     yield from _matched(TEXT, _clips(folder, recipe, "text"))
@@ -142,6 +145,17 @@ def _rated(folder: Path, recipe: Recipe, group: dict[str, Any]) -> Iterator[Item
             about = {"rater": listener, "question": group["name"], "cluster": one, "cluster_b": other}
             about |= {"better_rating": str(ratings[right]), "worse_rating": str(ratings[wrong])}
             yield _pair(name, PEOPLE, "overall", pieces[right], pieces[wrong], about=about)
+
+
+def _scored(folder: Path, recipe: Recipe, group: dict[str, Any]) -> Iterator[Item | LeftOut]:
+    for file, match in recipe.matches(group["source"], group["files"]):
+        stated = text_of(recipe, group["value"], file, match["key"], folder)
+        if stated is None:
+            yield LeftOut("no score known", SPLIT)
+            continue
+        about, value = {"question": group["name"], "split": SPLIT, "cluster": file.place}, float(stated.text)
+        path = folder / file.place
+        yield Item(f"{group['name']}/{file.place}", REWARDS, Prompt(), (path,), {"musicality": value}, about=about)
 
 
 # 2. Systems.

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from cmi.errors import InputError
 
 HERE = Path(__file__).parent
-KINDS = ("ratings", "order", "text", "edit", "reference")
+KINDS = ("ratings", "scores", "order", "text", "edit", "reference")
 PATTERNS = ("files", "better", "worse", "references")
 FORMATTED = re.compile(r"\{\w+\}")
 
@@ -105,9 +105,9 @@ def _patterns(group: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield from ((source, group[field]) for field in PATTERNS if field in group)
     if "answers" in group:
         yield source, re.escape(group["answers"])
-    text = group.get("text", {})
-    if "file" in text:
-        yield text.get("source", source), _any(text["file"])
+    for rule in (group.get(field, {}) for field in ("text", "value")):
+        if "file" in rule:
+            yield rule.get("source", source), _any(rule["file"])
 
 
 def _any(template: str) -> str:
