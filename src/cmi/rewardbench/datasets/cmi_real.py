@@ -211,15 +211,19 @@ def _wrong(clip: Clip, pool: Sequence[Clip]) -> list[Clip]:
 
 def _both_ways(dataset: str, right: Clip, wrong: Clip, changed: str) -> Iterator[Item]:
     """A clip under its own and under another's prompt; and its prompt with the clip and with the other."""
-    name, question = f"{right.question}/{right.place}/{wrong.place}", f"{right.question}, {right.system}"
-    cluster = right.text or right.place
-    yield _pair(
-        f"{name}/{changed}",
-        *(dataset, "alignment", right.path, right.path, right.prompt, wrong.prompt),
-        {"question": f"{question}: wrong {changed}", "cluster": cluster},
-    )
-    about = {"question": f"{question}: wrong clip", "cluster": cluster}
-    yield _pair(f"{name}/clip", dataset, "alignment", right.path, wrong.path, right.prompt, about=about)
+    name = f"{right.question}/{right.place}/{wrong.place}"
+    prompts, about = (right.prompt, wrong.prompt), _about(right, changed)
+    yield _pair(f"{name}/{changed}", dataset, "alignment", right.path, right.path, *prompts, about)
+    yield _pair(f"{name}/clip", dataset, "alignment", right.path, wrong.path, right.prompt, about=_about(right, "clip"))
+
+
+def _about(clip: Clip, changed: str) -> dict[str, str]:
+    """What is asked. Questions go together by their text, by what they refer to, or by both."""
+    origin = "real" if clip.system == "real" else "generated"
+    named = "/".join(sorted(clip.families))
+    about = {"question": f"{clip.question}, {origin}: wrong {changed}", "system": clip.system}
+    about |= {"cluster": clip.text or named}
+    return about | ({"cluster_b": named} if clip.text and clip.reference else {})
 
 
 # 5. References.
@@ -236,8 +240,7 @@ def _referred(folder: Path, clips: Iterable[Clip | LeftOut]) -> Iterator[Item | 
                 yield from _both_ways(REFERENCE, right, wrong, "reference")
             siblings = [other for other in made if other.reference == right.reference and other.text != right.text]
             for wrong in sorted(siblings, key=lambda other: _digest(f"{right.place}\n{other.place}"))[:WRONG]:
-                about = {"question": f"{right.question}, {right.system}: wrong text", "cluster": right.text}
-                name = f"{right.question}/{right.place}/{wrong.place}/text"
+                name, about = f"{right.question}/{right.place}/{wrong.place}/text", _about(right, "text")
                 yield _pair(name, REFERENCE, "alignment", right.path, wrong.path, right.prompt, about=about)
 
 
