@@ -124,8 +124,18 @@ def test_another_file_from_a_server_is_not_kept(tmp_path: Path, server: str):
     assert not [path for path in (tmp_path / "data").rglob("*") if path.is_file()]
 
 
+def test_files_that_a_server_lacks_do_not_keep_the_others_away(tmp_path: Path, server: str, monkeypatch):
+    monkeypatch.setattr("cmi.rewardbench.recipes.get.GIVE_UP", 1)  # a repository that is gone is not a dead network
+    tree(tmp_path / "www/someone/music" / ("0" * 40), {"page.html": CONTENT["page.html"]})
+    missing = get_files(recipe(), tmp_path / "data", from_web(server))
+    assert [one.place.rpartition("/")[2] for one in missing] == ["a b.wav", "b.wav"]
+    assert all("404" in one.reason for one in missing)
+    assert (tmp_path / "data/someone+music/page.html").read_bytes() == CONTENT["page.html"]
+
+
 def test_a_dead_network_is_not_waited_for_file_by_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("cmi.rewardbench.fetch.ATTEMPTS", 1)
+    monkeypatch.setattr("cmi.rewardbench.recipes.get.GIVE_UP", 2)
     asked = []
 
     def bring(file: RecipeFile, path: Path) -> None:
@@ -133,7 +143,7 @@ def test_a_dead_network_is_not_waited_for_file_by_file(tmp_path: Path, monkeypat
         from_web("http://127.0.0.1:9", wait=0)(file, path)
 
     with pytest.raises(InputError, match="--from"):
-        get_files(recipe(), tmp_path / "data", bring, give_up=2)
+        get_files(recipe(), tmp_path / "data", bring)
     assert len(asked) == 2
 
 

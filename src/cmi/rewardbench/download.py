@@ -30,7 +30,7 @@ from cmi.rewardbench.datasets.locks import locked
 from cmi.rewardbench.datasets.parquet import PREPARED
 from cmi.rewardbench.fetch import OnBytes, fetch, length_of
 from cmi.rewardbench.recipes import read_recipe
-from cmi.rewardbench.recipes.get import GIVE_UP, Missing, from_mirrors, from_web, get_files, is_complete
+from cmi.rewardbench.recipes.get import Missing, from_mirrors, from_web, get_files, is_complete
 
 OURS = ".cmi"  # what is needed while downloading
 NOT_ITS_OWN = (OURS, ".cache", PREPARED, f"{PREPARED}.partial", f"{PREPARED}.lock")  # .cache is the hub's client's
@@ -131,8 +131,7 @@ def get_by_recipe(
         (place / OURS).mkdir(parents=True, exist_ok=True)
         _require_space(root, sum(file.size for name, file in recipe.files.items() if not (place / name).exists()))
         with locked(place / OURS / "lock", waits=False):
-            bring, give_up = (from_web(), GIVE_UP) if mirrors is None else (from_mirrors(mirrors), None)
-            missing = get_files(recipe, place, bring, on_bytes, give_up)
+            missing = get_files(recipe, place, from_web() if mirrors is None else from_mirrors(mirrors), on_bytes)
             if len(missing) == len(recipe.files):
                 raise InputError(f"{dataset.name}: none of its {len(missing)} files could be had: {missing[0].reason}")
         shutil.rmtree(place / OURS, ignore_errors=True)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
+from urllib.error import HTTPError
 from urllib.parse import quote
 
 from cmi.errors import InputError
@@ -23,7 +24,11 @@ from cmi.rewardbench.fetch import OnBytes, fetch
 from cmi.rewardbench.recipes import Recipe, RecipeFile
 
 RAW = "https://raw.githubusercontent.com"
-GIVE_UP = 3  # failures of the network in a row
+GIVE_UP = 3  # files in a row for which no server answered
+
+
+class Unreachable(InputError):
+    """No server answered; another file of it will fare no better."""
 
 
 class Missing(NamedTuple):
@@ -44,22 +49,22 @@ def is_complete(recipe: Recipe, folder: Path) -> bool:
 
 
 def get_files(
-    recipe: Recipe, folder: Path, bring: Bring, on_bytes: OnBytes = lambda done, total: None, give_up: int | None = None
+    recipe: Recipe, folder: Path, bring: Bring, on_bytes: OnBytes = lambda done, total: None
 ) -> list[Missing]:
-    """Bring what the folder lacks. `give_up`: raise after so many failures in a row."""
+    """Bring what the folder lacks. Unreachable if the network is down."""
     missing: list[Missing] = []
-    done = in_a_row = 0
+    done = unanswered = 0
     for file in recipe.files.values():
         path = folder / file.place
         if not path.exists():
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 bring(file, path)
-                in_a_row = 0
+                unanswered = 0
             except InputError as error:
                 missing.append(Missing(file.place, str(error)))
-                in_a_row += 1
-                if in_a_row == give_up:
+                unanswered = unanswered + 1 if isinstance(error, Unreachable) else 0
+                if unanswered == GIVE_UP:
                     raise
         done += file.size
         on_bytes(done, recipe.size)
@@ -72,7 +77,12 @@ def from_web(base: str = RAW, wait: float = 1.0) -> Bring:
     def bring(file: RecipeFile, path: Path) -> None:
         url = f"{base}/{file.source.repository}/{file.source.commit}/{quote(file.path)}"
         fetched = path.with_name(f"{path.name}.fetched")
-        fetch(url, fetched, "name a folder of mirrors with --from", wait=wait)
+        try:
+            fetch(url, fetched, "name a folder of mirrors with --from", wait=wait)
+        except InputError as error:
+            if isinstance(error.__cause__, HTTPError):  # it has no such file
+                raise
+            raise Unreachable(str(error)) from error
         try:
             _require_hash(file, fetched.read_bytes(), url)
             fetched.replace(path)
