@@ -30,9 +30,20 @@ def test_the_mean_gets_what_it_agrees_with_and_less_without_the_voters_own():
         *(pair("y", "x", (3, 1)), pair("x", "z", (4, 2))),  # the mean says otherwise; z was never rated
     ]
     (found,) = ceilings(items)
-    assert (found.n, found.mean) == (3, pytest.approx(2 / 3))
+    assert (found.n, found.everyone) == (3, pytest.approx(2 / 3))
     assert found.others == pytest.approx((0.5 + 0.5 + 0) / 3)
 
 
 def test_votes_without_ratings_have_no_ceiling():
     assert ceilings([rated("x", 5), Item("p", "s", Prompt(), (Path("x"), Path("y")), {}, {"overall": Vote("a")})]) == []
+
+
+def test_a_majority_gets_its_own_votes_and_fewer_without_the_voter():
+    takes = (Path("x"), Path("y"))
+    items = [
+        Item(str(i), "s", Prompt(), takes, {}, {"overall": Vote(choice)}, {"rater": str(i)})
+        for i, choice in enumerate("aab")
+    ]
+    (found,) = ceilings(items)
+    assert (found.n, found.everyone) == (3, pytest.approx(2 / 3))
+    assert found.others == pytest.approx((0.5 + 0.5 + 0) / 3)

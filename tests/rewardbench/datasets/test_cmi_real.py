@@ -1,5 +1,6 @@
 """cmi-real from a small recipe of every kind: what is asked, under which prompts, and what is left out."""
 
+import zipfile
 from collections import Counter
 from pathlib import Path
 
@@ -7,11 +8,13 @@ import numpy as np
 import pytest
 import soundfile
 
+from cmi.errors import InputError
 from cmi.rewardbench.datasets import cmi_real
 from cmi.rewardbench.datasets.cmi_real import EDITS, PEOPLE, REFERENCE, REWARDS, SYSTEMS, TEXT
 from cmi.rewardbench.datasets.rows import LeftOut
 from cmi.rewardbench.items import Item
 from cmi.rewardbench.recipes import Recipe, make_list, read_recipe
+from cmi.rewardbench.recipes.sheets import sheet_rows
 from cmi.rewardbench.recipes.texts import csv_column, html_texts, script_list
 from cmi.take import Prompt
 
@@ -26,6 +29,12 @@ source = "someone/music"
 answers = "answers.csv"
 files = 'rated/(?P<key>\d+)\.wav'
 apart = 2
+[[votes]]
+name = "musicians"
+source = "someone/music"
+answers = "votes.xlsx"
+files = 'voted/Pair (?P<key>\d+)/Track (?P<side>[AB])\.wav'
+column = 'Usable \(pair (?P<key>\d+)\).*'
 [[scores]]
 name = "machine"
 source = "someone/music"
@@ -71,12 +80,28 @@ PAGE = """<table><tr><td>0</td><td>a long slow song<td><audio><source src="real/
 <!-- <tr><td>a middling tune</td><td><source src="edits/tempo_0_2.wav"></td> --></table>"""
 CLIPS = (
     *(f"rated/{i}" for i in (1, 2, 3)),
+    *(f"voted/Pair 2/Track {side}" for side in "AB"),
     *("real/x", "fake/x", "fake/y"),
     *(f"genres/{name}" for name in ("hip-hop", "trap", "jazz", "folk")),
     *(f"edits/tempo_0_{i}" for i in range(3)),
     *(f"melody/{tune}/{name}" for tune in ("bells", "saints") for name in ("prompt", "opera-singer", "piano-solo")),
     *("halves/one", "halves/two"),
 )
+
+
+def spreadsheet(path: Path, rows: list[list[str]]) -> None:
+    """Numbers as they are, words by their places among the shared ones, and nothing where there is nothing."""
+    space = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    words = [cell for row in rows for cell in row if cell and not cell.isdigit()]
+
+    def cell(column: str, number: int, text: str) -> str:
+        kind, value = ("", text) if text.isdigit() else (' t="s"', str(words.index(text))) if text else ("", "")
+        return f'<c r="{column}{number}"{kind}>' + (f"<v>{value}</v>" if value else "") + "</c>"
+
+    lines = [f"<row>{''.join(map(cell, 'AB', [i] * 2, row))}</row>" for i, row in enumerate(rows, 1)]
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("xl/sharedStrings.xml", f"<sst {space}>{''.join(f'<si><t>{w}</t></si>' for w in words)}</sst>")
+        archive.writestr("xl/worksheets/sheet1.xml", f"<worksheet {space}>{''.join(lines)}</worksheet>")
 
 
 @pytest.fixture
@@ -87,6 +112,9 @@ def folder(tmp_path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         soundfile.write(path, np.full(1001, number / 100), 8000)
     (tree / "page.html").write_text(PAGE)
+    spreadsheet(
+        tree / "votes.xlsx", [["Subject", "Usable (pair 2) Which?"], ["7", "Track B"], ["8", ""], ["9", "Both"]]
+    )
     (tree / "scores.csv").write_text("clip,score\nc1,0.5\nc2,-1\n")
     answers = ["USER_ID,SONG_ID,GUESS,RATING,TIME", "u,1,0,5,1", "u,2,0,3,1", "u,3,0,4,1", "v,1,0,0,1", "v,2,0,2,1"]
     (tree / "answers.csv").write_text("\n".join(answers))
@@ -118,12 +146,25 @@ def right_and_wrong(item: Item) -> tuple[tuple[Prompt, str], tuple[Prompt, str]]
 
 
 def test_ratings_are_means_and_pairs_of_one_listener_that_are_apart(asked):
+    asked = {PEOPLE: [item for item in asked[PEOPLE] if item.about["question"] == "survey"]}
     means = {Path(item.takes[0]).stem: item.ratings["musicality"] for item in asked[PEOPLE] if not item.is_pair}
     assert means == {"1": 2.5, "2": 2.5, "3": 4}
     pairs = [item for item in asked[PEOPLE] if item.is_pair]
     won = {(item.about["rater"], *(name for _, name in right_and_wrong(item))) for item in pairs}
     assert won == {("u", "1", "2"), ("v", "2", "1")}
     assert {frozenset((item.about["cluster"], item.about["cluster_b"])) for item in pairs} == {frozenset("12")}
+
+
+def test_votes_of_a_spreadsheet_are_read_and_what_is_no_vote_is_not_guessed(asked):
+    (item,) = [item for item in asked[PEOPLE] if item.about["question"] == "musicians"]
+    assert [name for _, name in right_and_wrong(item)] == ["Track B", "Track A"]
+    assert (item.about["rater"], item.about["cluster"]) == ("votes 1", "votes/2")
+
+
+def test_a_spreadsheet_that_is_none_is_one_sentence(tmp_path):
+    (tmp_path / "x.xlsx").write_bytes(b"no zip")
+    with pytest.raises(InputError, match=r"x\.xlsx: not a spreadsheet"):
+        list(sheet_rows(tmp_path / "x.xlsx"))
 
 
 def test_scores_of_another_model_are_kept_apart_from_people(asked):

@@ -125,7 +125,7 @@ DATA_SETS = {
             "public repositories on GitHub",
             "cmi_real",
             recipe=True,
-            size=906_213_332,
+            size=991_386_519,
         ),
         DataSet(
             "released",

@@ -3,7 +3,7 @@
 Layout: owner+name/path, as the recipe says (`cmi.rewardbench.recipes`).
 
 Five kinds of questions, each a data set of its own in tables, and one beside them
-    cmi-real people       ratings of listeners: the mean of each piece, and one listener's two ratings as a pair
+    cmi-real people       ratings of listeners: the mean of each piece, and one listener's two ratings as a pair; votes
     cmi-real rewards      not people: published scores of a reward model that people taught
     cmi-real systems      one prompt, two systems that a listening test put in order
     cmi-real text         a clip under its own text and under another's; and a text with its own clip and with another
@@ -15,6 +15,7 @@ everywhere, whichever clips are missing. Which of the two comes first is drawn i
 """
 
 import hashlib
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -30,6 +31,7 @@ from cmi.rewardbench.datasets.parquet import PREPARED
 from cmi.rewardbench.datasets.rows import LeftOut, kept, of_split
 from cmi.rewardbench.items import Item, Vote
 from cmi.rewardbench.recipes import Recipe, read_recipe
+from cmi.rewardbench.recipes.sheets import sheet_rows
 from cmi.rewardbench.recipes.texts import text_of
 from cmi.take import Axis, Prompt
 
@@ -39,6 +41,7 @@ PEOPLE, REWARDS, SYSTEMS, TEXT, EDITS, REFERENCE = (
 )
 WRONG = 3  # wrong texts, and wrong clips, that each clip is asked about
 SPLIT = "test"
+SIDES = {"Track A": "AB", "Track B": "BA"}  # a vote, and then the winner and the loser
 NO_TEXT = LeftOut("no text known", SPLIT)
 
 
@@ -72,6 +75,8 @@ def survey(folder: Path, split: str | None = SPLIT) -> Iterator[Item | LeftOut]:
 def questions(folder: Path, recipe: Recipe) -> Iterator[Item | LeftOut]:
     for group in recipe.groups["ratings"]:
         yield from _rated(folder, recipe, group)
+    for group in recipe.groups["votes"]:
+        yield from _voted(folder, recipe, group)
     for group in recipe.groups["scores"]:
         yield from _scored(folder, recipe, group)
     for group in recipe.groups["order"]:
@@ -145,6 +150,27 @@ def _rated(folder: Path, recipe: Recipe, group: dict[str, Any]) -> Iterator[Item
             about = {"rater": listener, "question": group["name"], "cluster": one, "cluster_b": other}
             about |= {"better_rating": str(ratings[right]), "worse_rating": str(ratings[wrong])}
             yield _pair(name, PEOPLE, "overall", pieces[right], pieces[wrong], about=about)
+
+
+def _voted(folder: Path, recipe: Recipe, group: dict[str, Any]) -> Iterator[Item | LeftOut]:
+    """Each vote of each musician on a pair of pieces."""
+    answers = folder / recipe.sources[group["source"]].folder / group["answers"]
+    if not answers.exists():
+        yield LeftOut("no votes", SPLIT)
+        return
+    pieces = {
+        (match["key"], match["side"]): folder / file.place
+        for file, match in recipe.matches(group["source"], group["files"])
+    }
+    for number, row in enumerate(sheet_rows(answers), 1):
+        for column, said in row.items():
+            asked = re.fullmatch(group["column"], column, re.DOTALL)
+            if asked is None or said not in SIDES:
+                continue
+            right, wrong = (pieces[asked["key"], side] for side in SIDES[said])
+            pair = f"{answers.stem}/{asked['key']}"
+            about = {"rater": f"{answers.stem} {number}", "question": group["name"], "cluster": pair}
+            yield _pair(f"{group['name']}/{pair}/{number}", PEOPLE, "overall", right, wrong, about=about)
 
 
 def _scored(folder: Path, recipe: Recipe, group: dict[str, Any]) -> Iterator[Item | LeftOut]:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from cmi.errors import InputError
 
 HERE = Path(__file__).parent
-KINDS = ("ratings", "scores", "order", "text", "edit", "reference")
+KINDS = ("ratings", "votes", "scores", "order", "text", "edit", "reference")
 PATTERNS = ("files", "better", "worse", "references")
 FORMATTED = re.compile(r"\{\w+\}")
 
