@@ -52,14 +52,14 @@ def source():
             (About("m", window="first10"), 0.8),
         )
     )
-    heard = by_key(items, lambda item: (Heard(0, 5.0 + int(item.id), 0), Heard(0, 5.0 + int(item.id), 0)))
+    heard = by_key(items, lambda item: (Heard(0, 5.0 + int(item.id), 0, 0), Heard(0, 5.0 + int(item.id), 0, 0)))
     return Source(items, systems, heard)
 
 
 def test_every_analysis_that_the_data_allow_says_something(source):
     found = analyse([source], list(ANALYSES), SETTING)
     silent = {name for name, one in found.items() if not one.tables}
-    assert silent == {"predictors"}  # nobody voted overall
+    assert silent == {"predictors", "question"}  # nobody voted overall, and one thing alone is asked
     rows = flat(found)
     assert {row["analysis"] for row in rows} == set(ANALYSES) - silent
     assert len({tuple(row) for row in rows}) == 1  # one header for all
@@ -106,7 +106,7 @@ def test_windows_are_compared_take_by_take():
     rng = np.random.default_rng(0)
     whole = by_key(items, lambda item: tuple(Score(*rng.normal(size=2)) for _ in range(2)))
     shifted = {name: tuple(Score(s.musicality + 0.5, -s.alignment) for s in two) for name, two in whole.items()}
-    heard = by_key(items, lambda item: (Heard(0, 20.0, 0), Heard(0, 40.0, 0)))
+    heard = by_key(items, lambda item: (Heard(0, 20.0, 0, 0), Heard(0, 40.0, 0, 0)))
     source = Source(items, (System(About("m", window="first10"), shifted), System(About("m"), whole)), heard)
     found = {(change.axis, change.duration): change for change in window_changes(source)}
     assert found["musicality", "overall"].n == 100 and found["musicality", "[10,30)"].n == 50

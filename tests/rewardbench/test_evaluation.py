@@ -7,7 +7,7 @@ from scipy.stats import kendalltau, pearsonr, spearmanr
 from cmi.rewardbench.evaluation import evaluate
 from cmi.rewardbench.resampling import ACCURACY, Statistic, draw_all
 from cmi.rewardbench.tables import full_tables
-from cmi.stats import bootstrap, percentile_interval, wilson
+from cmi.stats import bootstrap, cluster_weights, percentile_interval, wilson
 from cmi.take import Prompt, Score
 
 NOBODY = {}
@@ -96,6 +96,34 @@ def test_draws_by_cluster_sums_are_those_of_the_plain_bootstrap():
     fast = draw_all({"x": Statistic(ACCURACY, values, values, of)}, clusters, 300, 5)["x"]
     plain = bootstrap(lambda w: (w * of) @ values / (w @ of.astype(float)), clusters, 300, 5)
     assert fast == pytest.approx(plain, abs=1e-12)
+
+
+def test_an_item_of_two_clusters_weighs_as_often_as_both_were_drawn():
+    rng = np.random.default_rng(0)
+    one, other, values = rng.integers(0, 9, 60), rng.integers(-1, 10, 60), rng.random(60)
+    statistic = Statistic(ACCURACY, values, values, np.ones(60, bool))
+    drawn = draw_all({"x": statistic}, one, 200, 3, other)["x"]
+    for found, row in zip(drawn, next(cluster_weights(np.arange(10), 200, 3, 200)), strict=True):
+        weights = [row[a] * (row[b] if b >= 0 else 1) for a, b in zip(one, other, strict=True)]
+        assert found == pytest.approx(np.average(values, weights=weights))
+
+
+def test_intervals_of_pairs_of_pieces_cover_chance():
+    """Scores and qualities of 30 pieces have nothing to do with each other, and every two of them are a pair."""
+    rng = np.random.default_rng(0)
+    one, other = np.triu_indices(30, 1)
+    covered = by_pair = 0
+    for _ in range(300):
+        score, quality = rng.random(30), rng.random(30)
+        right = ((score[one] > score[other]) == (quality[one] > quality[other])).astype(float)
+        statistic = {"x": Statistic(ACCURACY, right, right, np.ones(len(right), bool))}
+        seed = int(rng.integers(1 << 30))
+        low, high = percentile_interval(draw_all(statistic, one, 300, seed, other)["x"])
+        covered += low <= 0.5 <= high
+        low, high = percentile_interval(draw_all(statistic, np.arange(len(one)), 300, seed)["x"])
+        by_pair += low <= 0.5 <= high
+    assert covered / 300 > 0.9
+    assert by_pair / 300 < 0.8  # as if pairs were independent
 
 
 def test_intervals_cover_the_known_accuracy_of_clustered_pairs():

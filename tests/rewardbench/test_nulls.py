@@ -19,6 +19,23 @@ def test_silence_is_soft_and_dark_not_an_error():
     assert heard.loudness == -180 and heard.brightness == 0.0
 
 
+@pytest.mark.parametrize("clicks", [2, 6])
+def test_density_counts_onsets(clicks):
+    rng = np.random.default_rng(0)
+    samples = np.zeros(3 * 22_050, np.float32)
+    for second in range(3):
+        for click in range(clicks):
+            start = second * 22_050 + (2 * click + 1) * 22_050 // (2 * clicks)
+            samples[start : start + 1000] = 0.3 * rng.normal(size=1000) * np.linspace(1, 0, 1000)
+    heard = hear(Waveform(samples, 22_050))
+    assert heard.density == pytest.approx(clicks, abs=0.4)
+
+
+def test_a_steady_tone_and_silence_have_no_onsets(tmp_path, recording):
+    assert hear(recording(tmp_path / "tone.wav", seconds=3.0, rate=22_050)).density < 1
+    assert hear(Waveform(np.zeros(22_050, np.float32), 22_050)).density == 0
+
+
 @pytest.mark.parametrize(("name", "better"), [("Louder", "amplitude"), ("Longer", "seconds"), ("Brighter", "hertz")])
 def test_nulls_are_scorers_by_name(tmp_path, recording, name, better):
     plain = {"amplitude": 0.1, "seconds": 1.0, "hertz": 300.0}

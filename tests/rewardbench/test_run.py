@@ -15,9 +15,10 @@ import pytest
 from cmi.errors import InputError
 from cmi.reward.load_scorer import NamedScorer
 from cmi.rewardbench import run as running
-from cmi.rewardbench.run_folder import About, read_run
+from cmi.rewardbench.items import Item, Vote
+from cmi.rewardbench.run_folder import About, question, read_items, read_run, write_items
 from cmi.rewardbench.sources import read_sources
-from cmi.take import Score
+from cmi.take import Prompt, Score
 
 
 class Counting:
@@ -135,7 +136,7 @@ def test_one_model_is_in_memory_at_a_time(preferences, tmp_path, monkeypatch):
 
 SLOW = """
 import time
-from cmi.take import Score
+from cmi.take import Prompt, Score
 
 class Slow:
     def score(self, takes):
@@ -220,3 +221,40 @@ def test_what_the_model_says_of_a_take_that_it_scored_is_told_and_kept(tmp_path,
         assert list(outcome.notes) == [f"{tmp_path / 'a.wav'}: cut off: 3.4 of 10.0 s"]
         table = running.outcome_table([outcome], tmp_path / "out")
         assert table.notes == (f"{tmp_path / 'a.wav'}: cut off: 3.4 of 10.0 s.",)
+
+
+def test_one_take_under_two_prompts_is_asked_scored_and_read_back(tmp_path, recording):
+    clip = recording(tmp_path / "0-1.wav")
+    votes = {"alignment": Vote("b")}
+    item = Item(
+        "x", "own", Prompt("wrong"), (clip, clip), {}, votes, {"cluster": "right text"}, Prompt("the right one")
+    )
+    write_items(tmp_path, [question(item)])
+    (read,) = read_items(tmp_path)
+    assert (read.item.asked, read.item.cluster) == (item.asked, "own\nright text")
+    outcome = running.score_takes([read], About("c"), NamedScorer("c", Counting()), tmp_path, lambda done: None)
+    assert outcome.takes == 2
+    cells = read_sources([tmp_path])[0].evaluate("strict", 100).cells
+    assert [cell.value for cell in cells if cell.metric == "ACC" and not cell.is_null] == [1.0]
+
+
+def test_what_was_heard_before_there_was_a_density_is_still_read(preferences, tmp_path):
+    out = tmp_path / "out"
+    run_once(preferences, out)
+    running.hear_takes(running.prepare([str(preferences)], out), out, lambda done: None)
+    heard = [json.loads(line) for line in (out / "heard.jsonl").read_text().splitlines()]
+    old = [{name: value for name, value in record.items() if name != "density"} for record in heard]
+    (out / "heard.jsonl").write_text("".join(json.dumps(record) + "\n" for record in old))
+    cells = read_sources([out])[0].evaluate("strict", 100).cells
+    assert {cell.model for cell in cells if cell.is_null} >= {"louder", "brighter", "longer"}
+    assert "denser" not in {cell.model for cell in cells}
+
+
+def test_a_recording_is_heard_once_for_nulls_however_often_it_is_asked_about(tmp_path, recording, monkeypatch):
+    clip, other = recording(tmp_path / "0-1.wav"), recording(tmp_path / "0-2.wav")
+    items = [Item(t, "own", Prompt(t), (clip, other), {}, {"alignment": Vote("a")}) for t in ("one", "two")]
+    heard, hear = [], running.hear
+    monkeypatch.setattr(running, "hear", lambda audio: heard.append(audio) or hear(audio))
+    running.hear_takes([question(item) for item in items], tmp_path, lambda done: None)
+    assert sorted(heard) == [clip, other]
+    assert len((tmp_path / "heard.jsonl").read_text().splitlines()) == 4

@@ -39,12 +39,21 @@ def list_(folder: Folder = None, format_: OutputFormat = "table", as_json: AsJso
 def get(
     names: Annotated[list[str], typer.Argument(help="Data sets, as `cmi data list` calls them.", show_default=False)],
     folder: Folder = None,
+    mirrors: Annotated[
+        Path | None,
+        typer.Option("--from", help="For cmi-real: a folder of mirrors of its repositories.", show_default=False),
+    ] = None,
 ) -> None:
     """Download data sets; the same command resumes. Sizes and licences are shown first.
 
-    A data set appears under its name when it is whole. Its checksums are recorded, for `cmi data check`.
+    A data set appears under its name when it is whole. Its checksums are recorded, for `cmi data check`. What of
+    cmi-real could not be had is listed, and it appears without.
 
-    Example:  cmi data get pam musiceval
+    Examples:
+
+        cmi data get pam musiceval
+
+        cmi data get cmi-real --from mirrors/
     """
     import sys
     from functools import partial
@@ -52,20 +61,30 @@ def get(
     from rich.console import Console
 
     from cmi.cli.progress import progress
+    from cmi.errors import InputError
     from cmi.report.tables import print_tables
     from cmi.rewardbench import download
-    from cmi.rewardbench.data_report import plan_table
+    from cmi.rewardbench.data_report import missing_table, plan_table
     from cmi.rewardbench.datasets import count, counts_table, data_folder, named
+    from cmi.rewardbench.recipes.get import Missing
 
     root = folder or data_folder()
-    wanted = [dataset for name in names if not (root / (dataset := named(name)).name).exists()]
+    if mirrors is not None and (others := [name for name in names if not named(name).recipe]):
+        raise InputError(f"--from is for data sets by recipe (cmi-real), and {others[0]} is not one")
+    wanted = [dataset for name in names if not download.is_there(dataset := named(name), root)]
     plans = [(dataset, download.plan(dataset, root)) for dataset in wanted]
     if plans:
         print_tables([plan_table(plans, root)], Console(file=sys.stderr))
     for dataset, planned in plans:
+        missing: list[Missing] = []
         with progress() as bar:
-            task = bar.add_task(f"bytes of {dataset.name}", total=planned.size)
-            download.get(dataset, root, planned, partial(_show, bar, task))
+            show = partial(_show, bar, bar.add_task(f"bytes of {dataset.name}", total=planned.size))
+            if dataset.recipe:
+                missing = download.get_by_recipe(dataset, root, mirrors, show)
+            else:
+                download.get(dataset, root, planned, show)
+        if missing:
+            print_tables([missing_table(dataset, missing)], Console(file=sys.stderr))
     for name in dict.fromkeys(names):
         print_tables([counts_table(named(name), count(named(name).reader.survey(root / name)))], Console())
 

@@ -93,7 +93,7 @@ def run(
     if all(len(one.failures) == one.takes for one in outcomes):
         raise InputError(f"none of {outcomes[0].takes} takes could be scored; the reasons are listed")
     for source in read_sources([out]):
-        print_tables(full_tables(source.evaluate("strict"), "strict"), console)
+        print_tables([*full_tables(source.evaluate("strict"), "strict"), *source.ceilings], console)
 
 
 @app.command()
@@ -139,6 +139,7 @@ def table(
     cells = [cell for one in evaluations for cell in one.cells]
     tables = [paper_table("table2", cells, protocol), paper_table("table3", cells, protocol)]
     tables += [table for one in evaluations for table in full_tables(one, protocol)]
+    tables += [table for source in read for table in source.ceilings]
     if folder and not draw_reliability([r for one in evaluations for r in one.reliability], folder / "reliability.png"):
         note(f"{folder}: no picture: reliability is drawn of preferences under --protocol strict, from a run's folder")
     notes = [note for source in read for note in source.notes]
@@ -157,8 +158,8 @@ def analyse(
     only: Annotated[
         list[str] | None,
         typer.Option(
-            help="modality, kind, month, confidence, duration, windows, aggregate, predictors, agreement, context; "
-            "repeatable. By default all that the data allow.",
+            help="modality, kind, month, confidence, duration, question, windows, aggregate, predictors, agreement, "
+            "context; repeatable. By default all that the data allow.",
             show_default=False,
         ),
     ] = None,

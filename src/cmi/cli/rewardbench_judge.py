@@ -53,9 +53,10 @@ def judge(
     from cmi.rewardbench.run_folder import About, judge_folder, read_items, write_pair_scores
     from cmi.take import Pair
 
-    items = {f"{one.item.dataset} {one.item.id}": one.item for one in read_items(folder) if one.item.is_pair}
+    asked_of = (one.item for one in read_items(folder) if one.item.is_pair and one.item.other_prompt is None)
+    items = {f"{item.dataset} {item.id}": item for item in asked_of}
     if not items:
-        raise InputError(f"{folder}: no pairs in it, and a judge is asked about pairs alone")
+        raise InputError(f"{folder}: no pairs under one prompt in it, and a judge is asked about those alone")
     pairs = [NamedPair(name, Pair(item.prompt, *item.takes), {}, {}) for name, item in items.items()]
     folders = [folder, data_folder(), *(audio_from or [])]
     spec = spec_of(model, url, endpoint, key_env, folders, prompt, tie_band, max_calls, max_tokens, max_cost)

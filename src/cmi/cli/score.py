@@ -62,7 +62,7 @@ def score(
         with loading("torch"):
             from cmi.reward.explain import WINDOW as EXPLAINED_WINDOW
             from cmi.reward.explain import annotated, check_picture, draw, explain_takes
-            from cmi.reward.load_scorer import is_class, load_scorer
+            from cmi.reward.load_scorer import is_checkpoint, load_scorer
             from cmi.reward.reward_model import RewardModel, default_model
             from cmi.reward.score_takes import score_takes
             from cmi.reward.token_cache import GIGABYTE, TokenCache
@@ -82,7 +82,7 @@ def score(
     find_window(window)
     if explain is not None:
         check_picture(explain, len(takes))
-    if is_class(model):
+    if not is_checkpoint(model):
         if explain is not None or all_words or window != DEFAULT_WINDOW:
             raise InputError(f"{model}: --window, --all-words and --explain are for CMI-RM checkpoints alone")
         with loading(model):

@@ -1,6 +1,8 @@
 """Any scorer by its name on the command line.
 
     CMI-RM/, HaiwenXia/CMI-RM    a CMI-RM checkpoint: its folder, or a hub id
+    nano                         the checkpoint that comes with cmi
+    tags                         the untrained scorer of alignment (`cmi.reward.tags`)
     my_models:MyScorer           a class of yours with `score(takes) -> list[Score]`
     my_models:MyAdapter          a class of yours by CMI-RewardBench's contract: `sr` and `score_batch`
 
@@ -27,6 +29,7 @@ from cmi.own_class import load_own
 from cmi.take import Audio, Score, Scorer, Take
 
 MAX_DUR = 120.0  # seconds, as in the paper and in the authors' benchmark command
+TAGS = "tags"
 BATCH = 4  # the default of the authors' benchmark
 TOGETHER = 16  # takes given to a class of yours at once: as many are lost if it is killed
 _UNSCORABLE = (InputError, OSError, RuntimeError)  # what scorers raise for a file; soundfile's errors are the last kind
@@ -100,8 +103,8 @@ class NamedScorer:
 
 def load_scorer(name: str, revision: str | None = None, device: str = "auto") -> NamedScorer:
     """The scorer called `name`; revision (of a hub id) and device are for checkpoints alone."""
-    if is_class(name):
-        return _load_class(name)
+    if not is_checkpoint(name):
+        return _load_tags() if name == TAGS else _load_class(name)
     try:
         from cmi.reward.reward_model import RewardModel
     except ModuleNotFoundError as error:
@@ -111,9 +114,9 @@ def load_scorer(name: str, revision: str | None = None, device: str = "auto") ->
     return NamedScorer(model.full_name, scorer, scorer.judge)
 
 
-def is_class(name: str) -> bool:
-    """Whether it names a class of the user's, and not a checkpoint."""
-    return ":" in name and not Path(name).exists()
+def is_checkpoint(name: str) -> bool:
+    """Whether it names a checkpoint, and not a class of the user's or `tags`; a folder of that name comes first."""
+    return Path(name).exists() or not (name == TAGS or ":" in name)
 
 
 @dataclass(frozen=True)
@@ -162,6 +165,14 @@ class AdapterScorer:
         import torch
 
         return torch.from_numpy(resample(audio, int(self.adapter.sr)).samples)
+
+
+def _load_tags() -> NamedScorer:
+    try:
+        from cmi.reward.tags import load_tags
+    except ModuleNotFoundError as error:
+        raise MissingExtra("the scorer tags", "reward") from error
+    return NamedScorer(*load_tags())
 
 
 def _load_class(name: str) -> NamedScorer:

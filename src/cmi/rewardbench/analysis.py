@@ -1,6 +1,6 @@
 """All analyses of the paper's appendices on any sources, each as a table for people and records for machines.
 
-modality, kind, month, confidence, duration    every task in groups (Tables 17, 20, 21)
+modality, kind, month, confidence, duration, question    every task in groups (Tables 17, 20, 21)
 windows        scores under other listening windows (Tables 18, 19)
 aggregate      one number for each data set (Table 4)
 predictors     musicality against alignment as predictors of the overall preference (Table 15)
@@ -23,7 +23,7 @@ from cmi.rewardbench.sources import Source
 from cmi.rewardbench.tables import cell_tables
 from cmi.rewardbench.tasks import TASKS, Protocol
 
-GROUPS = ("modality", "kind", "month", "confidence", "duration")
+GROUPS = ("modality", "kind", "month", "confidence", "duration", "question")
 GROUP_METRICS = ("ACC", "SRCC")  # what the paper's tables by group show
 
 

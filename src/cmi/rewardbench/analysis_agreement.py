@@ -21,6 +21,8 @@ def between_raters(items: Iterable[Item]) -> list[dict[str, Any]]:
     """Agreement on each axis of each data set that has votes by several raters (Table 6)."""
     units: dict[tuple[str, Axis], dict[tuple[object, ...], list[str]]] = defaultdict(lambda: defaultdict(list))
     for item in items:
+        if item.other_prompt is not None:
+            continue
         names = [str(audio) for audio in item.takes]
         turned = names != sorted(names)
         for axis, vote in item.votes.items():

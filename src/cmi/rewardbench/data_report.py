@@ -8,7 +8,9 @@ from typing import Any
 from cmi.report.tables import Table
 from cmi.rewardbench.datasets import DATA_SETS, Counts, DataSet, Found, count, counts_table
 from cmi.rewardbench.download import Checked, Plan, check
+from cmi.rewardbench.recipes.get import Missing
 
+SHOWN = 10  # missing files that a table names
 UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
@@ -64,6 +66,14 @@ def plan_table(plans: Sequence[tuple[DataSet, Plan]], root: Path) -> Table:
     """What would be downloaded."""
     rows = [[dataset.name, dataset.licence, dataset.origin, in_units(plan.size)] for dataset, plan in plans]
     return Table(f"To be downloaded to {root}", ["data set", "licence", "from", "size"], rows, labels=3)
+
+
+def missing_table(dataset: DataSet, missing: Sequence[Missing]) -> Table:
+    """What of a recipe could not be had, and why."""
+    rows = [[one.place, one.reason] for one in missing[:SHOWN]]
+    more = [f"... and {len(missing) - SHOWN} more."] if len(missing) > SHOWN else []
+    notes = [*more, "Questions about these can't be scored; the same command tries them again."]
+    return Table(f"{dataset.name}: {len(missing)} files are missing", ["file", "why"], rows, labels=2, notes=notes)
 
 
 @dataclass(frozen=True)

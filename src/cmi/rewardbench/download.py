@@ -4,7 +4,8 @@
     ROOT/NAME/                 when it is whole: renamed in one step
     ROOT/NAME.manifest.json    the size and SHA-256 of every file, recorded when it was first fetched or checked
 
-A data set that is fetched again must be what the manifest says.
+A data set that is fetched again must be what the manifest says. One by recipe (`cmi.rewardbench.recipes`) needs none:
+the recipe has the hashes. It appears without what could not be had, and the same command tries that again.
 What readers prepare (`prepared/`) is made from the files and is not part of them.
 """
 
@@ -28,6 +29,8 @@ from cmi.rewardbench.datasets import DataSet
 from cmi.rewardbench.datasets.locks import locked
 from cmi.rewardbench.datasets.parquet import PREPARED
 from cmi.rewardbench.fetch import OnBytes, fetch, length_of
+from cmi.rewardbench.recipes import read_recipe
+from cmi.rewardbench.recipes.get import Missing, from_mirrors, from_web, get_files, is_complete
 
 OURS = ".cmi"  # what is needed while downloading
 NOT_ITS_OWN = (OURS, ".cache", PREPARED, f"{PREPARED}.partial", f"{PREPARED}.lock")  # .cache is the hub's client's
@@ -70,10 +73,18 @@ class Plan(NamedTuple):
     revision: str = ""
 
 
+def is_there(dataset: DataSet, root: Path) -> bool:
+    """Whether nothing is left to get of a data set."""
+    folder = root / dataset.name
+    return folder.exists() and (not dataset.recipe or is_complete(read_recipe(dataset.name), folder))
+
+
 def plan(dataset: DataSet, root: Path) -> Plan:
     """Ask how large a data set is, without downloading it. A download that was begun keeps its revision."""
     if not dataset.is_downloadable:
         raise InputError(f"{dataset.name} can't be downloaded; {dataset.origin}")
+    if dataset.recipe:
+        return Plan(read_recipe(dataset.name).size)
     if dataset.url:
         return Plan(length_of(dataset.url, _by_hand(dataset, root)))
     begun = _partial(root, dataset) / OURS / "revision"
@@ -107,10 +118,34 @@ def get(dataset: DataSet, root: Path, planned: Plan, on_bytes: OnBytes = lambda 
     return done
 
 
+def get_by_recipe(
+    dataset: DataSet, root: Path, mirrors: Path | None = None, on_bytes: OnBytes = lambda done, total: None
+) -> list[Missing]:
+    """Bring a data set's files from the web, or from a folder of mirrors; what could not be had is returned.
+
+    InputError if nothing at all could be.
+    """
+    recipe, done = read_recipe(dataset.name), root / dataset.name
+    place = done if done.exists() else _partial(root, dataset)
+    try:
+        (place / OURS).mkdir(parents=True, exist_ok=True)
+        _require_space(root, sum(file.size for name, file in recipe.files.items() if not (place / name).exists()))
+        with locked(place / OURS / "lock", waits=False):
+            missing = get_files(recipe, place, from_web() if mirrors is None else from_mirrors(mirrors), on_bytes)
+            if len(missing) == len(recipe.files):
+                raise InputError(f"{dataset.name}: none of its {len(missing)} files could be had: {missing[0].reason}")
+        shutil.rmtree(place / OURS, ignore_errors=True)
+        if place != done:
+            place.rename(done)
+    except OSError as error:
+        raise InputError(f"{error.filename or root}: {error.strerror or error}") from error
+    return missing
+
+
 def check(dataset: DataSet, folder: Path) -> Checked:
     """Compare a data set's files with what was recorded of them; record them if nothing was."""
     try:
-        known = read_manifest(folder)
+        known = _manifest_by_recipe(dataset) if dataset.recipe else read_manifest(folder)
         found = _sums(folder)
         if known is None:
             manifest = Manifest(dataset.name, dataset.origin, "", found)
@@ -143,6 +178,13 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     write_whole(manifest_of(folder), json.dumps(manifest.to_json(), indent=1) + "\n")
+
+
+def _manifest_by_recipe(dataset: DataSet) -> Manifest:
+    files = read_recipe(dataset.name).files
+    return Manifest(
+        dataset.name, dataset.origin, "", {place: Summed(file.size, file.sha256) for place, file in files.items()}
+    )
 
 
 def _settle(dataset: DataSet, root: Path, partial: Path, revision: str) -> None:

@@ -1,9 +1,10 @@
 """From scores to cells: every metric with its interval, its best null and what is behind it, and models against models.
 
 Intervals
-    95 %, from a bootstrap that draws prompts with replacement, all items of a prompt together. Of fewer than ten
-    prompts, or where every draw gives the same, an accuracy's is Wilson's for as many prompts, and other numbers have
-    none: a handful of right answers is no certainty.
+    95 %, from a bootstrap that draws prompts with replacement, all items of a prompt together. Pairs of rated pieces
+    are drawn by both pieces: a pair counts as often as one was drawn, times the other. Of fewer than ten prompts, or
+    where every draw gives the same, an accuracy's is Wilson's for as many prompts, and other numbers have none: a
+    handful of right answers is no certainty.
 
 Comparisons
     A model against the best null, and two models against each other, over the items that both scored and on the same
@@ -138,7 +139,7 @@ def evaluate(
         given = {name: answers(asked, scores) for name, scores in {**models, **nulls}.items()}
         views = list(_views(asked, given, protocol, by))
         statistics = {(i, *pair): one for i, view in enumerate(views) for pair, one in view.statistics(models).items()}
-        draws = draw_all(statistics, asked.clusters, resamples, SEED)
+        draws = draw_all(statistics, asked.clusters, resamples, SEED, asked.others)
         for i, view in enumerate(views):
             own = {pair: draws[i, *pair] for pair in view.statistics(models)}
             cells += _cells(view, own, asked, protocol, models)

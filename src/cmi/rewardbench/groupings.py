@@ -1,4 +1,4 @@
-"""What items are grouped by in analyses: modality, kind of music, month, confidence, duration."""
+"""What items are grouped by in analyses: modality, kind of music, month, confidence, duration, question."""
 
 from collections.abc import Mapping, Sequence
 
@@ -29,6 +29,11 @@ def by_confidence(item: Item, task: Task) -> str | None:
     return None if sure is None else next(name for name, is_in in CONFIDENCES.items() if is_in(sure))
 
 
+def by_question(item: Item, _task: Task) -> str | None:
+    """What is asked and of whose clips, in data sets that ask more than one thing (cmi-real)."""
+    return item.about.get("question")
+
+
 def by_duration(heard: Mapping[Key, Sequence[Heard | None]]) -> Grouping:
     """By the mean length of an item's takes, in the paper's bins."""
 
@@ -45,5 +50,6 @@ def groupings(heard: Mapping[Key, Sequence[Heard | None]]) -> dict[str, Grouping
         "kind": by_kind,
         "month": by_month,
         "confidence": by_confidence,
+        "question": by_question,
     }
     return found | ({"duration": by_duration(heard)} if heard else {})

@@ -3,11 +3,12 @@
     louder             the level of the first two minutes, in decibels
     longer             the length, in seconds
     brighter           the centroid of the power spectrum of the first two minutes, in hertz
+    denser             onsets per second of the first two minutes: peaks of what is new in the spectrum
     first              the take that was shown first; says nothing of a take on its own
     generator prior    how a generator fares on the data set's other prompts: its share of won pairs, its mean rating
     random             by its expectation, in `cmi.rewardbench.evaluation`
 
-The first three are scorers of their own too, such as `--model cmi.rewardbench.nulls:Louder`. The prior leaves out all
+The first four are scorers of their own too, such as `--model cmi.rewardbench.nulls:Louder`. The prior leaves out all
 items of the prompt that it is asked about, so that it knows nothing of the answer but what other prompts tell.
 """
 
@@ -16,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from cmi.audio import Waveform, duration, load, resample
@@ -38,6 +40,10 @@ RATE = 22_050
 SECONDS = 120.0
 FRAME = 4096  # samples
 FLOOR = 1e-9  # of amplitude, below which nothing is heard
+ONSET_HOP, ONSET_FRAME = 512, 1024  # samples
+ONSET_NEAR, ONSET_AROUND = 3, 20  # frames to each side: what a peak must top, and what it must stand out from
+ONSET_RISE = 1.5  # times the mean around
+ONSET_SHARE = 0.02  # of all that sounds: less is no onset
 
 TakeScores = tuple[Score | None, ...]
 
@@ -48,6 +54,7 @@ class Heard(NamedTuple):
     loudness: float  # dBFS RMS
     seconds: float
     brightness: float  # hertz
+    density: float  # onsets per second
 
 
 def hear(audio: Audio) -> Heard:
@@ -55,7 +62,7 @@ def hear(audio: Audio) -> Heard:
     sound = resample(audio, RATE) if isinstance(audio, Waveform) else load(audio, RATE, SECONDS)
     samples = sound.samples[: round(SECONDS * RATE)]
     loudness = 20 * float(np.log10(max(float(np.sqrt(np.mean(np.square(samples, dtype=np.float64)))), FLOOR)))
-    return Heard(loudness, _seconds(audio), _centroid(samples))
+    return Heard(loudness, _seconds(audio), _centroid(samples), _onsets(samples) / (len(samples) / RATE))
 
 
 def _centroid(samples: NDArray[np.float32]) -> float:
@@ -64,6 +71,19 @@ def _centroid(samples: NDArray[np.float32]) -> float:
     power = np.square(np.abs(np.fft.rfft(frames * np.hanning(FRAME)))).sum(axis=0)
     total = float(power.sum())
     return float(power @ np.fft.rfftfreq(FRAME, 1 / RATE)) / total if total else 0.0
+
+
+def _onsets(samples: NDArray[np.float32]) -> int:
+    """How many frames have more that is new in their spectrum than those near, and clearly more than those around."""
+    if len(samples) < 2 * ONSET_FRAME:
+        return 0
+    frames = sliding_window_view(samples, ONSET_FRAME)[::ONSET_HOP] * np.hanning(ONSET_FRAME).astype(np.float32)
+    spectrum = np.log1p(np.abs(np.fft.rfft(frames)))  # (T, 513)
+    new = np.maximum(np.diff(spectrum, axis=0), 0).sum(axis=1)  # (T - 1,)
+    near = sliding_window_view(np.pad(new, ONSET_NEAR), 2 * ONSET_NEAR + 1).max(axis=1)
+    around = sliding_window_view(np.pad(new, ONSET_AROUND, mode="reflect"), 2 * ONSET_AROUND + 1).mean(axis=1)
+    enough = np.maximum(ONSET_RISE * around, ONSET_SHARE * spectrum[1:].sum(axis=1))
+    return int(((new == near) & (new > enough)).sum())
 
 
 def _seconds(audio: Audio) -> float:
@@ -78,7 +98,7 @@ def _seconds(audio: Audio) -> float:
 class _ByEar:
     """A scorer that gives one thing it hears as both scores."""
 
-    of: Literal["loudness", "seconds", "brightness"]
+    of: Literal["loudness", "seconds", "brightness", "density"]
 
     def score(self, takes: Sequence[Take]) -> list[Score]:
         values = [float(getattr(hear(take.audio), self.of)) for take in takes]
@@ -97,7 +117,11 @@ class Brighter(_ByEar):
     of = "brightness"
 
 
-BY_EAR: Mapping[str, type[_ByEar]] = {"louder": Louder, "longer": Longer, "brighter": Brighter}
+class Denser(_ByEar):
+    of = "density"
+
+
+BY_EAR: Mapping[str, type[_ByEar]] = {"louder": Louder, "longer": Longer, "brighter": Brighter, "denser": Denser}
 
 
 def null_scores(items: Sequence[Item], heard: Mapping[Key, Sequence[Heard | None]]) -> dict[str, Scores]:

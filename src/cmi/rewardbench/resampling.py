@@ -1,7 +1,8 @@
 """Bootstrap draws of many numbers at once, all on the same draws of prompts.
 
 A mean needs no more of a prompt than its sum and its count, so that all means of all systems, groups and metrics are
-two matrix products for each block of draws; correlations see the items themselves.
+two matrix products for each block of draws; correlations see the items themselves, and so do means of items that
+belong to two clusters each (`others`).
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -61,30 +62,49 @@ class Statistic(NamedTuple):
 
 
 def draw_all(
-    statistics: Mapping[K, Statistic], clusters: NDArray[np.int64], resamples: int, seed: int
+    statistics: Mapping[K, Statistic],
+    clusters: NDArray[np.int64],
+    resamples: int,
+    seed: int,
+    others: NDArray[np.int64] | None = None,
 ) -> dict[K, Array]:
-    """(resamples,) draws of each statistic. `clusters` (n,) are the items' codes, 0 to C - 1."""
+    """(resamples,) draws of each statistic. `clusters` (n,) are the items' codes, 0 to C - 1.
+
+    An item with another cluster in `others` (-1: none) weighs as often as both were drawn, one times the other.
+    """
+    crossed = others is not None and bool((others >= 0).any())
     means = {key: one for key, one in statistics.items() if one.metric.resampled is None}
-    others = {key: one for key, one in statistics.items() if one.metric.resampled is not None}
-    count = int(clusters.max()) + 1
-    sums = _by_cluster([np.where(one.of, one.numbers, 0.0) for one in means.values()], clusters, count)
-    sizes = _by_cluster([one.of.astype(np.float64) for one in means.values()], clusters, count)
+    ranked = {key: one for key, one in statistics.items() if one.metric.resampled is not None}
+    count = int(max(clusters.max(), -1 if others is None else others.max())) + 1
+    places, size = (np.arange(len(clusters)), len(clusters)) if crossed else (clusters, count)
+    sums = _by_cluster([np.where(one.of, one.numbers, 0.0) for one in means.values()], places, size)
+    sizes = _by_cluster([one.of.astype(np.float64) for one in means.values()], places, size)
     drawn: dict[K, list[Array]] = {key: [] for key in statistics}
-    block = max(1, BLOCK // (len(clusters) if others else count))
+    block = max(1, BLOCK // (len(clusters) if ranked or crossed else count))
     for weights in cluster_weights(np.arange(count), resamples, seed, block):  # (b, C)
+        of_items = _of_items(weights, clusters, others) if ranked or crossed else weights  # (b, n)
+        of_places = of_items if crossed else weights
         with np.errstate(invalid="ignore", divide="ignore"):
-            ratios = (weights @ sums) / (weights @ sizes)  # (b, means)
+            ratios = (of_places @ sums) / (of_places @ sizes)  # (b, means)
         for i, key in enumerate(means):
             drawn[key].append(ratios[:, i])
-        for key, one in others.items():
-            drawn[key].append(_resampled(one, weights, clusters))
+        for key, one in ranked.items():
+            drawn[key].append(_resampled(one, of_items))
     return {key: np.concatenate(parts) for key, parts in drawn.items()}
 
 
-def _resampled(one: Statistic, weights: Array, clusters: NDArray[np.int64]) -> Array:
+def _of_items(weights: Array, clusters: NDArray[np.int64], others: NDArray[np.int64] | None) -> Array:
+    """(b, n): each item's weight from the clusters' (b, C), the product of both where it has two."""
+    if others is None:
+        return weights[:, clusters]
+    return weights[:, clusters] * np.where(others >= 0, weights[:, others], 1.0)
+
+
+def _resampled(one: Statistic, weights: Array) -> Array:
+    """Under weights (b, n) of items."""
     if one.metric.resampled is None or not one.of.any():
         return np.full(len(weights), np.nan)
-    return one.metric.resampled(one.numbers[one.of], one.truth[one.of], weights[:, clusters[one.of]])
+    return one.metric.resampled(one.numbers[one.of], one.truth[one.of], weights[:, one.of])
 
 
 def _by_cluster(columns: Sequence[Array], clusters: NDArray[np.int64], count: int) -> Array:

@@ -7,6 +7,7 @@ model is in memory at a time.
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -125,11 +126,12 @@ def score_takes(
 def hear_takes(questions: Sequence[Question], out: Path, on_done: OnDone) -> None:
     """Note what nulls go by; a take that can't be heard is left out."""
     takes = _distinct(questions)
+    hear_once = cache(hear)  # a recording is asked about under many prompts
     with RunLog(out / HEARD, key="key") as log:
         for name, take in takes.items():
             if name not in log:
                 with suppress(InputError):
-                    log.append({"key": name, **hear(take.audio)._asdict()})
+                    log.append({"key": name, **hear_once(take.audio)._asdict()})
             on_done(1)
         log.finish()
 

@@ -1,7 +1,7 @@
 """A run on disk: what was asked, what each model scored, and what nulls heard; no audio is needed to read it.
 
     items.jsonl                    every item: its labels, its prompt, and the keys of its takes
-    heard.jsonl                    loudness, length and brightness of each take, for nulls
+    heard.jsonl                    loudness, length, brightness and density of each take, for nulls
     models/NAME/about.json         which model spoke, on which axes, with which window, with or without the prompt
     models/NAME/scores.jsonl       one line for each take, by its key; written as it comes
     models/NAME/pair_scores.jsonl  a judge's, in place of that: of a pair's two takes, in this pair alone
@@ -95,16 +95,26 @@ def write_items(folder: Path, questions: Sequence[Question]) -> None:
 
 
 def _record(one: Question) -> dict[str, Any]:
-    item, prompt = one.item, one.item.prompt
+    item = one.item
+    other = {} if item.other_prompt is None else {"other_prompt": _prompt_record(item.other_prompt)}
     return {
-        **{"dataset": item.dataset, "id": item.id, "text": prompt.text, "lyrics": prompt.lyrics},
-        "reference": None if prompt.reference is None else _named(prompt.reference),
+        **{"dataset": item.dataset, "id": item.id, **_prompt_record(item.prompt), **other},
         "takes": [_named(audio) for audio in item.takes],
         "keys": list(one.keys),
         "ratings": dict(item.ratings),
         "votes": {axis: vote._asdict() for axis, vote in item.votes.items()},
         "about": dict(item.about),
     }
+
+
+def _prompt_record(prompt: Prompt) -> dict[str, str | None]:
+    reference = None if prompt.reference is None else _named(prompt.reference)
+    return {"text": prompt.text, "lyrics": prompt.lyrics, "reference": reference}
+
+
+def _read_prompt(row: Mapping[str, Any]) -> Prompt:
+    reference = row["reference"]
+    return Prompt(row["text"], row["lyrics"], None if reference is None else Path(reference))
 
 
 def _named(audio: Audio) -> str:
@@ -117,11 +127,13 @@ def read_items(folder: Path) -> Iterator[Question]:
         raise InputError(f"{folder}: no {ITEMS} in it, expected a folder of `cmi rewardbench run`")
     for place, row in read_records(path):
         try:
-            reference = row["reference"]
-            prompt = Prompt(row["text"], row["lyrics"], None if reference is None else Path(reference))
+            other = row.get("other_prompt")
             takes = tuple(Path(name) for name in row["takes"])
             votes = {axis: Vote(vote["choice"], vote["confidence"]) for axis, vote in row["votes"].items()}
-            item = Item(row["id"], row["dataset"], prompt, takes, row["ratings"], votes, row["about"])
+            item = Item(
+                *(row["id"], row["dataset"], _read_prompt(row), takes, row["ratings"], votes, row["about"]),
+                None if other is None else _read_prompt(other),
+            )
             yield Question(item, tuple(row["keys"]))
         except (KeyError, TypeError, AttributeError) as error:
             raise InputError(f"{path} {place}: not an item of `cmi rewardbench run` ({error})") from error
@@ -181,7 +193,8 @@ def read_run(folder: Path) -> Run:
     heard = {}
     if _exists(folder / HEARD):
         by_key = {
-            record["key"]: Heard(*(record[name] for name in Heard._fields)) for record in read_log(folder / HEARD)
+            record["key"]: Heard(*(record.get(name, math.nan) for name in Heard._fields))  # NaN: from before that null
+            for record in read_log(folder / HEARD)
         }
         heard = {key(one.item): tuple(by_key.get(name) for name in one.keys) for one in questions}
     return Run([one.item for one in questions], systems, heard)

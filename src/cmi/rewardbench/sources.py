@@ -10,6 +10,8 @@ from functools import cached_property
 from pathlib import Path
 
 from cmi.errors import InputError
+from cmi.report.tables import Table
+from cmi.rewardbench.ceilings import ceiling_table, ceilings
 from cmi.rewardbench.evaluation import RESAMPLES, Evaluation, Grouping, evaluate
 from cmi.rewardbench.items import Item
 from cmi.rewardbench.nulls import Heard, null_scores
@@ -35,6 +37,12 @@ class Source:
     @cached_property
     def nulls(self) -> dict[str, Scores]:
         return null_scores(self.items, self.heard)
+
+    @property
+    def ceilings(self) -> list[Table]:
+        """What people's own ratings get, where that is known."""
+        found = ceilings(self.items)
+        return [ceiling_table(found)] if found else []
 
     def evaluate(
         self,
@@ -77,7 +85,7 @@ def _alike(one: Source, other: Source) -> bool:
 
 
 def _labels(source: Source) -> dict[Key, tuple[object, ...]]:
-    return {(i.dataset, i.id): (i.prompt, i.takes, dict(i.ratings), dict(i.votes)) for i in source.items}
+    return {(i.dataset, i.id): (i.asked, dict(i.ratings), dict(i.votes)) for i in source.items}
 
 
 def _joined(one: Source, other: Source) -> Source:

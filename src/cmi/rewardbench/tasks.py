@@ -85,6 +85,7 @@ class Asked(NamedTuple):
     items: tuple[Item, ...]
     truth: Array  # (n,)  ratings; or 1 where people preferred a, 0 for b, 0.5 for both and neither
     clusters: NDArray[np.int64]  # (n,)  codes of prompts: what is resampled together
+    others: NDArray[np.int64]  # (n,)  codes of what is resampled beside it; -1 for nothing
 
 
 def key(item: Item) -> Key:
@@ -106,10 +107,18 @@ def ask(items: Iterable[Item], tasks: Sequence[Task] = TASKS) -> list[Asked]:
             dataset,
             tuple(item for item, _ in rows),
             np.array([truth for _, truth in rows]),
-            np.unique([item.cluster for item, _ in rows], return_inverse=True)[1],
+            *_codes([item for item, _ in rows]),
         )
         for (place, dataset), rows in sorted(chosen.items(), key=lambda entry: entry[0][0])
     ]
+
+
+def _codes(items: Sequence[Item]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(n,) and (n,): each item's cluster and other cluster, by the same codes."""
+    names = sorted({item.cluster for item in items} | {item.other_cluster for item in items if item.other_cluster})
+    codes = {name: code for code, name in enumerate(names)}
+    others = [-1 if item.other_cluster is None else codes[item.other_cluster] for item in items]
+    return np.array([codes[item.cluster] for item in items]), np.array(others)
 
 
 def answers(asked: Asked, scores: Scores) -> Array:

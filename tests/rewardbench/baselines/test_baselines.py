@@ -40,7 +40,7 @@ def prompt() -> Prompt:
 
 def test_every_name_has_a_small_checkpoint_to_be_tested_with(savers):
     assert set(savers) == set(BASELINES)
-    assert {*BASELINES, "cmi-rm", "nano"} == set(NAMES)
+    assert {*BASELINES, "tags", "cmi-rm", "nano"} == set(NAMES)
 
 
 @pytest.mark.parametrize("name", BASELINES)

@@ -6,6 +6,7 @@
     audiobox-ce, -cu, -pc, -pq             Audiobox Aesthetics
     songeval, songeval-coherence, ...      SongEval
     pam                                    PAM
+    tags                                   musicnn's tags and MiniLM, untrained (`cmi.reward.tags`)
     cmi-rm, nano                           reward models of `cmi.reward`
 
 A name alone fetches the published checkpoint at a pinned revision. `NAME=FOLDER` reads it from a folder (or another hub
@@ -21,7 +22,7 @@ from typing import Any, NamedTuple
 
 from cmi.errors import InputError
 from cmi.hub import require_packages
-from cmi.reward.load_scorer import NamedScorer, load_scorer
+from cmi.reward.load_scorer import TAGS, NamedScorer, load_scorer
 from cmi.take import Axis
 
 MUSICALITY: tuple[Axis, ...] = ("musicality",)
@@ -63,7 +64,7 @@ BASELINES: dict[str, Baseline] = {
     "pam": Baseline("pam", MUSICALITY),
 }
 REWARD_MODELS = {"cmi-rm": "HaiwenXia/CMI-RM", "nano": "nano"}
-NAMES: tuple[str, ...] = (*BASELINES, *REWARD_MODELS)
+NAMES: tuple[str, ...] = (*BASELINES, TAGS, *REWARD_MODELS)
 
 
 def load_baseline(name: str, device: str = "auto") -> NamedScorer:
@@ -77,4 +78,6 @@ def load_baseline(name: str, device: str = "auto") -> NamedScorer:
 def axes_of(name: str) -> tuple[Axis, ...]:
     """The axes on which the scorer called `name` has something to say; both for a reward model or a class."""
     short = name.partition("=")[0]
+    if name == TAGS:
+        return ALIGNMENT
     return BASELINES[short].axes if short in BASELINES else BOTH

@@ -34,7 +34,8 @@ class DataSet:
     """A data set: what it is called and where it comes from.
 
     `hub` is a data set's id on the hub, `url` the address of an archive or a file; without either it can't be
-    downloaded. `files` are the patterns of what is needed of it. `size` is what was stated of the download, in bytes.
+    downloaded; `recipe` says that it is put together from public repositories (`cmi.rewardbench.recipes`). `files` are
+    the patterns of what is needed of it. `size` is what was stated of the download, in bytes.
     `samples` and `tested` are the paper's Table 1: how many there are, and how many the benchmark uses.
     """
 
@@ -45,6 +46,7 @@ class DataSet:
     module: str
     hub: str = ""
     url: str = ""
+    recipe: bool = False
     files: tuple[str, ...] = ("*",)
     size: int | None = None
     samples: int | None = None
@@ -52,7 +54,7 @@ class DataSet:
 
     @property
     def is_downloadable(self) -> bool:
-        return bool(self.hub or self.url)
+        return bool(self.hub or self.url or self.recipe)
 
     @property
     def reader(self) -> Reader:
@@ -115,6 +117,15 @@ DATA_SETS = {
             "cmi_pref_pseudo",
             hub="HaiwenXia/cmi-pref-pseudo",
             samples=110_000,
+        ),
+        DataSet(
+            "cmi-real",
+            "real and generated clips of public repositories",
+            "per repository",
+            "public repositories on GitHub",
+            "cmi_real",
+            recipe=True,
+            size=991_386_519,
         ),
         DataSet(
             "released",
