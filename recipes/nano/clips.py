@@ -1,7 +1,7 @@
 """Clips to learn from and to measure with: short, mono, and small enough to be carried to another machine.
 
     python recipes/nano/clips.py music MUSIC OUT           excerpts of real recordings (`cmi studio fetch MUSIC ...`)
-    python recipes/nano/clips.py studio OUT --pairs 600    the studio's pairs about musicality, to learn from and to test
+    python recipes/nano/clips.py studio OUT --pairs 600    the studio's pairs about musicality, train and test
     python recipes/nano/clips.py speech OUT                sentences read by espeak-ng: what is not music
 
 OUT/<name>-000.opus ...    64 clips each, one after the other, 24 kHz, 12 s

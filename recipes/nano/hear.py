@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from cmi.reward.encoders import musicnn
-from cmi.reward.encoders.ear import BANDS, WORD, WORD_FRAMES, Ear, log_mel
+from cmi.reward.encoders.ear import WORD, WORD_FRAMES, Ear, log_mel
 from cmi.reward.encoders.musicnn import Musicnn
 from cmi.reward.encoders.nano import halve_rate
 
@@ -156,6 +156,3 @@ def load_nets(variables: Mapping[str, Mapping[str, Tensor]]) -> tuple[Musicnn, M
 
 def musicnn_names() -> tuple[str, str]:
     return "MTT_musicnn", "MSD_musicnn"
-
-
-assert BANDS == 96

@@ -19,8 +19,10 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -33,6 +35,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from cmi.reward.checkpoint import split_state
+from cmi.reward.encoders import musicnn
 from cmi.reward.encoders import nano as encoder
 from cmi.reward.encoders.ear import log_mel
 from cmi.reward.encoders.musicnn import Musicnn
@@ -66,9 +69,6 @@ class Known(NamedTuple):
     sums: Tensor  # (n, width), half precision
     strength: Tensor  # (n, kinds): how strong each flaw is
     before: Tensor  # (n,): what nano says today, where it is asked
-
-    def of(self, rows: Tensor) -> "Known":
-        return Known(*(column[rows] for column in self))
 
 
 def main() -> None:
@@ -191,8 +191,8 @@ class Run:
                 ]
                 parts.append(self.hear(levelled(torch.cat(spoilt))))
                 rows += [(i, name, strength) for i in range(len(clean))]
-        spoilt, more = studio_flaws(clips[:2] if self.tiny else clips)
-        parts += [self.hear(levelled(part.to(self.device))) for part in spoilt.split(48)]
+        otherwise, more = studio_flaws(clips[:2] if self.tiny else clips)
+        parts += [self.hear(levelled(part.to(self.device))) for part in otherwise.split(48)]
         rows += more
         strange = not_music((7 if self.tiny else 70, HEARD), clean, rng)
         parts.append(self.hear(strange))
@@ -276,10 +276,10 @@ class Run:
                 [torch.full((width,), float(part in used)) for part, width in self.widths._asdict().items()]
             )
             model = self.fit_linear(mask.to(self.device), known, usable, bad[1], studio)
-            self.keep(f"{label} {name}", model, lambda k, m=model: m(k.sums.float()), tests, extra, bad, scores)
+            self.keep(f"{label} {name}", model, partial(_summed, model), tests, extra, bad, scores)
         for label, start, share in CRITICS[name]:
             critic = self.fit_critic(4 if self.tiny else share * self.for_critics, start, known, usable, bad[0], studio)
-            self.keep(f"{label} {name}", critic, lambda k, m=critic: self.judged(m, k), tests, extra, bad, scores)
+            self.keep(f"{label} {name}", critic, partial(_judged, critic), tests, extra, bad, scores)
 
     def keep(
         self,
@@ -298,10 +298,6 @@ class Run:
             scores[name] = {"tests": judge(tests).cpu(), **{key: judge(value).cpu() for key, value in extra.items()}}
             torch.save(scores, self.out / "scores.pt")
         self.say(f"{name}: {_right(scores[name]['tests'], scores['rows'])}")
-
-    def judged(self, critic: Critic, known: Known) -> Tensor:
-        critic.eval()
-        return torch.cat([critic(part.float())[:, 0] for part in known.mels.split(256)])
 
     def fit_linear(self, used: Tensor, known: Known, usable: Tensor, bad: Tensor, studio: Known | None) -> Linear:
         sums = known.sums.view(-1, GROUP, known.sums.shape[1])
@@ -389,9 +385,9 @@ class Today(nn.Module):
         super().__init__()
         state = load_file(folder / "nano.safetensors")
         parts = split_state(state)
-        encoder.load_minilm = lambda: nn.Identity()
-        encoder.musicnn.load_musicnn = lambda name: nets[musicnn_names().index(name)]
-        self.encoder, self.head = encoder.Nano(), RewardHead(_today())
+        found = dict(zip(musicnn_names(), nets, strict=True))
+        with patch.object(encoder, "load_minilm", nn.Identity), patch.object(musicnn, "load_musicnn", found.get):
+            self.encoder, self.head = encoder.Nano(), RewardHead(_today())
         self.encoder.load_state_dict(parts["encoder"], strict=False)
         self.head.load_state_dict(parts["head"])
         self.register_buffer("empty", torch.load(folder / "empty.pt"))
@@ -432,12 +428,20 @@ def _spoil(sound: NDArray[np.float32], place: int, name: str, strength: float) -
     return flaw.apply(sound[:, None], HEARD_RATE, strength, np.random.default_rng(place))[:, 0]
 
 
+def _summed(model: Linear, known: Known) -> Tensor:
+    return model(known.sums.float())
+
+
+def _judged(critic: Critic, known: Known) -> Tensor:
+    return torch.cat([critic(part.float())[:, 0] for part in known.mels.split(256)])
+
+
 def joined(parts: Sequence[Known]) -> Known:
     return Known(*(torch.cat(column) for column in zip(*parts, strict=True)))
 
 
 def _ranking(own: Tensor, strength: Tensor, usable: Tensor, strange: Tensor) -> Tensor:
-    """Of scores (groups, 5): clean, harmless, worse, worst, another; what is not music is below all that is not ruined."""
+    """Of scores (groups, 5): clean, harmless, worse, worst, another; what is not music is below what is not ruined."""
     clean, twin, worse, worst, another = own.unbind(dim=1)
     use = usable.float()
     better = torch.stack([clean, twin, clean, clean, worse], dim=1)
