@@ -168,6 +168,12 @@ def test_an_address_that_leads_nowhere_is_one_sentence(url: str):
         parse_url(url)
 
 
+def test_a_folder_in_place_of_a_database_is_one_sentence(tmp_path: Path):
+    with pytest.raises(InputError, match="a folder, expected a file"):
+        open_database(str(tmp_path))
+    assert list(tmp_path.parent.glob(f"{tmp_path.name}.*")) == []
+
+
 def test_passwords_are_not_in_messages():
     with pytest.raises(InputError) as error:
         open_database("postgresql://arena:secret@127.0.0.1:1/arena")

@@ -21,7 +21,13 @@ from cmi.take import Score
 class Flat:
     def score(self, takes):
         return [Score(1.0, 1.0) for _ in takes]
+
+class Ear:
+    def answer(self, questions):
+        return ["C minor" for _ in questions]
 """
+QUESTION = {"uuid": "q1", "instruction": "Name the key.", "input": "<|SOA|><AUDIO><|EOA|>", "output": "C minor"}
+QUESTION |= {"audio_path": ["takes/p/a.wav"], "audio_start": 0.0, "audio_end": 1.0, "split": ["test"], "other": {}}
 LIMIT = 6000  # bytes; less than a take has
 
 
@@ -60,6 +66,9 @@ def takes(tmp_path_factory: pytest.TempPathFactory) -> Path:
         row = {"a": f"takes/{prompt}/a.wav", "b": f"takes/{prompt}/b.wav", "text": f"slow {prompt}"}
         rows.append({**row, "axis": "musicality", "choice": "a"})
     (folder / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "questions").mkdir()
+    (folder / "questions" / "CMI_GS_key.jsonl").write_text(json.dumps(QUESTION) + "\n")
+    (folder / "mine_GS_key.jsonl").write_text(json.dumps({"id": "q1", "response": "C minor"}) + "\n")
     done = cmi(folder, "rewardbench", "run", "--model", "mine:Flat", "--data", "pairs.jsonl", "--out", "run")
     assert done.returncode == 0, done.stderr
     return folder
@@ -103,6 +112,22 @@ TOO_LARGE = "larger than the limit on files' sizes"
         (("rewardbench", "run", "--model", "mine:Flat", "--data", "pairs.jsonl", "--out", "new"), "items.jsonl", 20),
         (("rewardbench", "analyse", "run", "--resamples", "100", "-o", "analysis.txt"), "analysis.txt", 20),
         (("bench", "table", "-o", "table3.txt"), "table3.txt", 20),
+        (
+            ("bench", "run", "--listener", "mine:Ear", "--data", "questions", "--out", "heard"),
+            "heard/Ear_GS_key.log",
+            20,
+        ),
+        (
+            ("bench", "score", "mine_GS_key.jsonl", "--annotations", "questions", "--log", "b.jsonl"),
+            "b.jsonl.partial",
+            20,
+        ),
+        (("judge", "label", "pairs.jsonl", "--model", "scorer:mine:Flat", "--out", "l"), "l/settings.json", 20),
+        (
+            ("judge", "label", "pairs.jsonl", "--model", "scorer:mine:Flat", "--out", "m"),
+            "m/verdicts.jsonl.partial",
+            300,
+        ),
         (("studio", "make", "set", "--pairs", "1", "--workers", "1"), ".flac", LIMIT),
         (("studio", "generate", "made", "--prompts", "1", "--candidates", "1", "--workers", "1"), "00.flac", LIMIT),
         (("studio", "mir", "mir", "--clips", "1"), "piece0000.flac", LIMIT),

@@ -118,6 +118,17 @@ def test_youdens_interval_holds_its_value():
     assert isinstance(interval, Interval)
 
 
+def test_a_few_pairs_do_not_make_a_judge_certain_to_be_biased():
+    pairs = [Pair(Prompt(str(i)), Path("a.wav"), Path("b.wav")) for i in range(4)]
+    items = [Item("as it is", NamedPair(str(i), pair, {}, {})) for i, pair in enumerate(pairs)]
+    judged = Judged("always the first")
+    for item in items:
+        for order, first in (("forward", "a"), ("reverse", "b")):
+            judged.verdicts[Asking(item.pair.id, order)] = Verdict({"musicality": Opinion(first)})  # type: ignore[arg-type]
+    [position] = audit(judged, items).position
+    assert position.value == 1.0 and position.interval.low < 0.7
+
+
 @pytest.mark.parametrize("bias", [0.1, 0.4])
 def test_the_interval_of_the_position_bias_holds_that_of_a_known_judge(bias: float):
     pairs = [Pair(Prompt(str(i)), Path("a.wav"), Path("b.wav")) for i in range(200)]

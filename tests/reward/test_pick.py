@@ -267,7 +267,7 @@ def test_expected_diversity_is_that_of_all_picks():
     ]
     found = pick_curve(prompts, [1, 2], Weights()).diversity[1]
     assert found.distance.mean == pytest.approx(np.mean(distances))
-    assert found.distance.interval is not None
+    assert found.distance.interval is None  # three prompts are too few to draw from
 
 
 def test_a_picker_with_one_sound_in_mind_loses_diversity():

@@ -1,6 +1,7 @@
 """Each probe is seen to pass and to fail, with scorers whose virtues and vices are plain."""
 
 import json
+import math
 import random
 from pathlib import Path
 
@@ -145,7 +146,7 @@ def test_a_change_is_measured_in_spreads_of_the_clean_songs(asked_of, folder):
     gain = next(change for change in report.changes if change.probe == "gain +6 dB")
     assert gain.n == 4
     assert gain.mean == pytest.approx(6 / np.std(levels, ddof=1), rel=0.01)
-    assert gain.interval.low <= gain.mean <= gain.interval.high <= gain.largest * 1.001
+    assert math.isnan(gain.interval.low)  # four songs are too few to draw from
 
 
 def _take(path):

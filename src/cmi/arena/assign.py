@@ -30,9 +30,8 @@ from cmi.arena.study import Study
 from cmi.arena.views import View, ViewRow, open_view, read_view, require_view
 
 HOLD = 3600.0  # seconds that an open view counts as in flight
-CLOCKS_APART = (
-    300.0  # seconds; a view that is held for longer than that beyond HOLD is from before a clock was set back
-)
+# seconds; a view that is held for longer than that beyond HOLD is from before a clock was set back
+CLOCKS_APART = 300.0
 REPEAT_GAP = 5  # ordinary pairs between a pair and its repeat, at least
 
 Reason = Literal["quota", "no more pairs", "paused", "closed"]

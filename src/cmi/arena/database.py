@@ -247,6 +247,8 @@ def _sqlite(url: URL) -> Database:
     if not url.database or url.database == ":memory:":
         raise InputError("an arena in memory would lose its votes; give the path of a file")
     path = Path(url.database)
+    if path.is_dir():
+        raise InputError(f"{path}: a folder, expected a file such as study.sqlite3")
     claim = Claim(path)
     try:
         make_private(path)
@@ -280,7 +282,10 @@ def _start_write_ahead_log(engine: Engine) -> None:
     """SQLite's own waiting does not cover the switch, so two first users need this loop."""
     deadline = time.monotonic() + BUSY_TIMEOUT
     while True:
-        raw = engine.raw_connection()
+        try:
+            raw = engine.raw_connection()
+        except sqlite3.Error as error:
+            raise InputError(f"{shown_url(engine.url)}: {error}") from error
         try:
             raw.cursor().execute("PRAGMA journal_mode = WAL")
             return

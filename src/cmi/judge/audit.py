@@ -28,7 +28,7 @@ from cmi.judge.audit_items import Item
 from cmi.judge.labels import Share, agreed, axes_of
 from cmi.judge.run import Asking, Judged
 from cmi.judge.verdict import TIES, Opinion
-from cmi.stats import Interval, bootstrap, percentile_interval
+from cmi.stats import Interval, bootstrap, share_interval
 from cmi.take import Axis, Choice
 
 MOST_UNPARSED = 0.1
@@ -155,7 +155,8 @@ def _position(judged: Judged, items: Sequence[Item], axis: Axis) -> Bias | None:
     clusters = np.unique([number for number, _ in rows], return_inverse=True)[1]
     first = np.array([is_first for _, is_first in rows], float)
     draws = bootstrap(lambda weights: weights @ first / weights.sum(axis=1), clusters, RESAMPLES)
-    return Bias(axis, len(rows), float(first.mean()), percentile_interval(draws))
+    share = float(first.mean())
+    return Bias(axis, len(rows), share, share_interval(share, draws, int(clusters.max()) + 1))
 
 
 def _consistency(judged: Judged, items: Sequence[Item], axis: Axis) -> Share:

@@ -25,7 +25,7 @@ import numpy as np
 
 from cmi.audio import Waveform, resample
 from cmi.errors import InputError, MissingExtra
-from cmi.own_class import load_own
+from cmi.own_class import OwnClassError, load_own
 from cmi.take import Audio, Score, Scorer, Take
 
 MAX_DUR = 120.0  # seconds, as in the paper and in the authors' benchmark command
@@ -34,9 +34,8 @@ BATCH = 4  # the default of the authors' benchmark
 TOGETHER = 16  # takes given to a class of yours at once: as many are lost if it is killed
 _UNSCORABLE = (InputError, OSError, RuntimeError)  # what scorers raise for a file; soundfile's errors are the last kind
 
-Stream = Callable[
-    [Iterable[Take]], Iterator[Any]
-]  # for each take what has its `score`, perhaps `notes`, or an InputError
+# For each take what has its `score`, and perhaps `notes`; or an InputError.
+Stream = Callable[[Iterable[Take]], Iterator[Any]]
 
 
 class NamedScorer:
@@ -84,6 +83,8 @@ class NamedScorer:
     def _judge_alone(self, take: Take) -> Score | InputError:
         try:
             return self.score([take])[0]
+        except OwnClassError as error:
+            return InputError(f"{_described(take.audio)}: {error}")
         except InputError as error:
             return error
         except _UNSCORABLE as error:

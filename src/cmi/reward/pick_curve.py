@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from cmi.errors import InputError
 from cmi.reward.pick import Pick, Scores, Weights
-from cmi.stats import Interval, bootstrap, percentile_interval
+from cmi.stats import Interval, bootstrap, bootstrap_interval
 from cmi.take import Axis, Score, Take
 
 RESAMPLES = 1000
@@ -147,7 +147,12 @@ def _expected(scores: Sequence[Array], size: int) -> Array:
 
 def _mean(values: Array) -> Estimate:
     draws = bootstrap(lambda weights: weights @ values / weights.sum(axis=1), np.arange(len(values)), RESAMPLES)
-    return Estimate(float(values.mean()), percentile_interval(draws) if len(values) > 1 else None)
+    return _estimate(float(values.mean()), draws, len(values))
+
+
+def _estimate(mean: float, draws: Array, prompts: int) -> Estimate:
+    interval = bootstrap_interval(draws, prompts)
+    return Estimate(mean, None if math.isnan(interval.low) else interval)
 
 
 def _diversity(prompts: Sequence[RankedPrompt], sizes: Sequence[int]) -> list[Diversity]:
@@ -183,4 +188,4 @@ def _mean_between(values: Array) -> Estimate:
         return np.divide(total, pairs, out=np.full(len(pairs), np.nan), where=pairs > 0)
 
     draws = bootstrap(mean, np.arange(len(values)), RESAMPLES)
-    return Estimate(float(mean(np.ones((1, len(values))))[0]), percentile_interval(draws) if len(values) > 2 else None)
+    return _estimate(float(mean(np.ones((1, len(values))))[0]), draws, len(values))

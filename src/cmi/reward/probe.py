@@ -26,7 +26,7 @@ from cmi.errors import InputError
 from cmi.reward import probes
 from cmi.reward.load_scorer import NamedScorer
 from cmi.reward.probes import CLEAN, FEWEST, STRENGTHS, Composed, Song, Version
-from cmi.stats import Interval, bootstrap, percentile_interval, spearman, wilson
+from cmi.stats import Interval, bootstrap, bootstrap_interval, spearman, wilson
 from cmi.studio.flaws import FLAWS, Family
 from cmi.studio.render import soundfont
 from cmi.take import Score
@@ -211,7 +211,7 @@ def _change(heard: Heard, name: str, axis: str, bound: float) -> Change:
     scores = np.array([before[song] for song in after])
     moved = np.abs(np.array(list(after.values())) - scores)
     n, spread = len(scores), float(np.std(scores, ddof=1))
-    means = percentile_interval(bootstrap(lambda weights: weights @ moved / n, np.arange(n)))
+    means = bootstrap_interval(bootstrap(lambda weights: weights @ moved / n, np.arange(n)), n)
     return Change(
         probe=name,
         axis=axis,
@@ -225,8 +225,8 @@ def _change(heard: Heard, name: str, axis: str, bound: float) -> Change:
 
 def _in_spreads(change: float, spread: float) -> float:
     """A scorer that never moves is steady, whatever its spread."""
-    if not change:
-        return 0.0
+    if not change or math.isnan(change):
+        return change
     return change / spread if spread else math.inf
 
 
@@ -249,7 +249,7 @@ def _fall(heard: Heard, flaw: str, spread: float, bounds: Bounds) -> Fall | None
         share=fell / n,
         interval=wilson(fell, n),
         trend=float(trends.mean()),
-        trend_interval=percentile_interval(draws),
+        trend_interval=bootstrap_interval(draws, n),
         curve=tuple(curve.tolist()),
         fall_bound=bounds.fall,
         trend_bound=bounds.trend,

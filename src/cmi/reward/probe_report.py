@@ -126,4 +126,4 @@ def _percent(value: float) -> str:
 
 
 def _range(interval: Interval, shown: Callable[[float], str]) -> str:
-    return f"{shown(interval.low)} to {shown(interval.high)}"
+    return "-" if math.isnan(interval.low) else f"{shown(interval.low)} to {shown(interval.high)}"

@@ -6,7 +6,7 @@ from statistics import fmean
 from typing import Any
 
 from cmi.arena.counted import CountedVote
-from cmi.arena.statistics.inputs import AXES, Axis, confidence, share_interval, study_votes
+from cmi.arena.statistics.inputs import AXES, Axis, confidence, interval_over_people, study_votes
 
 LEVELS = (1, 2, 3, 4, 5)
 
@@ -36,12 +36,12 @@ def confidences(votes: Sequence[CountedVote]) -> dict[str, Any]:
 def axes(votes: Sequence[CountedVote], resamples: int, seed: int) -> dict[str, Any]:
     """The share of votes in which both axes prefer the same take, and the mean confidence in those and in the others.
 
-    The interval is by bootstrap over people (`interval_over` 'people') or, with fewer than five, Wilson's over votes.
+    The interval is by bootstrap over people (`interval_over` 'people') or, with fewer than ten, Wilson's over votes.
     Gold and repeats are left out.
     """
     study = study_votes(votes)
     alike = [vote.alignment == vote.musicality for vote in study]
-    interval, over = share_interval([vote.person for vote in study], alike, resamples, seed)
+    interval, over = interval_over_people([vote.person for vote in study], alike, resamples, seed)
     same = [vote for vote, is_same in zip(study, alike, strict=True) if is_same]
     different = [vote for vote, is_same in zip(study, alike, strict=True) if not is_same]
     return {

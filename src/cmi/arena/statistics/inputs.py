@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cmi.arena.counted import CountedVote, Side
-from cmi.stats import Interval, bootstrap, percentile_interval, wilson
+from cmi.stats import FEWEST_CLUSTERS, Interval, bootstrap, share_interval, wilson
 
 Axis = Literal["alignment", "musicality"]
 AXES: tuple[Axis, ...] = ("alignment", "musicality")
-FEWEST_PEOPLE = 5  # below this, people cannot be drawn with replacement to say how people differ
 
 Item = TypeVar("Item")
 Key = TypeVar("Key", bound=Hashable)
@@ -66,15 +65,17 @@ def codes(names: Sequence[str]) -> NDArray[np.int64]:
     return np.array([place[name] for name in names], np.int64)
 
 
-def share_interval(people: Sequence[str], happened: Sequence[bool], resamples: int, seed: int) -> tuple[Interval, str]:
+def interval_over_people(
+    people: Sequence[str], happened: Sequence[bool], resamples: int, seed: int
+) -> tuple[Interval, str]:
     """Of a share over votes: people drawn with replacement or, where there are too few of them, Wilson's over votes.
 
     The second value says which: 'people' or 'votes'.
     """
     by_person = codes(people)
     n = np.bincount(by_person).astype(np.float64)
-    if len(n) < FEWEST_PEOPLE:
+    if len(n) < FEWEST_CLUSTERS:
         return wilson(sum(happened), len(happened)), "votes"
     hits = np.bincount(by_person, np.asarray(happened, np.float64))
     draws = bootstrap(lambda weights: (weights @ hits) / (weights @ n), np.arange(len(n)), resamples, seed)
-    return percentile_interval(draws), "people"
+    return share_interval(sum(happened) / len(happened), draws, len(n)), "people"
