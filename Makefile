@@ -37,6 +37,7 @@ lock:
 	build/lock/bin/pip-compile --quiet --generate-hashes --strip-extras --no-annotate --no-header --no-emit-index-url \
 	  --no-emit-find-links --no-emit-trusted-host --unsafe-package torch --unsafe-package cmi --extra dev --extra listen \
 	  --build-deps-for editable --constraint constraints.txt --output-file requirements.lock pyproject.toml
+	sed -i '/^#/d' requirements.lock
 	build/lock/bin/python -P $(PIP) download --quiet --no-deps --dest build/lock basic-pitch==0.4.0
 	printf 'basic-pitch==0.4.0 --hash=sha256:%s\n' $$(sha256sum build/lock/basic_pitch-0.4.0* | cut -d' ' -f1) >> requirements.lock
 

@@ -8,7 +8,7 @@ import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
-PINNED = re.compile(r"([a-z0-9-]+)==(\S+)((?: \\?\s*--hash=sha256:[0-9a-f]{64})+)")
+PINNED = re.compile(r"([a-z0-9-]+)==(\S+)(?: ; [^\\\n]+)?((?: \\?\s*--hash=sha256:[0-9a-f]{64})+)")
 INSTALLED = ("dev", "listen")  # the extras of `make setup`
 WITHOUT_HASH = {"torch"}  # its builds differ from machine to machine
 BUILD = ("hatchling", "editables")

@@ -44,7 +44,7 @@ def pairs(tmp_path: Path) -> Path:
     for number in range(3):
         soundfile.write(folder / f"{number}.wav", 0.1 * np.sin(np.arange(80_000) / (3 + number)), 8000)
     rows = [
-        {"id": f"p{n}", "text": f"{n} " + "long " * 500, "a": f"{n % 2}.wav", "b": "2.wav", "about": "x" * 2000}
+        {"id": f"p{n}", "text": f"{n} " + "long " * 500, "a": f"{n % 2}.wav", "b": "2.wav", "x_about": "x" * 2000}
         for n in range(COUNT)
     ]
     (folder / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -101,7 +101,7 @@ def test_the_tables_hold_the_published_rows_in_every_format(folder):
 def test_analyses_and_their_pictures(folder):
     found = json.loads(cmi(folder, "analyse", "out", "--json", "--plots", "pictures"))
     assert {one["analysis"] for one in found["records"]} >= {"modality", "kind", "month", "confidence", "context"}
-    assert set(found["not_in_the_data"]) == {"duration", "windows", "aggregate", "predictors"}
+    assert set(found["not_in_the_data"]) == {"duration", "windows", "aggregate", "predictors", "question"}
     assert (folder / "pictures" / "confidence.png").stat().st_size > 1000
     cmi(folder, "table", "out", "--protocol", "strict", "--plots", "pictures", "--format", "csv")
     assert (folder / "pictures" / "reliability.png").stat().st_size > 1000
@@ -178,7 +178,7 @@ def test_a_judge_needs_pairs(tmp_path):
     (tmp_path / "scorers.py").write_text(SCORERS)
     (tmp_path / "rated.jsonl").write_text(json.dumps({"audio": "x.wav", "musicality": 3}) + "\n")
     cmi(tmp_path, "run", "--model", "scorers:Ear", "--data", "rated.jsonl", "--out", "out")
-    assert "no pairs in it" in cmi(tmp_path, "judge", "out", "--model", "judges:Louder", code=2)
+    assert "no pairs under one prompt in it" in cmi(tmp_path, "judge", "out", "--model", "judges:Louder", code=2)
 
 
 def test_an_endpoint_is_sent_recordings_of_the_data_only(folder):

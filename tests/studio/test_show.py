@@ -156,6 +156,6 @@ def test_without_matplotlib_it_says_how_to_get_it(tmp_path, monkeypatch):
 
 
 def test_a_recording_that_cannot_be_written_is_bad_input(tmp_path):
-    (tmp_path / "audio" / "clean.unfinished").mkdir(parents=True)
+    (tmp_path / "audio" / "clean.flac").mkdir(parents=True)
     with pytest.raises(InputError, match=str(tmp_path)):
         show_flaws(tmp_path, seed=3, flaws=["level"])

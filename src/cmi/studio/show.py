@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from cmi.bench.tasks.key import TONICS
 from cmi.errors import MissingExtra
-from cmi.files import cannot_write, whole_file, write_whole
+from cmi.files import whole_file, write_whole
+from cmi.folders import make_folder
 from cmi.studio.captions import caption, facts
 from cmi.studio.flaws import FLAWS, Flaw, SoundFlaw, composition, performance, production, tape
 from cmi.studio.pairs import known_flaws
@@ -112,18 +113,15 @@ def show_flaws(
     chosen = [flaw for flaw in FLAWS.values() if flaw.name in wanted or flaw.family in wanted]
     source = Source(seed, (("style", style),) if style else ())
     piece, page = piece_of(source), folder / "index.html"
-    try:
-        for name in ("audio", "pictures"):
-            (folder / name).mkdir(parents=True, exist_ok=True)
-        versions = _versions(source, chosen, strength)
-        highest = max(float(np.abs(version.sound).max()) for version in versions)
-        for done, version in enumerate(versions, 1):
-            write_flac(version.sound, folder / version.audio)
-            draw(version, folder / version.picture, highest)
-            on_drawn(done, len(versions))
-        write_whole(page, page_of(piece, seed, versions))
-    except OSError as error:
-        raise cannot_write(error.filename or folder, error) from error
+    for made in (folder, folder / "audio", folder / "pictures"):
+        make_folder(made)
+    versions = _versions(source, chosen, strength)
+    highest = max(float(np.abs(version.sound).max()) for version in versions)
+    for done, version in enumerate(versions, 1):
+        write_flac(version.sound, folder / version.audio)
+        draw(version, folder / version.picture, highest)
+        on_drawn(done, len(versions))
+    write_whole(page, page_of(piece, seed, versions))
     return page
 
 
