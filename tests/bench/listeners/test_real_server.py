@@ -25,6 +25,7 @@ pytest.importorskip("torch")
 pytest.importorskip("httpx")
 pytest.importorskip("fastapi", reason="`transformers serve` needs transformers[serving]")
 pytest.importorskip("uvicorn", reason="`transformers serve` needs transformers[serving]")
+pytest.importorskip("openai", reason="`transformers serve` needs transformers[serving]")
 pytest.importorskip("librosa", reason="`transformers serve` decodes sound by librosa")
 
 from cmi.bench.instruction import Instruction
