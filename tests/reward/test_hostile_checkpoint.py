@@ -142,12 +142,15 @@ STRUCTURE = [
 ]
 
 
-@pytest.mark.parametrize("key", STRUCTURE)
-@pytest.mark.parametrize("shape", [(), (1,), (3,), (5, 3), (2, 2), (2, 3, 4), (1, 1, 1, 1)])
+SHAPES = [(), (1,), (3,), (5, 3), (2, 2), (2, 3, 4), (1, 1, 1, 1)]
+# A shorter rotary table is no error: it means more heads.
+MISFITS = [(key, shape) for key in STRUCTURE for shape in SHAPES if not (key.endswith("inv_freq") and len(shape) == 1)]
+
+
+@pytest.mark.parametrize(("key", "shape"), MISFITS)
 def test_a_tensor_that_tells_the_sizes_may_have_any_shape(saved, folder, key, shape):
     state = load_file(saved / "model.safetensors")
-    if tuple(state[key].shape) == shape or (key.endswith("inv_freq") and len(shape) == 1):
-        pytest.skip("a shape that fits: a shorter rotary table means more heads")
+    assert tuple(state[key].shape) != shape
     state[key] = torch.zeros(shape)
     save_file(state, folder / "model.safetensors")
     with pytest.raises(InputError, match=r"model\.safetensors: ") as caught:

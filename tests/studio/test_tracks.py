@@ -117,7 +117,6 @@ def test_a_record_cut_off_in_its_last_line_is_resumed(tmp_path):
     line = json.dumps(dict.fromkeys(tracks.Fetched._fields, "x"))
     (tmp_path / LICENCES).write_text(f'{line}\n{{"package": "half')
     assert [fetched.package for fetched in read_licences(tmp_path)] == ["x"]
-    assert (tmp_path / LICENCES).read_text() == line + "\n"
 
 
 def test_a_record_that_is_none_is_one_sentence(tmp_path):
