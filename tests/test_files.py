@@ -69,3 +69,9 @@ def test_a_device_is_written_to_and_a_link_followed(tmp_path):
 def test_half_characters_are_written_as_escapes_that_json_reads_back(tmp_path):
     write_whole(tmp_path / "a.json", json.dumps(["bad\udcff.wav", "♪"], ensure_ascii=False))
     assert json.loads((tmp_path / "a.json").read_bytes()) == ["bad\udcff.wav", "♪"]
+
+
+def test_a_name_as_long_as_names_may_be_is_written(tmp_path):
+    path = tmp_path / ("琴" * 85)  # 255 bytes
+    write_whole(path, "x")
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]

@@ -34,7 +34,7 @@ def whole_file(path: Path) -> Iterator[Path]:
         if target.exists() and not target.is_file():
             yield target
             return
-        unfinished = target.with_name(f"{target.name[:100]}.{secrets.token_hex(4)}{UNFINISHED}")
+        unfinished = target.with_name(f"{target.name[:50]}.{secrets.token_hex(4)}{UNFINISHED}")
         try:
             yield unfinished
             sync_file(unfinished)

@@ -7,7 +7,7 @@ import typer
 from typer.core import TyperCommand
 
 PROMISE = "the same command resumes"  # in the help of a command, or of an option that makes it resume
-KEPT = "stopped; what was finished is kept, and the same command resumes"
+KEPT = f"stopped; what was finished is kept, and {PROMISE}"
 
 
 class Stopped(Exception):
@@ -23,9 +23,7 @@ class StoppableCommand(TyperCommand):
         except KeyboardInterrupt as error:
             given = [param.help for param in self.params if ctx.params.get(param.name) is not None]  # type: ignore[attr-defined]
             resumes = any(PROMISE in (text or "").lower() for text in [self.help, *given])
-            raise Stopped(
-                "stopped; what was finished is kept, and the same command resumes" if resumes else "stopped"
-            ) from error
+            raise Stopped(KEPT if resumes else "stopped") from error
 
 
 def make_stoppable(app: typer.Typer) -> None:
