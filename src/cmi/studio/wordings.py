@@ -84,7 +84,7 @@ KIN = (
 
 MOOD_FAMILIES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "cheerful": _each({
-        "happy": "glad, joyous", "bright": "radiant, sparkling", "uplifting": "inspiring, feel-good",
+        "happy": "glad, joyous", "bright": "radiant, sparkling", "uplifting": "inspiring, heartening",
         "cheerful": "cheery, merry", "joyful": "joyous, jubilant", "playful": "frisky, whimsical",
         "breezy": "light-hearted", "sunny": "summery, sunlit", "carefree": "untroubled, light-hearted",
         "euphoric": "ecstatic, elated", "festive": "celebratory, jubilant", "lively": "spirited, vivacious",
