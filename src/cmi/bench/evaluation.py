@@ -181,5 +181,5 @@ def of_sums(
 
 
 def not_computed(name: str, why: str, better: Literal["higher", "lower"] = "higher") -> Metric:
-    """A metric that belongs in the table and could not be had here."""
+    """A metric that belongs in the table and could not be computed here."""
     return Metric(name, better=better, not_computed=why)

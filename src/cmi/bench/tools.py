@@ -1,6 +1,6 @@
 """The heavy helpers that some tasks need. Each is loaded when it is first asked for, and asked for once.
 
-A helper that can't be had here is an `InputError` in its place, so that a task can say in its table how to get it.
+A helper that is not installed here is an `InputError` in its place, so that a task can say in its table how to get it.
 """
 
 from collections.abc import Callable

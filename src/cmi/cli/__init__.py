@@ -54,7 +54,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def cmi(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which cmi.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Judge music made or heard by machines under text, lyrics and reference audio.

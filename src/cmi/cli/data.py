@@ -47,7 +47,7 @@ def get(
     """Download data sets; the same command resumes. Sizes and licences are shown first.
 
     A data set appears under its name when it is whole. Its checksums are recorded, for `cmi data check`. What of
-    cmi-real could not be had is listed, and it appears without.
+    cmi-real could not be fetched is listed, and it appears without.
 
     Examples:
 

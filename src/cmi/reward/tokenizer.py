@@ -25,7 +25,7 @@ def load_tokenizer(folder: Path | None, vocabulary: int) -> Tokenize:
         if own is not None:
             raise _damaged(own, error) from error
         raise InputError(
-            f"the tokenizer {TOKENIZER} could not be had: put its {TOKENIZER_FILES[0]} beside the model's weights"
+            f"the tokenizer {TOKENIZER} could not be loaded: put its {TOKENIZER_FILES[0]} beside the model's weights"
         ) from error
 
     def tokenize(text: str) -> list[int]:

@@ -69,7 +69,7 @@ def plan_table(plans: Sequence[tuple[DataSet, Plan]], root: Path) -> Table:
 
 
 def missing_table(dataset: DataSet, missing: Sequence[Missing]) -> Table:
-    """What of a recipe could not be had, and why."""
+    """What of a recipe could not be fetched, and why."""
     rows = [[one.place, one.reason] for one in missing[:SHOWN]]
     more = [f"... and {len(missing) - SHOWN} more."] if len(missing) > SHOWN else []
     notes = [*more, "Questions about these can't be scored; the same command tries them again."]

@@ -5,7 +5,7 @@
     ROOT/NAME.manifest.json    the size and SHA-256 of every file, recorded when it was first fetched or checked
 
 A data set that is fetched again must be what the manifest says. One by recipe (`cmi.rewardbench.recipes`) needs none:
-the recipe has the hashes. It appears without what could not be had, and the same command tries that again.
+the recipe has the hashes. It appears without what could not be fetched, and the same command tries that again.
 What readers prepare (`prepared/`) is made from the files and is not part of them.
 """
 
@@ -121,7 +121,7 @@ def get(dataset: DataSet, root: Path, planned: Plan, on_bytes: OnBytes = lambda 
 def get_by_recipe(
     dataset: DataSet, root: Path, mirrors: Path | None = None, on_bytes: OnBytes = lambda done, total: None
 ) -> list[Missing]:
-    """Bring a data set's files from the web, or from a folder of mirrors; what could not be had is returned.
+    """Bring a data set's files from the web, or from a folder of mirrors; what could not be fetched is returned.
 
     InputError if nothing at all could be.
     """

@@ -48,10 +48,10 @@ def test_a_class_in_another_file_is_another_listener(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("spec", "why"),
     [
-        ("qwen9-audio", "is no listener: choose from reference"),
+        ("qwen9-audio", "is not a listener: choose from reference"),
         ("no_such_module:Mine", "no module 'no_such_module'"),
         ("json:JSONDecoder", "has no method answer"),
-        ("'unclosed", "is no listener"),
+        ("'unclosed", "is not a listener"),
         ("openai", "an endpoint needs --url"),
     ],
 )

@@ -23,7 +23,7 @@ def no_sound(_clip: Clip) -> None:
 
 
 def sound_source(folder: Path | None, embed: bool, page: Path) -> Source:
-    """How the page finds its sounds. InputError if page or sounds could not be had, before any work is done."""
+    """How the page finds its sounds. InputError if page or sounds cannot be made or found, before any work is done."""
     if page.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"{page}: a page is a file named .html")
     if not page.parent.is_dir():

@@ -9,7 +9,7 @@ That is all a listener of yours needs; `cmi bench run --listener my_module:Mine`
     name    which model speaks, with its revision; goes into the log
     close   called at the end
 
-An answer that can't be had is an `InputError` in its place, or raised; it costs that question alone. `ListenerStopped`
+A missing answer is an `InputError` in its place, or raised; it costs that question alone. `ListenerStopped`
 ends the run, which keeps what was answered: there is no use in asking on.
 """
 
@@ -32,7 +32,7 @@ class Question:
     start: float = 0.0
     end: float | None = None  # seconds; None: to the end
     dataset: str = ""  # as in `cmi.bench.catalog`
-    trial: int = 1  # asked for the how-manieth time: a seed for those that draw their answers
+    trial: int = 1  # counts repetitions of a question; a seed for listeners that sample their answers
 
     @property
     def task(self) -> str:

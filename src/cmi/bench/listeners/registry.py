@@ -80,13 +80,13 @@ def _loader(spec: str) -> "_Loader":
         if loader.knows(spec):
             return loader
     raise InputError(
-        f"--listener {spec!r} is no listener: choose from reference, {', '.join(NULLS)}, openai, "
+        f"--listener {spec!r} is not a listener: choose from reference, {', '.join(NULLS)}, openai, "
         f"{', '.join((*LOCAL, *REMOTE_CODE))}, module:Class, or a command"
     )
 
 
 def load_for_plan(spec: str, options: Options) -> Named:
-    """The same, but of models that are dear to load the name alone."""
+    """The same, but only the name of models that are slow to load."""
     if spec in (*LOCAL, *REMOTE_CODE):
         return Named(NullListener("null:empty"), short_name(spec, options), f"{options.model or spec}, not loaded")
     return load_listener(spec, options)

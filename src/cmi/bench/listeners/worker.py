@@ -85,7 +85,7 @@ class WorkerListener:
             self._worker = None
             if self._deaths >= DEATHS:
                 raise ListenerStopped(
-                    f"{self.name}: {self._deaths} questions in a row were its end: {error}"
+                    f"{self.name}: {self._deaths} questions in a row ended the worker: {error}"
                 ) from error
             return failure(error)
         except InputError as error:  # the clip's fault, not the worker's

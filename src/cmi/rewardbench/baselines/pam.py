@@ -147,7 +147,7 @@ def _tokenizer(found: Found) -> Tokenize:
             )
     except (OSError, ValueError) as error:
         raise InputError(
-            f"the tokenizer {TOKENIZER} could not be had: put its tokenizer.json beside the model's weights"
+            f"the tokenizer {TOKENIZER} could not be loaded: put its tokenizer.json beside the model's weights"
         ) from error
     return lambda text: list(tokenizer(text)["input_ids"])
 

@@ -1,6 +1,6 @@
 """Bring the files of a recipe together, from the repositories on the web or from mirrors of them on this machine.
 
-A file counts only with the recipe's hash. What can't be had is named with its reason, and the rest is brought; the same
+A file counts only with the recipe's hash. What cannot be fetched is named with its reason, and the rest is brought; the same
 command tries what is missing again.
 
 Mirrors are looked for in a folder under owner+name, owner/name or name: a tree of files, a clone, or a bare repository
@@ -32,14 +32,14 @@ class Unreachable(InputError):
 
 
 class Missing(NamedTuple):
-    """A file of the recipe that could not be had."""
+    """A file of the recipe that could not be fetched."""
 
     place: str
     reason: str
 
 
 class Bring(Protocol):
-    """Write a file's content to `path`. InputError that says why it can't be had."""
+    """Write a file's content to `path`. InputError that says why it cannot be fetched."""
 
     def __call__(self, file: RecipeFile, path: Path) -> None: ...
 
