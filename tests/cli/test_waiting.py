@@ -37,4 +37,6 @@ def test_what_is_waited_for_is_beside_the_bar_or_on_a_line_now_and_then(
 
 def test_a_listener_that_waits_for_nothing_is_left_alone():
     bar = Progress(disable=True)
-    tell_waits(object(), bar, bar.add_task("asking"))
+    task = bar.add_task("asking")
+    tell_waits(object(), bar, task)
+    assert bar.tasks[task].description == "asking"

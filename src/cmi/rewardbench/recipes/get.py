@@ -1,7 +1,7 @@
 """Bring the files of a recipe together, from the repositories on the web or from mirrors of them on this machine.
 
-A file counts only with the recipe's hash. What cannot be fetched is named with its reason, and the rest is brought; the same
-command tries what is missing again.
+A file counts only with the recipe's hash. What cannot be fetched is named with its reason, and the rest is brought;
+the same command tries what is missing again.
 
 Mirrors are looked for in a folder under owner+name, owner/name or name: a tree of files, a clone, or a bare repository
 (also in a folder `repo` inside).
