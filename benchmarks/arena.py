@@ -38,8 +38,9 @@ import soundfile
 from rich.console import Console
 from sqlalchemy import text
 
-from cmi.arena import pairs, people, projects, sounds
-from cmi.arena.database import Database, open_database
+from cmi.arena.audio import sounds
+from cmi.arena.store import pairs, people, projects
+from cmi.arena.store.database import Database, open_database
 from cmi.report.tables import Table, print_tables
 
 DOUBLE_CLICKS = 0.05
@@ -196,7 +197,11 @@ class Server:
         with socket.create_server(("127.0.0.1", 0)) as probe:
             self.port = probe.getsockname()[1]
         call = f"serve({url!r}, port={self.port}, folder=Path({str(folder)!r}))"
-        self._command = [sys.executable, "-c", f"from pathlib import Path; from cmi.arena.serve import serve; {call}"]
+        self._command = [
+            sys.executable,
+            "-c",
+            f"from pathlib import Path; from cmi.arena.web.serve import serve; {call}",
+        ]
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:

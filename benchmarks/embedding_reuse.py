@@ -24,12 +24,12 @@ import torch
 from numpy.typing import NDArray
 from rich.console import Console
 
-from cmi.bench.embed import Progress, TextEmbedder, load_embedder
+from cmi._util.errors import InputError
 from cmi.bench.evaluation import Setting
-from cmi.bench.responses import ResponseSet, find_responses
+from cmi.bench.metrics.embed import Progress, TextEmbedder, load_embedder
+from cmi.bench.metrics.tools import Tools
+from cmi.bench.scoring.responses import ResponseSet, find_responses
 from cmi.bench.tasks import load_task
-from cmi.bench.tools import Tools
-from cmi.errors import InputError
 from cmi.report.tables import Table, print_tables
 
 SAMPLE = 200

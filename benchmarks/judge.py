@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 import soundfile
 
-from cmi.chat import Chat, Endpoint, Request, user
-from cmi.chat.rehearsal import Rehearsal, rehearsal
 from cmi.judge.prompt_file import read_role
-from cmi.judge.rule_endpoint import judge as rule
+from cmi.llm import Chat, Endpoint, Request, user
+from cmi.testing.chat_endpoint import Rehearsal, rehearsal
+from cmi.testing.rule_endpoint import judge as rule
 
 RATE = 16_000
 SETTINGS = 'url = "{url}"\nmodel = "rule"\ntimeout = 5\ntries = 15\nrepairs = 8\n'

@@ -6,8 +6,9 @@ Compared, as the peak resident memory (getrusage) of a fresh process each:
     score_file      all that `cmi bench score` does: the model, its nulls, intervals; one single-label, one beat task
     json.load       nothing but loading the whole file, which is where the straightforward scorer starts
 
-Files are made up, in the authors' layout, about 600 bytes a record. Up to cmi.bench.score.REMEMBERED characters a file
-is kept in memory for the nulls; beyond that it is read again for each. A file of one record shows the floor: imports.
+Files are made up, in the authors' layout, about 600 bytes a record. A file of up to REMEMBERED characters
+(`cmi.bench.scoring.one_file`) is kept in memory for the nulls; a longer one is read again for each. A file of one
+record shows the floor: imports.
 """
 
 import argparse
@@ -65,9 +66,9 @@ def write(path: Path, dataset: str, size: int) -> None:
 
 
 def score(path: Path) -> None:
-    from cmi.bench.responses import find_responses
-    from cmi.bench.score import score_file
-    from cmi.bench.tools import Tools
+    from cmi.bench.metrics.tools import Tools
+    from cmi.bench.scoring.one_file import score_file
+    from cmi.bench.scoring.responses import find_responses
 
     score_file(find_responses([path])[0], "paper", Tools())
 
@@ -108,7 +109,7 @@ def main() -> None:
 
     from rich.console import Console
 
-    from cmi.bench.score import REMEMBERED
+    from cmi.bench.scoring.one_file import REMEMBERED
     from cmi.report.tables import Table, print_tables
 
     headers = ("data set", "records", "file", "score_file", "json.load", "CPU s of score_file")

@@ -24,8 +24,8 @@ from nltk.translate.meteor_score import single_meteor_score
 from rouge_score.rouge_scorer import RougeScorer  # type: ignore[import-untyped]
 
 from cmi.bench.evaluation import Item
+from cmi.bench.metrics.wordnet import DEBIAN
 from cmi.bench.tasks import beat, key, lyrics
-from cmi.bench.wordnet import DEBIAN
 
 Values = dict[str, float]  # by metric
 

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from cmi import audio
 from cmi.audio import Waveform
-from cmi.reward.encoders.muq_mulan import RATE, MuQMuLan, MuQMuLanConfig
-from cmi.reward.model import HeadConfig, PromptTokens, RewardHead
-from cmi.reward.reward_model import RewardModel, find_device
-from cmi.reward.scorer import RewardScorer
-from cmi.reward.token_cache import TokenCache
+from cmi.reward.engine.token_cache import TokenCache
+from cmi.reward.model.encoders.muq_mulan import RATE, MuQMuLan, MuQMuLanConfig
+from cmi.reward.model.head import HeadConfig, PromptTokens, RewardHead
+from cmi.reward.model.reward_model import RewardModel, find_device
+from cmi.reward.scoring.scorer import RewardScorer
 from cmi.take import Prompt, Score, Take
 
 WORDS = ("slow", "sad", "piano", "rain", "warm", "strings", "fast", "drums", "bright", "guitar", "choir", "dreamy")

@@ -17,12 +17,12 @@ from pathlib import Path
 
 import numpy as np
 
-from cmi.rewardbench.analysis import GROUPS, Setting, analyse
-from cmi.rewardbench.groupings import by_modality
+from cmi.rewardbench.analysis.analyse import GROUPS, Setting, analyse
+from cmi.rewardbench.analysis.groupings import by_modality
+from cmi.rewardbench.evaluation.nulls import Heard
 from cmi.rewardbench.items import Item, Vote
-from cmi.rewardbench.nulls import Heard
-from cmi.rewardbench.run_folder import About, System
-from cmi.rewardbench.sources import Source
+from cmi.rewardbench.runs.run_folder import About, System
+from cmi.rewardbench.runs.sources import Source
 from cmi.rewardbench.tasks import Key
 from cmi.take import Axis, Choice, Prompt, Score
 

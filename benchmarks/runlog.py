@@ -22,8 +22,8 @@ from typing import Any
 
 from rich.console import Console
 
+from cmi._util.runlog import RunLog
 from cmi.report.tables import Table, print_tables
-from cmi.runlog import RunLog
 
 Records = Sequence[dict[str, Any]]
 

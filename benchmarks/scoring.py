@@ -21,9 +21,9 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
+from cmi._util.errors import InputError
 from cmi.bench.evaluation import Item, Setting
-from cmi.bench.responses import ResponseFile, ResponseSet, find_responses
-from cmi.errors import InputError
+from cmi.bench.scoring.responses import ResponseFile, ResponseSet, find_responses
 
 AGREE = 1e-6  # on the scale of the published table, 0 - 100
 RESAMPLES = 1000
@@ -52,8 +52,8 @@ def plain(_files: Sequence[ResponseFile]) -> Scorer:
 
 
 def ours(files: Sequence[ResponseFile]) -> Scorer:
+    from cmi.bench.metrics.tools import Tools
     from cmi.bench.tasks import load_task
-    from cmi.bench.tools import Tools
 
     tools = Tools()
     _ = tools.thesaurus
@@ -69,9 +69,9 @@ def ours(files: Sequence[ResponseFile]) -> Scorer:
 
 
 def full(files: Sequence[ResponseFile]) -> Scorer:
-    from cmi.bench.score import score_file
+    from cmi.bench.metrics.tools import Tools
+    from cmi.bench.scoring.one_file import score_file
     from cmi.bench.tasks import load_task
-    from cmi.bench.tools import Tools
 
     tools = Tools()
     _ = tools.thesaurus

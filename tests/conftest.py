@@ -10,9 +10,9 @@ import pytest
 from hypothesis import settings
 from nltk.corpus.reader import WordNetCorpusReader
 
-from cmi.bench.tools import Tools
-from cmi.bench.wordnet import DEBIAN, HOW_TO_GET
-from cmi.errors import InputError
+from cmi._util.errors import InputError
+from cmi.bench.metrics.tools import Tools
+from cmi.bench.metrics.wordnet import DEBIAN, HOW_TO_GET
 
 settings.register_profile("any machine", deadline=None)  # one that is busy takes longer; pytest's timeout stops a hang
 settings.load_profile("any machine")

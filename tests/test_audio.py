@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cmi import audio
+from cmi._util.errors import InputError, MissingExtra
 from cmi.audio import SHORTEST, Waveform, content_hash, duration, load, require_sound, windows
-from cmi.errors import InputError, MissingExtra
 
 SAME_PATH = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 FORMATS = {  # name: (container, encoding, largest error after decoding)

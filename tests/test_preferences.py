@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cmi.errors import InputError
+from cmi._util.errors import InputError
 from cmi.preferences import Labelled, preference_row, read_preferences
 from cmi.take import Pair, Preference, Prompt
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cmi._util.errors import InputError
 from cmi.audio import Waveform
-from cmi.errors import InputError
 from cmi.take import Pair, Preference, Prompt, Score, Scorer, Take, read_takes
 
 DRUMS = Path("drums.wav")

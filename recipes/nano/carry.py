@@ -12,10 +12,10 @@ import _soundfile_data  # type: ignore[import-untyped]
 import torch
 from hear import musicnn_names
 
-from cmi.reward.checkpoint import WEIGHTS
-from cmi.reward.encoders.musicnn_wheel import find_wheel, read_checkpoint
-from cmi.reward.encoders.nano import Nano
-from cmi.reward.reward_model import RewardModel
+from cmi.reward.model.checkpoint import WEIGHTS
+from cmi.reward.model.encoders.musicnn_wheel import find_wheel, read_checkpoint
+from cmi.reward.model.encoders.nano import Nano
+from cmi.reward.model.reward_model import RewardModel
 
 USED = re.compile(r"(conv2d|dense|batch_normalization)(_\d+)?/(kernel|bias|gamma|beta|moving_mean|moving_variance)")
 

@@ -15,8 +15,8 @@ import torch
 from torch import Generator, Tensor
 from torch.nn import functional
 
-from cmi.reward.encoders.ear import RATE
-from cmi.reward.encoders.nano import levelled
+from cmi.reward.model.encoders.ear import RATE
+from cmi.reward.model.encoders.nano import levelled
 from cmi.reward.train.degrade import (
     DEGRADATIONS,
     Degradation,

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from cmi.reward.encoders import musicnn
-from cmi.reward.encoders.ear import WORD, WORD_FRAMES, Ear, log_mel
-from cmi.reward.encoders.musicnn import Musicnn
-from cmi.reward.encoders.nano import halve_rate
+from cmi.reward.model.encoders import musicnn
+from cmi.reward.model.encoders.ear import WORD, WORD_FRAMES, Ear, log_mel
+from cmi.reward.model.encoders.musicnn import Musicnn
+from cmi.reward.model.encoders.nano import halve_rate
 
 MEMORY_FRAMES = 8  # log-mels, 0.08 s, that are averaged before they are compared
 LAGS = 64  # of these: 5.12 s

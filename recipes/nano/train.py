@@ -34,13 +34,13 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
 
-from cmi.reward.checkpoint import split_state
-from cmi.reward.encoders import musicnn
-from cmi.reward.encoders import nano as encoder
-from cmi.reward.encoders.ear import log_mel
-from cmi.reward.encoders.musicnn import Musicnn
-from cmi.reward.encoders.nano import levelled
-from cmi.reward.model import Downsampling, HeadConfig, PromptTokens, RewardHead
+from cmi.reward.model.checkpoint import split_state
+from cmi.reward.model.encoders import musicnn
+from cmi.reward.model.encoders import nano as encoder
+from cmi.reward.model.encoders.ear import log_mel
+from cmi.reward.model.encoders.musicnn import Musicnn
+from cmi.reward.model.encoders.nano import levelled
+from cmi.reward.model.head import Downsampling, HeadConfig, PromptTokens, RewardHead
 from cmi.reward.train.degrade import varied
 from cmi.studio.flaws import FLAWS as STUDIO_FLAWS
 from cmi.studio.flaws import SOUND_FLAWS, TAPE_FLAWS, SoundFlaw

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cmi.audio import Waveform as Waveform
-    from cmi.reward.reward_model import RewardModel as RewardModel
+    from cmi.reward.model.reward_model import RewardModel as RewardModel
     from cmi.take import Pair as Pair
     from cmi.take import Prompt as Prompt
     from cmi.take import Score as Score
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "RewardModel": "cmi.reward.reward_model",
+    "RewardModel": "cmi.reward.model.reward_model",
     "Waveform": "cmi.audio",
     **dict.fromkeys(("Pair", "Prompt", "Score", "Take"), "cmi.take"),
 }

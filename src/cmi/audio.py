@@ -31,8 +31,8 @@ import soundfile
 import soxr
 from numpy.typing import NDArray
 
-from cmi.errors import InputError, MissingExtra
-from cmi.quiet_stderr import quiet_stderr
+from cmi._util.errors import InputError, MissingExtra
+from cmi._util.quiet_stderr import quiet_stderr
 
 QUALITY = "HQ"  # of soxr; part of the name of every embedding, since other samples give other embeddings
 SHORTEST = 0.05  # seconds

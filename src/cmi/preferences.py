@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cmi.columns import Columns
-from cmi.errors import InputError
-from cmi.records import read_records
+from cmi._util.columns import Columns
+from cmi._util.errors import InputError
+from cmi._util.records import read_records
 from cmi.take import Pair, Preference, prompt_of, recording, text_field, with_ids
 
 FIELDS = ("id", "text", "lyrics", "reference", "a", "b", "axis", "choice", "confidence", "rater")

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
+from cmi._util.columns import Columns
+from cmi._util.errors import InputError
+from cmi._util.printable import is_whole
+from cmi._util.records import csv_records, read_records
 from cmi.audio import Waveform
-from cmi.columns import Columns
-from cmi.errors import InputError
-from cmi.printable import is_whole
-from cmi.records import csv_records, read_records
 
 Audio = Path | Waveform
 Modality = Literal["text", "text+lyrics", "text+audio", "text+lyrics+audio"]

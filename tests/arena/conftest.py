@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 import soundfile
 
-from cmi.arena import people
-from cmi.arena.database import Database, open_database
-from cmi.arena.pairs import NewPair, add_all
-from cmi.arena.projects import Project, create
-from cmi.arena.sounds import Measured, measure, register_all
+from cmi.arena.audio.sounds import Measured, measure, register_all
+from cmi.arena.store import people
+from cmi.arena.store.database import Database, open_database
+from cmi.arena.store.pairs import NewPair, add_all
+from cmi.arena.store.projects import Project, create
 
 RATE = 8_000
 

@@ -10,9 +10,9 @@ import pytest
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 
-from cmi.reward.encoders.muq_mulan import MuQMuLan, MuQMuLanConfig, TowerConfig
-from cmi.reward.model import HeadConfig, RewardHead
-from cmi.reward.reward_model import RewardModel
+from cmi.reward.model.encoders.muq_mulan import MuQMuLan, MuQMuLanConfig, TowerConfig
+from cmi.reward.model.head import HeadConfig, RewardHead
+from cmi.reward.model.reward_model import RewardModel
 
 TOWER = TowerConfig(dim=32, depth=1, heads=4, dim_head=8, ff_hidden=85)
 ENCODER = MuQMuLanConfig(

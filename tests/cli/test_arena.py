@@ -11,13 +11,13 @@ import pytest
 import soundfile
 from typer.testing import CliRunner
 
-from cmi.arena import people
-from cmi.arena import projects as all_projects
-from cmi.arena.assign import View, begin, next_view
-from cmi.arena.database import open_database
-from cmi.arena.votes import Ballot, save
+from cmi._util.errors import InputError
+from cmi.arena.store import people
+from cmi.arena.store import projects as all_projects
+from cmi.arena.store.assign import View, begin, next_view
+from cmi.arena.store.database import open_database
+from cmi.arena.store.votes import Ballot, save
 from cmi.cli import app
-from cmi.errors import InputError
 from cmi.preferences import read_preferences
 
 

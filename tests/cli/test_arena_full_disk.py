@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 import soundfile
 
-from cmi.arena import people
-from cmi.arena.assign import View, begin, next_view
-from cmi.arena.database import open_database
-from cmi.arena.importing import hear_source, import_pairs
-from cmi.arena.projects import create
-from cmi.arena.votes import Ballot, save
+from cmi.arena.exchange.importing import hear_source, import_pairs
+from cmi.arena.store import people
+from cmi.arena.store.assign import View, begin, next_view
+from cmi.arena.store.database import open_database
+from cmi.arena.store.projects import create
+from cmi.arena.store.votes import Ballot, save
 
 COUNT = 40
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cmi.bench.score import Cell
+from cmi.bench.scoring.one_file import Cell
 from cmi.cli import main
 
 SAMPLES = Path(str(files("cmi.bench"))) / "samples"

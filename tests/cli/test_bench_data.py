@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from cmi.bench.datasets import SOURCES
+from cmi._util.errors import InputError
+from cmi.bench.data import SOURCES
 from cmi.cli import app
-from cmi.errors import InputError
 
 run = CliRunner()
 

@@ -1,4 +1,4 @@
-"""`cmi demo` as a user meets it; what it makes is tested in tests/test_demo.py."""
+"""`cmi demo` as a user meets it; what it makes is tested in tests/demo/test_demo.py."""
 
 import subprocess
 import sys

@@ -10,12 +10,12 @@ import pytest
 import soundfile
 from typer.testing import CliRunner
 
-from cmi.chat.rehearsal import Body, Rehearsal, _error, _send, rehearsal
+from cmi._util.errors import InputError
 from cmi.cli import app
-from cmi.errors import InputError
 from cmi.judge.prompt_file import read_role
-from cmi.judge.rule_endpoint import judge as rule
 from cmi.preferences import read_preferences
+from cmi.testing.chat_endpoint import Body, Rehearsal, _error, _send, rehearsal
+from cmi.testing.rule_endpoint import judge as rule
 
 
 def cmi(*arguments: object) -> str:

@@ -139,7 +139,7 @@ def test_every_command_has_an_example(folder):
 
 JUDGES = """
 import soundfile
-from cmi.errors import InputError
+from cmi._util.errors import InputError
 from cmi.judge.verdict import Opinion, Verdict
 
 class Louder:

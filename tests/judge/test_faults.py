@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from cmi.chat.rehearsal import Rehearsal, rehearsal
+from cmi._util.runlog import read_records
 from cmi.judge.prompt_file import read_role
-from cmi.judge.rule_endpoint import judge as rule
-from cmi.runlog import read_records
+from cmi.testing.chat_endpoint import Rehearsal, rehearsal
+from cmi.testing.rule_endpoint import judge as rule
 
 KEY = "sk-test-4242424242424242424242"
 PAIRS = 200

@@ -8,18 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cmi._util.errors import InputError
 from cmi.audio import Waveform
-from cmi.errors import InputError
 from cmi.judge.consensus import Answers, davidson, dawid_skene
 from cmi.judge.judges import PlainJudge, ScorerJudge
 from cmi.judge.label_run import PREFERENCES, write_consensus, write_labels
 from cmi.judge.labels import agreed, count, labels, retained
 from cmi.judge.pairs import NamedPair, read_pairs, shard_of
 from cmi.judge.run import Asking, Judged, askings, judge_pairs, shard_folder
-from cmi.judge.simulated import Errors, SimulatedJudge, parse_errors
 from cmi.judge.verdict import Opinion, Verdict
 from cmi.preferences import read_preferences
 from cmi.take import Pair, Prompt, Score, Take
+from cmi.testing.simulated_judge import Errors, SimulatedJudge, parse_errors
 
 N = 4000
 

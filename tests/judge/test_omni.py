@@ -9,13 +9,13 @@ import soundfile
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from cmi.errors import InputError
+from cmi._util.errors import InputError
 from cmi.judge.messages import request_for
 from cmi.judge.omni import load_omni
 from cmi.judge.prompt_file import read_role
 from cmi.take import Pair, Prompt
 
-from ..bench.listeners import tiny_models
+from ..bench.ask import tiny_models
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cmi._util.errors import InputError
 from cmi.audio import Waveform
-from cmi.chat.message import Sound, Text
-from cmi.errors import InputError
 from cmi.judge.messages import fenced, request_for
 from cmi.judge.prompt_file import read_role
+from cmi.llm.message import Sound, Text
 from cmi.take import Pair, Prompt
 
 A, B, REFERENCE = (Waveform(np.full(800, level, np.float32), 16_000) for level in (0.1, 0.2, 0.3))

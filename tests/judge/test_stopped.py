@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from cmi.bench.instruction import Instruction
-from cmi.chat.rehearsal import Rehearsal, rehearsal
 from cmi.judge.prompt_file import read_role
-from cmi.judge.rule_endpoint import judge as rule
+from cmi.testing.chat_endpoint import Rehearsal, rehearsal
+from cmi.testing.rule_endpoint import judge as rule
 
 COUNT = 30
 

@@ -8,11 +8,11 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from cmi.errors import InputError
-from cmi.reward.encoders.muq_mulan import MuQMuLan, MuQMuLanConfig, TowerConfig
-from cmi.reward.encoders.musicnn_wheel import find_wheel
-from cmi.reward.model import HeadConfig, RewardHead
-from cmi.reward.reward_model import RewardModel
+from cmi._util.errors import InputError
+from cmi.reward.model.encoders.muq_mulan import MuQMuLan, MuQMuLanConfig, TowerConfig
+from cmi.reward.model.encoders.musicnn_wheel import find_wheel
+from cmi.reward.model.head import HeadConfig, RewardHead
+from cmi.reward.model.reward_model import RewardModel
 
 TINY_TOWER = TowerConfig(dim=32, depth=2, heads=4, dim_head=8, ff_hidden=85)
 TINY_ENCODER = MuQMuLanConfig(

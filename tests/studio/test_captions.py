@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cmi.errors import InputError
+from cmi._util.errors import InputError
 from cmi.studio import wordings
 from cmi.studio.captions import (
     ATTRIBUTES,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cmi.errors import InputError
+from cmi._util.errors import InputError
 from cmi.studio.compose import INSTRUMENTS, STYLES, compose
 from cmi.studio.piece import Note, Part, Piece, even_beats
 

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from cmi.errors import InputError
+from cmi._util.errors import InputError
 from cmi.studio.corpus import corpus_names, read_score
 from cmi.studio.piece import Key
 from cmi.studio.render import render

@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from cmi.errors import InputError
-from cmi.reward.candidates import read_folder, read_manifest
+from cmi._util.errors import InputError
+from cmi.reward.pick.candidates import read_folder, read_manifest
 from cmi.studio import generate as module
 from cmi.studio.captions import facts, false_of
 from cmi.studio.flaws import FLAWS, PieceFlaw

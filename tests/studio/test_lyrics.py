@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cmi.errors import InputError
+from cmi._util.errors import InputError
 from cmi.studio import lyrics
 from cmi.studio.lyrics import syllables, write_lyrics
 

@@ -14,7 +14,7 @@ pytest.importorskip("pyworld", reason="sung lyrics need the vocals extra")
 
 import soundfile
 
-from cmi.errors import InputError
+from cmi._util.errors import InputError
 from cmi.preferences import read_preferences
 from cmi.studio.captions import facts, false_of
 from cmi.studio.flaws import FLAWS

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import soundfile
 
+from cmi._util.errors import InputError
 from cmi.bench.catalog import DATASETS
 from cmi.bench.evaluation import Item, Setting
-from cmi.bench.responses import audio_key, find_annotations, read_instructions
+from cmi.bench.metrics.tools import Tools
+from cmi.bench.scoring.responses import audio_key, find_annotations, read_instructions
 from cmi.bench.tasks import load_task
-from cmi.bench.tools import Tools
-from cmi.errors import InputError
 from cmi.studio.mir import PROMPTS, make_mir_set
 
 

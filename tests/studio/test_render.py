@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from cmi.errors import InputError
+from cmi._util.errors import InputError
 from cmi.studio import render as rendering
 from cmi.studio.piece import Attributes, Key, Note, Part, Piece, even_beats
 from cmi.studio.render import LOUDNESS, PEAK, levelled, render, soundfont

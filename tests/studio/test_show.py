@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from cmi.errors import InputError, MissingExtra
+from cmi._util.errors import InputError, MissingExtra
 from cmi.studio.compose import compose
 from cmi.studio.flaws import FLAWS
 from cmi.studio.recordings import RATE, SECONDS, Recipe, Source, record

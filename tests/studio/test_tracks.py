@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import soundfile
 
+from cmi._util.errors import InputError
 from cmi.audio import content_hash
-from cmi.errors import InputError
 from cmi.studio import tracks
 from cmi.studio.tracks import LICENCES, PACKAGES, fetch_debian, find_tracks, read_licences, survey
 

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("pyworld", reason="sung lyrics need the vocals extra")
 
-from cmi.errors import InputError, MissingExtra
+from cmi._util.errors import InputError, MissingExtra
 from cmi.studio import vocals
 from cmi.studio.piece import Attributes, Key, Note, Piece, even_beats
 from cmi.studio.vocals import sing, sung, syllables, words

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cmi.bench.tools import Tools
+from cmi.bench.metrics.tools import Tools
 
 Array = NDArray[np.floating[Any]]
 Protocol = Literal["paper", "strict"]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from cmi.errors import InputError
+from cmi._util.errors import InputError
 
 AUDIO_INPUT = "<|SOA|><AUDIO><|EOA|>"
 TO_THE_END = -1

@@ -9,6 +9,9 @@ from typing import Annotated, NoReturn
 import typer
 
 from cmi import __version__
+from cmi._util.errors import InputError
+from cmi._util.files import DISK_FULL, cannot_write
+from cmi._util.printable import ESCAPE
 from cmi.cli import arena, bench, data, judge, rewardbench, studio
 from cmi.cli.demo import demo
 from cmi.cli.notes import note
@@ -19,9 +22,6 @@ from cmi.cli.stopping import Stopped, make_stoppable
 from cmi.cli.studio_generate import generate
 from cmi.cli.train import train
 from cmi.cli.train_ablations import train_ablations
-from cmi.errors import InputError
-from cmi.files import DISK_FULL, cannot_write
-from cmi.printable import ESCAPE
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from cmi.errors import InputError, MissingExtra
-from cmi.printable import printable
+from cmi._util.errors import InputError, MissingExtra
+from cmi._util.printable import printable
 
 if TYPE_CHECKING:
-    from cmi.arena.database import Database
-    from cmi.arena.projects import Project
+    from cmi.arena.store.database import Database
+    from cmi.arena.store.projects import Project
 
 app = typer.Typer(
     no_args_is_help=True, help="Have people vote on pairs of takes, in a browser.", rich_markup_mode="markdown"
@@ -43,7 +43,7 @@ def _arena() -> Iterator[None]:
 def _opened(db: str, make: bool = False) -> Iterator["Database"]:
     """The database; unless it may be made, a file that is not there is an InputError."""
     with _arena():
-        from cmi.arena.database import open_database, parse_url
+        from cmi.arena.store.database import open_database, parse_url
 
         url = parse_url(db)
     if not make and url.drivername == "sqlite" and not Path(url.database or "").exists():
@@ -83,7 +83,7 @@ def serve(
         cmi arena serve --db postgresql://arena@localhost/arena --host 0.0.0.0 --public-url https://arena.example.org
     """
     with _arena():
-        from cmi.arena import serve as server
+        from cmi.arena.web import serve as server
     if demo and db == DB:
         db = _demo_file()
     server.serve(
@@ -121,8 +121,8 @@ def import_(
     from cmi.cli.progress import progress
 
     with _arena():
-        from cmi.arena import projects
-        from cmi.arena.importing import hear_source, import_pairs
+        from cmi.arena.exchange.importing import hear_source, import_pairs
+        from cmi.arena.store import projects
 
     with progress() as bar:
         task = bar.add_task("sounds heard", total=None)
@@ -165,7 +165,7 @@ def export(
         cmi arena export votes/ --format parquet --audio leave
     """
     with _opened(db) as database:
-        from cmi.arena.exporting import export as write
+        from cmi.arena.exchange.exporting import export as write
 
         done = write(database, _chosen(database, project).id, folder, format_, audio, gold, repeats)
     if as_json:
@@ -197,7 +197,7 @@ def invite(
         cmi arena invite --role owner
     """
     with _opened(db) as database:
-        from cmi.arena import people
+        from cmi.arena.store import people
 
         made = people.invite(database, _chosen(database, project).id, role, days, quota, count)
     links = [f"{url.rstrip('/')}/join#{one.token}" for one in made]
@@ -226,8 +226,9 @@ def stats(
 
     with _opened(db) as database:
         with _arena():
-            from cmi.arena import originals, pairs, people, votes
+            from cmi.arena.audio import originals
             from cmi.arena.statistics import report, tables
+            from cmi.arena.store import pairs, people, votes
 
         ours = _chosen(database, project).id
         found = report(
@@ -260,7 +261,8 @@ def check(db: Db = DB, project: ProjectName = None, as_json: AsJson = False) -> 
     from cmi.cli.progress import progress
 
     with _opened(db) as database:
-        from cmi.arena import originals, projects
+        from cmi.arena.audio import originals
+        from cmi.arena.store import projects
 
         chosen = [_chosen(database, project)] if project else projects.list_all(database)
         checked, found = 0, []
@@ -292,7 +294,7 @@ def backup(
     Example:  cmi arena backup study-2026-03-01.sqlite3 --db study.sqlite3
     """
     with _opened(db) as database:
-        from cmi.arena.backup import backup as copy
+        from cmi.arena.store.backup import backup as copy
 
         print(printable(str(copy(database, file))))
 
@@ -309,7 +311,7 @@ def restore(
     Example:  cmi arena restore study-2026-03-01.sqlite3 --db study.sqlite3
     """
     with _arena():
-        from cmi.arena.backup import restore as put_back
+        from cmi.arena.store.backup import restore as put_back
 
     done = put_back(file, db)
     counts = done.counts
@@ -333,8 +335,8 @@ def projects(db: Db = DB, as_json: AsJson = False) -> None:
     from cmi.report.tables import Table, print_tables
 
     with _opened(db) as database:
-        from cmi.arena import pairs, people
-        from cmi.arena import projects as all_projects
+        from cmi.arena.store import pairs, people
+        from cmi.arena.store import projects as all_projects
 
         records = []
         for one in all_projects.list_all(database):
@@ -352,7 +354,7 @@ def projects(db: Db = DB, as_json: AsJson = False) -> None:
 
 def _chosen(database: "Database", name: str | None) -> "Project":
     """The project of that id or title, or the only one."""
-    from cmi.arena import projects
+    from cmi.arena.store import projects
 
     known = projects.list_all(database)
     titles = ", ".join(repr(one.title) for one in known)
@@ -376,8 +378,8 @@ def _named(known: list["Project"], name: str) -> "Project | None":
 
 
 def _demo_file() -> str:
-    from cmi.cache import cache_folder
-    from cmi.folders import make_folder
+    from cmi._util.cache import cache_folder
+    from cmi._util.folders import make_folder
 
     folder = cache_folder() / "arena-demo"
     make_folder(folder)

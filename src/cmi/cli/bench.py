@@ -9,8 +9,8 @@ from cmi.cli import bench_analysis, bench_data
 from cmi.cli.bench_run import run
 
 if TYPE_CHECKING:
-    from cmi.bench.run_scores import Settings
-    from cmi.bench.score import Cell
+    from cmi.bench.scoring.many_files import Settings
+    from cmi.bench.scoring.one_file import Cell
 
 app = typer.Typer(no_args_is_help=True, help="CMI-Bench: do audio language models understand music?")
 app.command()(run)
@@ -64,7 +64,7 @@ def score(
 
         cmi bench score answers/qwen2 --protocol paper --json > qwen2.json
     """
-    from cmi.bench.tables import score_tables
+    from cmi.bench.scoring.tables import score_tables
     from cmi.cli.output import show
 
     settings = _settings(annotations, protocol, embedder, bertscore, resamples)
@@ -99,8 +99,8 @@ def table(
 
         cmi bench table answers/ --annotations annotations/ --protocol strict
     """
-    from cmi.bench.run_scores import read_scores
-    from cmi.bench.tables import counts_table, null_tables, table3
+    from cmi.bench.scoring.many_files import read_scores
+    from cmi.bench.scoring.tables import counts_table, null_tables, table3
     from cmi.cli.output import show
 
     settings = _settings(annotations, protocol, embedder, bertscore, resamples)
@@ -133,10 +133,10 @@ def check(
     """
     from dataclasses import asdict
 
-    from cmi.bench.check import absent, check_file, check_table
-    from cmi.bench.responses import find_annotations, find_responses
+    from cmi._util.errors import InputError
+    from cmi.bench.scoring.check import absent, check_file, check_table
+    from cmi.bench.scoring.responses import find_annotations, find_responses
     from cmi.cli.output import show
-    from cmi.errors import InputError
 
     truths = find_annotations(annotations) if annotations else {}
     files = find_responses(responses)
@@ -165,16 +165,16 @@ def demo() -> None:
 def _settings(
     annotations: Path | None, protocol: ProtocolChoice, embedder: str, bertscore: str, resamples: int
 ) -> "Settings":
-    from cmi.bench.run_scores import Settings
-    from cmi.cache import cache_folder
+    from cmi._util.cache import cache_folder
+    from cmi.bench.scoring.many_files import Settings
 
     protocols: list[Literal["paper", "strict"]] = ["paper", "strict"] if protocol == "both" else [protocol]
     return Settings(annotations, protocols, embedder, bertscore, resamples, cache_folder())
 
 
 def _scored(responses: list[Path], settings: "Settings", log: Path | None) -> "list[Cell]":
-    from cmi.bench.responses import find_responses
-    from cmi.bench.run_scores import score_all
+    from cmi.bench.scoring.many_files import score_all
+    from cmi.bench.scoring.responses import find_responses
     from cmi.cli.progress import progress
 
     files = find_responses(responses)

@@ -7,7 +7,7 @@ import typer
 
 if TYPE_CHECKING:
     from cmi.bench.analysis.model_scores import Scores
-    from cmi.bench.tools import Tools
+    from cmi.bench.metrics.tools import Tools
 
 Responses = Annotated[list[Path], typer.Argument(help="Response files, or folders of them.", show_default=False)]
 Sources = Annotated[
@@ -55,15 +55,15 @@ def bias(
         cmi bench bias answers/qwen2_MTT.jsonl --families mine.toml --json
     """
     from cmi import __version__
+    from cmi._util.errors import InputError
     from cmi.bench.analysis.bias import measure_bias
     from cmi.bench.analysis.bias_report import bias_tables, draw_bias
     from cmi.bench.analysis.drawing import require_drawing
     from cmi.bench.analysis.tag_families import TAGGING, read_families
-    from cmi.bench.responses import find_annotations, find_responses
-    from cmi.bench.score import SEED
+    from cmi.bench.scoring.one_file import SEED
+    from cmi.bench.scoring.responses import find_annotations, find_responses
     from cmi.cli.output import show
     from cmi.cli.progress import progress
-    from cmi.errors import InputError
 
     require_drawing(plot)
     groups = read_families(families)
@@ -258,7 +258,7 @@ def browse(
     from cmi.bench.browser.page import write_page
     from cmi.bench.browser.report import browse_records, browse_table
     from cmi.bench.browser.sounds import sound_source
-    from cmi.bench.responses import find_annotations, find_responses
+    from cmi.bench.scoring.responses import find_annotations, find_responses
     from cmi.cli.output import show
     from cmi.cli.progress import progress
 
@@ -286,10 +286,10 @@ def _gathered(
     protocol: Literal["paper", "strict"],
     embedder: str,
 ) -> "Scores":
+    from cmi._util.cache import cache_folder
     from cmi.bench.analysis.model_scores import gather
     from cmi.bench.analysis.sources import read_cells
-    from cmi.bench.run_scores import Settings
-    from cmi.cache import cache_folder
+    from cmi.bench.scoring.many_files import Settings
     from cmi.cli.progress import progress
 
     settings = Settings(annotations, [protocol], embedder, "", 100, cache_folder())
@@ -302,7 +302,7 @@ def _gathered(
 
 
 def _tools(embedder: str = "minilm", bertscore: str = "") -> "Tools":
-    from cmi.bench.tools import Tools
-    from cmi.cache import cache_folder
+    from cmi._util.cache import cache_folder
+    from cmi.bench.metrics.tools import Tools
 
     return Tools(embedder, bertscore, cache_folder())

@@ -19,7 +19,7 @@ def list_(format_: OutputFormat = "table", as_json: AsJson = False) -> None:
 
     Example:  cmi bench data list
     """
-    from cmi.bench.datasets.report import list_records, list_tables
+    from cmi.bench.data.report import list_records, list_tables
     from cmi.cli.output import show
 
     show(list_tables(), list_records(), "datasets", {}, "json" if as_json else format_, None)
@@ -52,10 +52,10 @@ def make(
 
         cmi bench data make released annotations/ --audio testdata/ -o bench-data
     """
-    from cmi.bench.datasets import named
-    from cmi.bench.datasets.make import Settings
-    from cmi.bench.datasets.make import make as make_data
-    from cmi.bench.datasets.report import made_records, made_table
+    from cmi.bench.data import named
+    from cmi.bench.data.make import Settings
+    from cmi.bench.data.make import make as make_data
+    from cmi.bench.data.report import made_records, made_table
     from cmi.cli.output import show
 
     source = named(name)

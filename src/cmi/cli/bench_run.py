@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from cmi.errors import InputError
-from cmi.printable import printable
+from cmi._util.errors import InputError
+from cmi._util.printable import printable
 
 if TYPE_CHECKING:
-    from cmi.bench.listeners.answer_log import Shard
-    from cmi.bench.listeners.registry import Named, Options
-    from cmi.bench.run import DataFile, Run, Summary
+    from cmi.bench.ask.answer_log import Shard
+    from cmi.bench.ask.registry import Named, Options
+    from cmi.bench.ask.run import DataFile, Run, Summary
     from cmi.report.tables import Table
 
 MODEL, ENDPOINT = "Models in this process", "Endpoints"
@@ -126,9 +126,9 @@ def run(
 
         cmi bench run --listener qwen2.5-omni --data annotations/ --ray 8 --out answers/
     """
-    from cmi.bench.listeners.registry import LOCAL, REMOTE_CODE, Options, short_name
-    from cmi.bench.run import Run, audio_folders, model_name, read_data, run_elsewhere
-    from cmi.shards import run_on_ray
+    from cmi._util.shards import run_on_ray
+    from cmi.bench.ask.registry import LOCAL, REMOTE_CODE, Options, short_name
+    from cmi.bench.ask.run import Run, audio_folders, model_name, read_data, run_elsewhere
 
     if ray and shard:
         raise InputError("--ray makes the shards itself: leave out --shard")
@@ -162,7 +162,7 @@ def run(
 
 
 def _require_sendable(data: "list[DataFile]", folders: list[Path]) -> None:
-    from cmi.chat.sendable import require_sendable
+    from cmi.llm.sendable import require_sendable
 
     require_sendable(((f"{file.path} {q.id}", q.audio) for file in data for q in file.questions), folders)
 
@@ -179,7 +179,7 @@ def _require_answers(summaries: "list[Summary]") -> None:
 
 
 def _listener(spec: str, options: "Options", stack: ExitStack, dry_run: bool) -> "Named":
-    from cmi.bench.listeners.registry import load_for_plan, load_listener
+    from cmi.bench.ask.registry import load_for_plan, load_listener
 
     named = (load_for_plan if dry_run else load_listener)(spec, options)
     close = getattr(named.listener, "close", None)
@@ -192,7 +192,7 @@ def _listener(spec: str, options: "Options", stack: ExitStack, dry_run: bool) ->
 
 
 def _shard(text: str) -> "Shard | None":
-    from cmi.bench.listeners.answer_log import Shard
+    from cmi.bench.ask.answer_log import Shard
 
     if not text:
         return None
@@ -226,7 +226,7 @@ def _shard_arguments(context: typer.Context, shards: int) -> list[str]:
 
 
 def _run(named: "Named", plan: "Run") -> "list[Summary]":
-    from cmi.bench.run import run as run_plan
+    from cmi.bench.ask.run import run as run_plan
     from cmi.cli.progress import progress
     from cmi.cli.waiting import tell_waits
 

@@ -27,8 +27,8 @@ def list_(folder: Folder = None, format_: OutputFormat = "table", as_json: AsJso
     Example:  cmi data list
     """
     from cmi.cli.output import show
-    from cmi.rewardbench.data_report import list_records, list_table
-    from cmi.rewardbench.datasets import data_folder
+    from cmi.rewardbench.data import data_folder
+    from cmi.rewardbench.data.data_report import list_records, list_table
 
     root = folder or data_folder()
     records = list_records(root)
@@ -60,13 +60,12 @@ def get(
 
     from rich.console import Console
 
+    from cmi._util.errors import InputError
     from cmi.cli.progress import progress
-    from cmi.errors import InputError
     from cmi.report.tables import print_tables
-    from cmi.rewardbench import download
-    from cmi.rewardbench.data_report import missing_table, plan_table
-    from cmi.rewardbench.datasets import count, counts_table, data_folder, named
-    from cmi.rewardbench.recipes.get import Missing
+    from cmi.rewardbench.data import count, counts_table, data_folder, download, named
+    from cmi.rewardbench.data.data_report import missing_table, plan_table
+    from cmi.rewardbench.data.recipes.get import Missing
 
     root = folder or data_folder()
     if mirrors is not None and (others := [name for name in names if not named(name).recipe]):
@@ -109,10 +108,10 @@ def check(
 
         cmi data check cmi-pref=/data/cmi-pref mine.jsonl
     """
+    from cmi._util.errors import InputError
     from cmi.cli.output import show
-    from cmi.errors import InputError
-    from cmi.rewardbench.data_report import check_data, check_record, check_table
-    from cmi.rewardbench.datasets import DATA_SETS, data_folder, find
+    from cmi.rewardbench.data import DATA_SETS, data_folder, find
+    from cmi.rewardbench.data.data_report import check_data, check_record, check_table
 
     root = folder or data_folder()
     given = names or [name for name in DATA_SETS if (root / name).exists()]

@@ -18,16 +18,16 @@ def demo(
     """
     from rich.console import Console
 
+    from cmi._util.errors import MissingExtra
     from cmi.cli.progress import progress
-    from cmi.errors import MissingExtra
     from cmi.report.tables import print_tables
 
     try:
+        from cmi._util.files import write_whole
         from cmi.demo.page import page_of
         from cmi.demo.run import Plan, run_demo
         from cmi.demo.tables import demo_tables
-        from cmi.files import write_whole
-        from cmi.reward.load_scorer import load_scorer
+        from cmi.reward.scoring.load_scorer import load_scorer
     except ModuleNotFoundError as error:
         raise MissingExtra("the demonstration", "bench,embed,reward,studio") from error
 

@@ -158,12 +158,12 @@ def label(
     """
     from rich.console import Console
 
-    from cmi.errors import InputError
+    from cmi._util.errors import InputError
+    from cmi._util.printable import printable
+    from cmi._util.shards import run_on_ray
     from cmi.judge.label_run import PREFERENCES, write_consensus, write_labels
     from cmi.judge.report import filter_table, label_record, label_table
-    from cmi.printable import printable
     from cmi.report.tables import print_tables
-    from cmi.shards import run_on_ray
 
     if bool(consensus) != bool(other):
         raise InputError("a consensus needs --consensus and one --other run at least")
@@ -259,9 +259,9 @@ def spec_of(
 ) -> "Spec":
     """The judge; of a run in parts each has its share of the budget."""
     _require_packages()
-    from cmi.chat import Budget
-    from cmi.errors import InputError
+    from cmi._util.errors import InputError
     from cmi.judge.load_judge import Spec
+    from cmi.llm import Budget
 
     if not model and endpoint is None:
         raise InputError("which judge? name it with --model, or with --endpoint")
@@ -320,13 +320,13 @@ def _pairs_arguments(file: Path, out: Path, spec: "Spec") -> list[str]:
 
 
 def _require_packages() -> None:
-    from cmi.hub import require_packages
+    from cmi._util.hub import require_packages
 
     require_packages("judging", "judge", "httpx", "soundfile", "soxr")
 
 
 def _require_verdicts(judged: "Judged") -> None:
-    from cmi.errors import InputError
+    from cmi._util.errors import InputError
 
     if judged.failures and not judged.verdicts:
         reason = next(iter(judged.failures.values()))

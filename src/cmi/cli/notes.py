@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cmi.printable import printable
+from cmi._util.printable import printable
 
 if TYPE_CHECKING:
     from cmi.take import Prompt

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from rich.console import Console
 
-from cmi.files import write_whole
+from cmi._util.files import write_whole
 from cmi.report.tables import Table, print_tables, to_csv, to_json, to_latex, to_markdown
 
 Format = Literal["table", "markdown", "latex", "csv", "json"]

@@ -59,21 +59,21 @@ def pick(
 
     from rich.console import Console
 
+    from cmi._util.errors import InputError, MissingExtra
     from cmi.cli.notes import note_if_nothing_asked
     from cmi.cli.progress import loading, progress
-    from cmi.errors import InputError, MissingExtra
     from cmi.report.pictures import require_picture
     from cmi.report.tables import print_tables, to_json
 
     try:
         with loading("torch"):
-            from cmi.reward import pick_report
-            from cmi.reward.candidates import read_folder, read_manifest
-            from cmi.reward.load_scorer import load_scorer
-            from cmi.reward.pick import copy_chosen, parse_weights, score_each, takes_of
-            from cmi.reward.pick import pick as pick_one
-            from cmi.reward.pick_curve import parse_sizes, pick_curve, ranked_prompts, require_candidates
-            from cmi.reward.timbre import timbre_of_each
+            from cmi.reward.pick import report as pick_report
+            from cmi.reward.pick.candidates import read_folder, read_manifest
+            from cmi.reward.pick.curve import parse_sizes, pick_curve, ranked_prompts, require_candidates
+            from cmi.reward.pick.pick import copy_chosen, parse_weights, score_each, takes_of
+            from cmi.reward.pick.pick import pick as pick_one
+            from cmi.reward.scoring.load_scorer import load_scorer
+            from cmi.reward.scoring.timbre import timbre_of_each
     except ModuleNotFoundError as error:
         raise MissingExtra("picking takes", "reward") from error
 

@@ -55,18 +55,18 @@ def probe(
 
     from rich.console import Console
 
+    from cmi._util.errors import MissingExtra
     from cmi.cli.progress import loading, progress
-    from cmi.errors import MissingExtra
     from cmi.report.pictures import require_picture
     from cmi.report.tables import print_tables, to_json
 
     try:
         with loading("torch"):
-            from cmi.reward import probe_report
-            from cmi.reward.load_scorer import load_scorer
-            from cmi.reward.probe import Bounds
-            from cmi.reward.probe import probe as run_probe
-            from cmi.reward.probes import Song, compose_songs, read_songs
+            from cmi.reward.probe import report as probe_report
+            from cmi.reward.probe.probe import Bounds
+            from cmi.reward.probe.probe import probe as run_probe
+            from cmi.reward.probe.versions import Song, compose_songs, read_songs
+            from cmi.reward.scoring.load_scorer import load_scorer
     except ModuleNotFoundError as error:
         raise MissingExtra("probing a scorer", "studio") from error
 

@@ -15,7 +15,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from cmi.printable import printable
+from cmi._util.printable import printable
 
 
 class _Description(ProgressColumn):

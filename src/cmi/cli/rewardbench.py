@@ -62,18 +62,18 @@ def run(
     """
     from rich.console import Console
 
+    from cmi._util.errors import InputError
+    from cmi._util.hub import require_packages
     from cmi.cli.notes import note_if_nothing_asked
     from cmi.cli.progress import progress
-    from cmi.errors import InputError
-    from cmi.hub import require_packages
     from cmi.report.tables import print_tables
 
     require_packages("CMI-RewardBench", "rewardbench", "soundfile", "soxr", "torch")
-    from cmi.reward.windows import find_window
-    from cmi.rewardbench import run as running
-    from cmi.rewardbench.datasets.own import NAME as OWN
-    from cmi.rewardbench.sources import read_sources
-    from cmi.rewardbench.tables import full_tables
+    from cmi.reward.engine.windows import find_window
+    from cmi.rewardbench.data.own import NAME as OWN
+    from cmi.rewardbench.evaluation.tables import full_tables
+    from cmi.rewardbench.runs import run as running
+    from cmi.rewardbench.runs.sources import read_sources
 
     if window:
         find_window(window)
@@ -122,16 +122,16 @@ def table(
         cmi rewardbench table results.jsonl --format latex -o tables.tex
     """
     from cmi import __version__
+    from cmi._util.hub import require_packages
     from cmi.cli.notes import note
     from cmi.cli.output import show
-    from cmi.hub import require_packages
 
     require_packages("CMI-RewardBench", "rewardbench", "soundfile", "soxr")
-    from cmi.rewardbench.evaluation import SEED
-    from cmi.rewardbench.groupings import by_modality
-    from cmi.rewardbench.plots import draw_reliability, picture_folder
-    from cmi.rewardbench.sources import read_sources
-    from cmi.rewardbench.tables import calibration_records, full_tables, paper_table
+    from cmi.rewardbench.analysis.groupings import by_modality
+    from cmi.rewardbench.evaluation.cells import SEED
+    from cmi.rewardbench.evaluation.plots import draw_reliability, picture_folder
+    from cmi.rewardbench.evaluation.tables import calibration_records, full_tables, paper_table
+    from cmi.rewardbench.runs.sources import read_sources
 
     folder = picture_folder(plots) if plots else None
     read = read_sources(sources or [])
@@ -182,16 +182,16 @@ def analyse(
         cmi rewardbench analyse runs/nano --only confidence --only agreement --format markdown -o analysis.md
     """
     from cmi import __version__
+    from cmi._util.errors import InputError
+    from cmi._util.hub import require_packages
     from cmi.cli.notes import note
     from cmi.cli.output import show
-    from cmi.errors import InputError
-    from cmi.hub import require_packages
 
     require_packages("CMI-RewardBench", "rewardbench", "soundfile", "soxr")
-    from cmi.rewardbench.analysis import ANALYSES, GROUPS, Setting, flat
-    from cmi.rewardbench.analysis import analyse as analyse_all
-    from cmi.rewardbench.plots import draw_groups, picture_folder
-    from cmi.rewardbench.sources import read_sources
+    from cmi.rewardbench.analysis.analyse import ANALYSES, GROUPS, Setting, flat
+    from cmi.rewardbench.analysis.analyse import analyse as analyse_all
+    from cmi.rewardbench.evaluation.plots import draw_groups, picture_folder
+    from cmi.rewardbench.runs.sources import read_sources
 
     unknown = [name for name in only or () if name not in ANALYSES]
     if unknown:
@@ -228,13 +228,13 @@ def released(
 
         cmi rewardbench released results.jsonl --out metrics/
     """
-    from cmi.files import write_whole
-    from cmi.folders import make_folder
-    from cmi.hub import require_packages
+    from cmi._util.files import write_whole
+    from cmi._util.folders import make_folder
+    from cmi._util.hub import require_packages
     from cmi.report.tables import to_csv
 
     require_packages("CMI-RewardBench", "rewardbench", "soundfile", "soxr")
-    from cmi.rewardbench.released_results import detail, read_durations, read_released, summary
+    from cmi.rewardbench.runs.released_results import detail, read_durations, read_released, summary
 
     rows = read_released(results)
     seconds = read_durations(durations) if durations else None

@@ -35,12 +35,12 @@ def judge(
     """
     from rich.console import Console
 
+    from cmi._util.errors import InputError
+    from cmi._util.hub import require_packages
+    from cmi._util.printable import printable
     from cmi.cli.judge import spec_of
     from cmi.cli.progress import progress
     from cmi.cli.waiting import tell_waits
-    from cmi.errors import InputError
-    from cmi.hub import require_packages
-    from cmi.printable import printable
     from cmi.report.tables import print_tables
 
     require_packages("a judge in CMI-RewardBench", "judge", "httpx", "soundfile", "soxr")
@@ -49,8 +49,8 @@ def judge(
     from cmi.judge.pairs import NamedPair
     from cmi.judge.report import run_table
     from cmi.judge.run import askings, judge_pairs
-    from cmi.rewardbench.datasets import data_folder
-    from cmi.rewardbench.run_folder import About, judge_folder, read_items, write_pair_scores
+    from cmi.rewardbench.data import data_folder
+    from cmi.rewardbench.runs.run_folder import About, judge_folder, read_items, write_pair_scores
     from cmi.take import Pair
 
     asked_of = (one.item for one in read_items(folder) if one.item.is_pair and one.item.other_prompt is None)

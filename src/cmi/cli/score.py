@@ -54,19 +54,19 @@ def score(
 
         cmi score take1.wav take2.wav --text "slow sad piano with rain" --model my_models:MyScorer
     """
+    from cmi._util.errors import InputError, MissingExtra
     from cmi.cli.notes import note_if_nothing_asked
     from cmi.cli.progress import loading, progress
-    from cmi.errors import InputError, MissingExtra
 
     try:
         with loading("torch"):
-            from cmi.reward.explain import WINDOW as EXPLAINED_WINDOW
-            from cmi.reward.explain import annotated, check_picture, draw, explain_takes
-            from cmi.reward.load_scorer import is_checkpoint, load_scorer
-            from cmi.reward.reward_model import RewardModel, default_model
-            from cmi.reward.score_takes import score_takes
-            from cmi.reward.token_cache import GIGABYTE, TokenCache
-            from cmi.reward.windows import DEFAULT_WINDOW, find_window
+            from cmi.reward.engine.token_cache import GIGABYTE, TokenCache
+            from cmi.reward.engine.windows import DEFAULT_WINDOW, find_window
+            from cmi.reward.model.reward_model import RewardModel, default_model
+            from cmi.reward.scoring.explain import WINDOW as EXPLAINED_WINDOW
+            from cmi.reward.scoring.explain import annotated, check_picture, draw, explain_takes
+            from cmi.reward.scoring.load_scorer import is_checkpoint, load_scorer
+            from cmi.reward.scoring.score_takes import score_takes
             from cmi.take import Prompt, Take, read_takes
     except ModuleNotFoundError as error:
         raise MissingExtra("scoring takes", "reward") from error
@@ -114,9 +114,9 @@ def _show(records: list[dict[str, Any]], model: str, as_json: bool) -> None:
 
     from rich.console import Console
 
-    from cmi.errors import InputError
+    from cmi._util.errors import InputError
     from cmi.report.tables import print_tables, to_json_line
-    from cmi.reward.score_takes import scores_table
+    from cmi.reward.scoring.score_takes import scores_table
 
     if as_json:
         sys.stdout.writelines(map(to_json_line, records))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cmi.errors import InputError, MissingExtra
+from cmi._util.errors import InputError, MissingExtra
 
 app = typer.Typer(no_args_is_help=True, help="Make music with known virtues and flaws.", rich_markup_mode="markdown")
 

@@ -23,8 +23,8 @@ def generate(
 
         cmi pick takes/ --curve 1,3,10 --second cmi.studio.generate:Truth
     """
+    from cmi._util.errors import MissingExtra
     from cmi.cli.progress import progress
-    from cmi.errors import MissingExtra
 
     try:
         from cmi.studio.generate import generate_set

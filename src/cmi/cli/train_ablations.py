@@ -42,9 +42,9 @@ def train_ablations(
 
     from rich.console import Console
 
+    from cmi._util.errors import MissingExtra
+    from cmi._util.hub import require_packages
     from cmi.cli.progress import progress
-    from cmi.errors import MissingExtra
-    from cmi.hub import require_packages
     from cmi.report.tables import print_tables, to_json_line
 
     require_packages("training", "train", "torch", "yaml", "safetensors", "soundfile", "accelerate", "tensorboard")

@@ -5,7 +5,7 @@ import time
 
 from rich.progress import Progress, TaskID
 
-from cmi.printable import printable
+from cmi._util.printable import printable
 
 WAITING = ", waiting for "
 BETWEEN_LINES = 30.0  # seconds between two lines where there is no terminal

@@ -14,21 +14,21 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from cmi._util.cache import cache_folder
+from cmi._util.workers import process_pool
+from cmi.bench.ask import Listener
+from cmi.bench.ask.answer_log import Shard
+from cmi.bench.ask.nulls import NULLS, NullListener
+from cmi.bench.ask.registry import Options, load_listener
+from cmi.bench.ask.run import Run, Summary, is_done, model_name, read_data, run, run_elsewhere
 from cmi.bench.catalog import DATASETS
 from cmi.bench.evaluation import Protocol
-from cmi.bench.listeners import Listener
-from cmi.bench.listeners.answer_log import Shard
-from cmi.bench.listeners.nulls import NULLS, NullListener
-from cmi.bench.listeners.registry import Options, load_listener
-from cmi.bench.responses import find_responses
-from cmi.bench.run import Run, Summary, is_done, model_name, read_data, run, run_elsewhere
-from cmi.bench.run_scores import DEFAULT_EMBEDDER, Settings, score_all
-from cmi.bench.score import Cell
-from cmi.bench.tables import score_tables
-from cmi.cache import cache_folder
+from cmi.bench.scoring.many_files import DEFAULT_EMBEDDER, Settings, score_all
+from cmi.bench.scoring.one_file import Cell
+from cmi.bench.scoring.responses import find_responses
+from cmi.bench.scoring.tables import score_tables
 from cmi.report.tables import Table
 from cmi.studio.mir import make_mir_set
-from cmi.workers import process_pool
 
 PROTOCOL: Protocol = "strict"
 Progress = Callable[[str, int, int], None]

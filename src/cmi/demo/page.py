@@ -9,7 +9,7 @@ from cmi.demo.run import Demo
 from cmi.demo.tables import PAIRS_NOTE
 from cmi.demo.words import TakeRow, picked_sentence, prompt_text, take_rows
 from cmi.report.html import details, interval_bar, page, table_html
-from cmi.reward.accuracy import ALL, Accuracy, Share, percent_range, table
+from cmi.reward.probe.accuracy import ALL, Accuracy, Share, percent_range, table
 
 CHANCE = 0.5
 

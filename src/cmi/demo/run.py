@@ -23,27 +23,35 @@ from pathlib import Path
 from typing import Any
 
 from cmi import __version__
-from cmi.bench.responses import find_responses
-from cmi.bench.run_scores import DEFAULT_EMBEDDER, Settings, score_all
-from cmi.bench.tables import score_tables
-from cmi.cache import cache_folder
+from cmi._util.cache import cache_folder
+from cmi._util.errors import InputError
+from cmi._util.files import write_whole
+from cmi._util.folders import make_folder
+from cmi._util.records import read_records
+from cmi.bench.scoring.many_files import DEFAULT_EMBEDDER, Settings, score_all
+from cmi.bench.scoring.responses import find_responses
+from cmi.bench.scoring.tables import score_tables
 from cmi.demo.mir import hear_mir
 from cmi.demo.small_probe import small_probe
-from cmi.errors import InputError
-from cmi.files import write_whole
-from cmi.folders import make_folder
 from cmi.preferences import read_preferences
-from cmi.records import read_records
 from cmi.report.tables import Table, to_json
-from cmi.reward.accuracy import Accuracy, accuracies, answers, asked_takes, prompt_questions, questions, read_heard
-from cmi.reward.candidates import read_folder
-from cmi.reward.load_scorer import NamedScorer
-from cmi.reward.pick import Pick, Weights, pick, score_each, takes_of
-from cmi.reward.probes import compose_songs
-from cmi.rewardbench import run as benchmark
-from cmi.rewardbench.run_folder import About
-from cmi.rewardbench.sources import read_sources
-from cmi.rewardbench.tables import full_tables
+from cmi.reward.pick.candidates import read_folder
+from cmi.reward.pick.pick import Pick, Weights, pick, score_each, takes_of
+from cmi.reward.probe.accuracy import (
+    Accuracy,
+    accuracies,
+    answers,
+    asked_takes,
+    prompt_questions,
+    questions,
+    read_heard,
+)
+from cmi.reward.probe.versions import compose_songs
+from cmi.reward.scoring.load_scorer import NamedScorer
+from cmi.rewardbench.evaluation.tables import full_tables
+from cmi.rewardbench.runs import run as benchmark
+from cmi.rewardbench.runs.run_folder import About
+from cmi.rewardbench.runs.sources import read_sources
 from cmi.studio.generate import generate_set
 from cmi.studio.make import make_set
 from cmi.studio.render import soundfont

@@ -12,13 +12,13 @@ from pathlib import Path
 from statistics import stdev
 from tempfile import TemporaryDirectory
 
-from cmi.errors import InputError
+from cmi._util.errors import InputError
 from cmi.report.tables import Table
-from cmi.reward import probes
-from cmi.reward.accuracy import percent_range
-from cmi.reward.load_scorer import NamedScorer
-from cmi.reward.probe import Bounds, Key
-from cmi.reward.probes import CLEAN, Song
+from cmi.reward.probe import versions as probes
+from cmi.reward.probe.accuracy import percent_range
+from cmi.reward.probe.probe import Bounds, Key
+from cmi.reward.probe.versions import CLEAN, Song
+from cmi.reward.scoring.load_scorer import NamedScorer
 from cmi.stats.intervals import wilson
 from cmi.take import Score
 

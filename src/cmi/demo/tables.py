@@ -3,7 +3,7 @@
 from cmi.demo.run import Demo
 from cmi.demo.words import picked_sentence, prompt_text, take_rows
 from cmi.report.tables import Table
-from cmi.reward.accuracy import ALL, Share, percent_range
+from cmi.reward.probe.accuracy import ALL, Share, percent_range
 
 PAIRS_NOTE = (
     "The nulls know nothing but loudness, length, brightness or the number of notes, and the studio chose pairs that "

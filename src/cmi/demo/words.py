@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cmi.demo.run import Demo
-from cmi.reward.pick import Ranked
+from cmi.reward.pick.pick import Ranked
 
 MARKS = {True: "✓", False: "✗", None: "?"}
 

@@ -16,8 +16,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from cmi._util.errors import InputError
 from cmi.audio import Waveform, load
-from cmi.errors import InputError
 from cmi.judge.pairs import NamedPair
 from cmi.take import Audio, Axis, Choice, Pair
 

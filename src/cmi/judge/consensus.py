@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cmi.errors import MissingExtra
+from cmi._util.errors import MissingExtra
 
 A, B, TIE = 0, 1, 2
 CLASSES = 3

@@ -10,12 +10,12 @@ from contextlib import closing
 from functools import partial
 from typing import Protocol
 
-from cmi.chat import Answer, Chat, Failure, Request
-from cmi.errors import InputError
+from cmi._util.errors import InputError
 from cmi.judge.messages import request_for
 from cmi.judge.parse import parse, why_unusable
 from cmi.judge.prompt_file import Role
 from cmi.judge.verdict import Judge, Opinion, Verdict, fault_in
+from cmi.llm import Answer, Chat, Failure, Request
 from cmi.take import Axis, Choice, Pair, Score, Scorer, Take
 
 TOGETHER = 16  # pairs given to a judge at once: as many are lost if it is killed

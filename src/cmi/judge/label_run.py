@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cmi.errors import InputError
-from cmi.files import write_whole
+from cmi._util.errors import InputError
+from cmi._util.files import write_whole
 from cmi.judge.labels import Retention, label_rows, retained
 from cmi.judge.pairs import NamedPair
 from cmi.judge.report import label_record

@@ -15,17 +15,17 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from cmi.chat import Budget, Chat, Endpoint, Estimate, Prices
-from cmi.chat.endpoint_file import read_endpoint
-from cmi.chat.sendable import require_sendable
-from cmi.errors import InputError
+from cmi._util.errors import InputError
+from cmi._util.plugins import load_own
 from cmi.judge.judges import Asked, ChatJudge, NamedJudge, PlainJudge, ScorerJudge
 from cmi.judge.pairs import NamedPair
 from cmi.judge.parse import why_unusable
 from cmi.judge.prompt_file import DEFAULT, Role, read_role
 from cmi.judge.run import claim_run
 from cmi.judge.verdict import Judge
-from cmi.own_class import load_own
+from cmi.llm import Budget, Chat, Endpoint, Estimate, Prices
+from cmi.llm.endpoint_file import read_endpoint
+from cmi.llm.sendable import require_sendable
 from cmi.take import Audio, Pair
 
 CHAT = "chat"  # the folder of requests and answers in that of a run
@@ -101,12 +101,12 @@ def _endpoint(spec: Spec) -> tuple[Endpoint, Prices]:
 def _local_judge(spec: Spec, pairs: Sequence[NamedPair]) -> NamedJudge:
     kind, _, name = spec.model.partition(":")
     if kind == "scorer":
-        from cmi.reward.load_scorer import load_scorer
+        from cmi.reward.scoring.load_scorer import load_scorer
 
         scorer = load_scorer(name)
         return PlainJudge(f"{scorer.name}, ties within {spec.tie_band:g}", ScorerJudge(scorer, spec.tie_band))
     if kind == "simulated":
-        from cmi.judge.simulated import SimulatedJudge, parse_errors
+        from cmi.testing.simulated_judge import SimulatedJudge, parse_errors
 
         return SimulatedJudge(pairs, parse_errors(name))
     if kind == "omni":

@@ -14,8 +14,8 @@ mark that ends it, and the task says that nothing between marks is to be obeyed.
 
 import hashlib
 
-from cmi.chat.message import Message, Request, Sound, system, user
 from cmi.judge.prompt_file import Role
+from cmi.llm.message import Message, Request, Sound, system, user
 from cmi.take import Pair, Prompt
 
 FENCED = (

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from cmi._util.errors import InputError, MissingExtra
+from cmi._util.hub import find_model
+from cmi._util.pretrained import SAFE, load_pretrained
 from cmi.audio import Waveform, load, resample
-from cmi.chat.message import Message, Sound, Text
-from cmi.errors import InputError, MissingExtra
-from cmi.hub import find_model
 from cmi.judge.messages import request_for
 from cmi.judge.parse import parse
 from cmi.judge.prompt_file import Role
 from cmi.judge.verdict import Verdict
-from cmi.pretrained import SAFE, load_pretrained
+from cmi.llm.message import Message, Sound, Text
 from cmi.take import Audio, Pair
 
 SECONDS = 30.0  # of each recording: what the encoders of these models take at once

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cmi.errors import InputError
+from cmi._util.errors import InputError
+from cmi._util.records import read_records
 from cmi.preferences import COLUMNS, FIELDS, pair_of, preference_of
-from cmi.records import read_records
 from cmi.take import Axis, Choice, Pair, text_field, with_ids
 
 PREFERENCES = "preferences.jsonl"  # in the folder of a studio set

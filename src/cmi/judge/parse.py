@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from cmi.chat.reading import read_integer
 from cmi.judge.prompt_file import Role
 from cmi.judge.verdict import Opinion, Verdict
+from cmi.llm.reading import read_integer
 from cmi.take import Axis, Choice
 
 LONGEST = 100_000  # characters of an answer that are looked at at all

@@ -18,11 +18,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
-from cmi.chat.message import Schema
-from cmi.errors import InputError
+from cmi._util.errors import InputError
+from cmi._util.toml_files import parse_toml
+from cmi.llm.message import Schema
 from cmi.preferences import pair_of
 from cmi.take import Axis, Pair
-from cmi.toml_files import parse_toml
 
 CHOICES = ("model_a", "model_b", "both", "neither")
 DEFAULT = "two-axes"

@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from cmi._util.printable import printable
 from cmi.judge.audit import Audit
 from cmi.judge.labels import AxisCounts, Outcomes, Share, axes_of, count
 from cmi.judge.run import Judged
-from cmi.printable import printable
 from cmi.report.tables import Table
 from cmi.stats import Interval
 

@@ -3,7 +3,7 @@
 The folder of a run
     settings.json     who judges; another judge needs another folder
     verdicts.jsonl    a verdict for each asking, by the pair's own letters whatever the order was
-    chat/             of a chat model: each request and answer (`cmi.chat`)
+    chat/             of a chat model: each request and answer (`cmi.llm`)
 
 Runs over parts of the pairs are in a folder beside it, OUT.shards; what they hold is not asked again.
 
@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from cmi.errors import InputError
-from cmi.folders import SETTINGS, claim
+from cmi._util.errors import InputError
+from cmi._util.folders import SETTINGS, claim
+from cmi._util.runlog import RunLog, read_records
 from cmi.judge.judges import NamedJudge
 from cmi.judge.pairs import NamedPair
 from cmi.judge.verdict import Verdict, verdict_from_json
-from cmi.runlog import RunLog, read_records
 from cmi.take import Audio, Pair
 
 VERDICTS, SHARDS = "verdicts.jsonl", ".shards"

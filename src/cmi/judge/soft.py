@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 
+from cmi._util.errors import InputError
 from cmi.audio import Waveform
-from cmi.errors import InputError
 from cmi.judge.consensus import Answers, davidson, dawid_skene, hard
 from cmi.judge.labels import AXES, axes_of
 from cmi.judge.pairs import NamedPair

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from cmi.errors import InputError
-from cmi.files import whole_file
+from cmi._util.errors import InputError
+from cmi._util.files import whole_file
 
 FORMATS = (".png", ".svg")
 

@@ -13,7 +13,7 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from cmi.printable import printable
+from cmi._util.printable import printable
 
 _MARKDOWN = str.maketrans({"<": "&lt;", "|": r"\|"})
 _LATEX = str.maketrans(

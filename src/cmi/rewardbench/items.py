@@ -1,6 +1,6 @@
 """What the benchmark asks: a take that people rated, or a pair of takes of which they preferred one.
 
-Every data set is read into these (`cmi.rewardbench.datasets`), whatever its own layout; the tasks, the runner and the
+Every data set is read into these (`cmi.rewardbench.data`), whatever its own layout; the tasks, the runner and the
 analyses know nothing else.
 """
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from cmi.errors import InputError
+from cmi._util.errors import InputError
 from cmi.take import Audio, Axis, Choice, Prompt, Take
 
 

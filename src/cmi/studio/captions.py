@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import get_args
 
-from cmi.errors import InputError
+from cmi._util.errors import InputError
 from cmi.studio import wordings
 from cmi.studio.piece import Mode, Piece, Role
 from cmi.studio.styles import STYLES

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import permutations
 from typing import Literal, get_args
 
-from cmi.errors import InputError
+from cmi._util.errors import InputError
 from cmi.studio.chart import Chart, lay_out
 from cmi.studio.instruments import INSTRUMENTS
 from cmi.studio.piece import Attributes, Key, Mode, Piece, Role, even_beats

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from cmi.errors import InputError, MissingExtra
+from cmi._util.errors import InputError, MissingExtra
 from cmi.studio.piece import Attributes, Key, Mode, Note, Part, Piece, Role, by_start, even_beats
 
 VELOCITY = 80

@@ -25,11 +25,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
-from cmi.errors import InputError
-from cmi.files import write_whole
-from cmi.folders import claim
-from cmi.records import read_records
-from cmi.runlog import RunLog
+from cmi._util.errors import InputError
+from cmi._util.files import write_whole
+from cmi._util.folders import claim
+from cmi._util.records import read_records
+from cmi._util.runlog import RunLog
+from cmi._util.workers import process_pool
 from cmi.studio.captions import Caption, caption, facts, holds
 from cmi.studio.compose import STYLES
 from cmi.studio.flaws import FLAWS
@@ -39,7 +40,6 @@ from cmi.studio.recordings import RATE, SECONDS, Recipe, Source, piece_of, recor
 from cmi.studio.render import soundfont
 from cmi.studio.wordings import Attribute
 from cmi.take import Score, Take
-from cmi.workers import process_pool
 
 HEEDED = 0.6  # how often the generator minds a thing it was asked for
 CLEAN = 1 / 3  # of candidates have no flaw

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from random import Random
 
-from cmi.errors import InputError
+from cmi._util.errors import InputError
 
 _VERSE = 4  # lines
 _SCHEMES = ("aabb", "abab")

@@ -18,11 +18,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cmi.files import write_whole
-from cmi.folders import claim
+from cmi._util.files import write_whole
+from cmi._util.folders import claim
+from cmi._util.runlog import RunLog, read_records
+from cmi._util.workers import process_pool
 from cmi.preferences import Labelled, preference_row
 from cmi.report.tables import Table
-from cmi.runlog import RunLog, read_records
 from cmi.studio.balance import Pair as HeardPair
 from cmi.studio.balance import balanced, null_accuracies
 from cmi.studio.pair_plan import PairPlan
@@ -31,7 +32,6 @@ from cmi.studio.recordings import RATE, SECONDS, Heard, recipe_record, record, w
 from cmi.studio.render import soundfont
 from cmi.studio.tracks import LICENCES, read_licences
 from cmi.take import Pair, Preference, Prompt
-from cmi.workers import process_pool
 
 MORE = 1.25  # pairs planned for each one asked for, since balancing leaves some out
 TESTED = ("test", "heldout")  # the splits in which no null may know anything, even if that leaves few pairs

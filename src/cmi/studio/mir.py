@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cmi._util.files import write_whole
+from cmi._util.folders import claim, make_folder
 from cmi.bench.instruction import Instruction
 from cmi.bench.tasks.key import TONICS
-from cmi.files import write_whole
-from cmi.folders import claim, make_folder
 from cmi.studio.compose import compose
 from cmi.studio.piece import Attributes, Key, Note, Part, Piece, even_beats
 from cmi.studio.recordings import RATE, SECONDS, write_flac

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from cmi.errors import InputError
+from cmi._util.errors import InputError
 from cmi.studio.corpus import corpus_names
 from cmi.studio.flaws import FLAWS
 from cmi.studio.pair_plan import SHARES, PairPlan, Split, split_of

@@ -21,8 +21,8 @@ import soxr
 from numpy.typing import NDArray
 from scipy import fft
 
-from cmi.errors import InputError
-from cmi.files import write_whole
+from cmi._util.errors import InputError
+from cmi._util.files import write_whole
 from cmi.studio.compose import compose
 from cmi.studio.corpus import read_score, repeated
 from cmi.studio.flaws import FLAWS, PieceFlaw, SoundFlaw

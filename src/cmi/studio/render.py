@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cmi.errors import InputError, MissingExtra
+from cmi._util.errors import InputError, MissingExtra
 from cmi.studio.piece import Note, Part, Piece
 from cmi.studio.soundfont import DRUM_BANK, Font, open_font, release, tone
 

@@ -20,10 +20,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cmi._util.errors import MissingExtra
+from cmi._util.files import whole_file, write_whole
+from cmi._util.folders import make_folder
 from cmi.bench.tasks.key import TONICS
-from cmi.errors import MissingExtra
-from cmi.files import whole_file, write_whole
-from cmi.folders import make_folder
 from cmi.studio.captions import caption, facts
 from cmi.studio.flaws import FLAWS, Flaw, SoundFlaw, composition, performance, production, tape
 from cmi.studio.pairs import known_flaws

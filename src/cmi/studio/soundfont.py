@@ -27,7 +27,7 @@ import soxr
 from numpy.typing import NDArray
 from scipy.signal import lfilter
 
-from cmi.errors import InputError
+from cmi._util.errors import InputError
 
 DRUM_BANK = 128
 SILENCE = 0.01  # of a recording's peak

@@ -20,10 +20,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
+from cmi._util.errors import InputError
+from cmi._util.files import cannot_write, write_whole
+from cmi._util.folders import make_folder
 from cmi.audio import content_hash, duration
-from cmi.errors import InputError
-from cmi.files import cannot_write, write_whole
-from cmi.folders import make_folder
 
 SHORTEST = 20.0  # seconds; what is shorter is a jingle or a sound effect
 SUFFIXES = frozenset((".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aif", ".aiff", ".au", ".caf", ".m4a", ".aac"))

@@ -22,7 +22,7 @@ import numpy as np
 import soxr
 from numpy.typing import ArrayLike, NDArray
 
-from cmi.errors import InputError, MissingExtra
+from cmi._util.errors import InputError, MissingExtra
 from cmi.studio.piece import Note
 from cmi.studio.render import levelled
 from cmi.studio.vocoder import Filters, Frames, noise_filters, periodic_filters, synthesize

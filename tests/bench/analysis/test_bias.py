@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from cmi._util.errors import InputError
 from cmi.bench.analysis.bias import by_tag, measure_bias
 from cmi.bench.analysis.bias_report import bias_tables, draw_bias
 from cmi.bench.analysis.tag_families import read_families
 from cmi.bench.evaluation import Evaluation, Metric
-from cmi.bench.responses import find_responses
-from cmi.bench.score import score_file
-from cmi.errors import InputError
+from cmi.bench.scoring.one_file import score_file
+from cmi.bench.scoring.responses import find_responses
 
 SAMPLES = Path(str(files("cmi.bench"))) / "samples"
 SAMPLE = SAMPLES / "responses" / "listener_MTT.jsonl"

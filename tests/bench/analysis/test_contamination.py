@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cmi._util.errors import InputError
 from cmi.bench.analysis.contamination import contamination, exact_p, overlap_effects, ranks
 from cmi.bench.analysis.contamination_report import contamination_tables, draw_contamination, place_records
 from cmi.bench.analysis.model_scores import gather
 from cmi.bench.analysis.training_data import IMPLIED, NONE, STATED, UNKNOWN, Fact, read_facts
-from cmi.bench.score import Cell
-from cmi.errors import InputError
+from cmi.bench.scoring.one_file import Cell
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
+from cmi._util.errors import InputError
 from cmi.bench.analysis.model_map import complete_scores, map_models, standardised
 from cmi.bench.analysis.model_map_report import draw_map, map_records, map_tables, model_records
 from cmi.bench.analysis.model_scores import Column, Model, Scores, gather
-from cmi.bench.score import Cell
-from cmi.errors import InputError
+from cmi.bench.scoring.one_file import Cell
 
 
 def cell(model, row, metric, value, protocol="paper", better="higher", notes=()):

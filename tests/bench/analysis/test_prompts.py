@@ -5,6 +5,7 @@ import statistics
 
 import pytest
 
+from cmi._util.errors import InputError
 from cmi.bench.analysis.prompts import (
     LARGER,
     NO_INTERVAL,
@@ -16,14 +17,13 @@ from cmi.bench.analysis.prompts import (
 )
 from cmi.bench.analysis.prompts_report import draw_prompts, prompt_tables
 from cmi.bench.analysis.variants import Variants, split_source, split_trial
+from cmi.bench.ask.nulls import NullListener
+from cmi.bench.ask.run import Run as Asking
+from cmi.bench.ask.run import read_data, run
 from cmi.bench.instruction import Instruction
-from cmi.bench.listeners.nulls import NullListener
 from cmi.bench.prompts import question_of
-from cmi.bench.responses import find_responses
-from cmi.bench.run import Run as Asking
-from cmi.bench.run import read_data, run
-from cmi.bench.score import Cell
-from cmi.errors import InputError
+from cmi.bench.scoring.one_file import Cell
+from cmi.bench.scoring.responses import find_responses
 
 
 def one(variant, model, value, low=None, high=None, metric="Acc."):

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cmi._util.errors import InputError
 from cmi.bench.analysis.tag_families import TAGGING, read_families
-from cmi.errors import InputError
 
 GOOD = """
 [[family]]

@@ -9,10 +9,10 @@ from nltk.translate.meteor_score import single_meteor_score
 from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu.metrics import BLEU
 
+from cmi._util.errors import InputError
 from cmi.bench.evaluation import Item, Setting
+from cmi.bench.metrics.tools import Tools
 from cmi.bench.tasks.captioning import character_bleu, evaluate, meteor, rouge_l, rouge_tokens
-from cmi.bench.tools import Tools
-from cmi.errors import InputError
 
 WORDS = "a the slow slower piano pianos drum drums beat beating happy glad song music plays playing Guitar , .".split()
 SENTENCES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=25).map(" ".join)

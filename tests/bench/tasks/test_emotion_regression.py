@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from cmi.bench.evaluation import Item, Setting
+from cmi.bench.metrics.tools import Tools
 from cmi.bench.tasks.emotion_regression import evaluate, parse, parse_paper
-from cmi.bench.tools import Tools
 
 
 @pytest.mark.parametrize(

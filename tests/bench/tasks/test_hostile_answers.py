@@ -7,11 +7,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cmi.bench.evaluation import Item, Setting
+from cmi.bench.metrics.text import mentions, squash
+from cmi.bench.metrics.tools import Tools
 from cmi.bench.tasks import _labels as labels
 from cmi.bench.tasks import beat, emotion_regression, genre, key, lyrics, melody, pitch, playing_technique
 from cmi.bench.tasks.captioning import character_bleu, rouge_l, rouge_tokens
-from cmi.bench.text import mentions, squash
-from cmi.bench.tools import Tools
 
 PARSERS = {
     "key": key.parse,

@@ -1,10 +1,10 @@
 import pytest
 
+from cmi._util.errors import InputError
 from cmi.bench.evaluation import Item, Setting
+from cmi.bench.metrics.text import mentions, squash
+from cmi.bench.metrics.tools import Tools
 from cmi.bench.tasks import _labels, genre, instrument, pitch, singing_technique
-from cmi.bench.text import mentions, squash
-from cmi.bench.tools import Tools
-from cmi.errors import InputError
 
 
 @pytest.mark.parametrize(

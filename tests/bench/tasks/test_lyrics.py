@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cmi.bench.evaluation import Item, Setting
+from cmi.bench.metrics.tools import Tools
 from cmi.bench.tasks.lyrics import evaluate, transcription, words
-from cmi.bench.tools import Tools
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 import pytest
 
+from cmi._util.errors import InputError
 from cmi.bench.evaluation import Item, Setting
+from cmi.bench.metrics.tools import Tools
 from cmi.bench.tasks.melody import evaluate, midi, parse
-from cmi.bench.tools import Tools
-from cmi.errors import InputError
 
 TRUTH = "[(10.0, 60), (10.5, 62), (11.0, 64), (12.0, 65)]"
 

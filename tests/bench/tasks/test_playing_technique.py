@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from cmi.bench.evaluation import Item, Setting
+from cmi.bench.metrics.tools import Tools
 from cmi.bench.tasks.playing_technique import Event, evaluate, folded, frames, parse, parse_paper
-from cmi.bench.tools import Tools
 
 VIBRATO, POINT_NOTE, UPWARD = 0, 1, 2
 EXAMPLE = "[('5.5', '6.0', 'Upward Portamento'), ('7.0', '8.0', 'vibrato')]"

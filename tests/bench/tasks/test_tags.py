@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
+from cmi._util.errors import InputError
 from cmi.bench.evaluation import Item, Setting
+from cmi.bench.metrics.tools import Tools
 from cmi.bench.tasks import _tags
 from cmi.bench.tasks.genre import MTG_GENRE
 from cmi.bench.tasks.music_tagging import MTG_TOP50, MTT
-from cmi.bench.tools import Tools
-from cmi.errors import InputError
 
 TAGS = ("female", "male", "rock", "vocal")
 
@@ -95,8 +95,8 @@ def test_tag_lists_have_their_published_sizes(shared):
 
 def test_minilm_comes_near_the_published_numbers(shared, tools):
     """Within the spread that another encoder brings (the printed ones are bge-large's)."""
-    from cmi.bench.responses import ResponseSet, find_responses
-    from cmi.bench.score import Items
+    from cmi.bench.scoring.one_file import Items
+    from cmi.bench.scoring.responses import ResponseSet, find_responses
     from cmi.bench.tasks import load_task
 
     (file,) = find_responses([shared / "cmi-bench" / "responses" / "gama" / "gama_MTT.jsonl.gz"])

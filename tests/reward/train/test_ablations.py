@@ -10,9 +10,9 @@ import pytest
 import soundfile
 from typer.testing import CliRunner
 
+from cmi._util.errors import InputError
 from cmi.cli import app
-from cmi.errors import InputError
-from cmi.reward.encoders.muq_mulan import RATE
+from cmi.reward.model.encoders.muq_mulan import RATE
 from cmi.reward.train import ablations
 from cmi.reward.train.ablation_data import make_data
 from cmi.reward.train.ablation_findings import FAILS, HOLDS, UNKNOWN, Claim, compare, findings, judged, verdict

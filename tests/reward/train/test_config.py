@@ -4,9 +4,9 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from cmi._util.errors import InputError
 from cmi.cli import app
-from cmi.errors import InputError
-from cmi.reward.model import Downsampling
+from cmi.reward.model.head import Downsampling
 from cmi.reward.train.config import bundled_configs, load_config
 
 PAIRS = {"preferences": "pairs.jsonl"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cmi.errors import InputError
+from cmi._util.errors import InputError
 from cmi.reward.train.batches import Batches, with_dropout
 from cmi.reward.train.config import ModalityDropout, Source
 from cmi.reward.train.data import Example, Label, count, read_examples

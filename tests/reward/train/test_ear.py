@@ -6,10 +6,10 @@ import torch
 
 pytest.importorskip("pyworld", reason="sung lyrics need the vocals extra")
 
-from cmi.errors import InputError
+from cmi._util.errors import InputError
 from cmi.preferences import read_preferences
-from cmi.reward.encoders.ear import log_mel
-from cmi.reward.encoders.nano import levelled
+from cmi.reward.model.encoders.ear import log_mel
+from cmi.reward.model.encoders.nano import levelled
 from cmi.reward.train.ear import FULL_SCALE, train_ear
 from cmi.reward.train.lessons import NAMES, SAMPLES, Lessons, Take, answers, read_lessons, read_sounds
 from cmi.studio.make import make_set

@@ -9,10 +9,10 @@ import torch
 from typer.testing import CliRunner
 
 from cmi import RewardModel, Take
+from cmi._util.errors import InputError
 from cmi.cli import app
-from cmi.errors import InputError
-from cmi.reward.model import Downsampling, RewardHead
-from cmi.reward.token_cache import TokenCache
+from cmi.reward.engine.token_cache import TokenCache
+from cmi.reward.model.head import Downsampling, RewardHead
 from cmi.reward.train.config import LossSettings, Source, load_config
 from cmi.reward.train.data import Example, read_examples
 from cmi.reward.train.dry_run import dry_run
@@ -113,7 +113,7 @@ def test_words_that_are_too_many_leave_an_example_out(model, music, tmp_path):
 
 def test_a_dry_run_tells_what_a_run_will_take(write_config, checkpoint, tmp_path, monkeypatch):
     config = load_config(str(write_config()))
-    monkeypatch.setattr("cmi.reward.sounds.encode", None)  # nothing is encoded
+    monkeypatch.setattr("cmi.reward.engine.audio_tokens.encode", None)  # nothing is encoded
     found = dry_run(config, "cpu")
     model = RewardModel.from_pretrained(checkpoint, device="cpu")
     scales = 4  # a scale and an offset for the ratings of each axis

@@ -14,8 +14,8 @@ from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 from cmi import Prompt, RewardModel, Take
+from cmi._util.errors import InputError
 from cmi.cli import app
-from cmi.errors import InputError
 from cmi.reward.train import loop
 from cmi.reward.train.config import Optimizer, load_config
 from cmi.reward.train.forward import objective, score

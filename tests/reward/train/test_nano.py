@@ -11,7 +11,7 @@ pytest.importorskip("pyworld", reason="sung lyrics need the vocals extra")
 
 from cmi.audio import load
 from cmi.preferences import Labelled, read_preferences
-from cmi.reward.reward_model import RewardModel
+from cmi.reward.model.reward_model import RewardModel
 from cmi.reward.train import nano, nano_pairs
 from cmi.reward.train.loop import train
 from cmi.studio.make import make_set

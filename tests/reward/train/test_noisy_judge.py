@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cmi.errors import InputError
+from cmi._util.errors import InputError
 from cmi.preferences import Labelled, read_preferences
 from cmi.reward.train.config import Source
 from cmi.reward.train.data import read_examples

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from cmi.reward.model import HeadConfig, RewardHead
+from cmi.reward.model.head import HeadConfig, RewardHead
 from cmi.reward.train.batches import with_wrong_prompts
 from cmi.reward.train.config import LossSettings
 from cmi.reward.train.data import Example, Label

@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import ClapConfig, ClapFeatureExtractor, ClapModel, HubertConfig, HubertModel
 
-from cmi.reward.encoders.muq_mulan import MuQ, MuQMuLanConfig, TowerConfig
+from cmi.reward.model.encoders.muq_mulan import MuQ, MuQMuLanConfig, TowerConfig
 from cmi.rewardbench.baselines import muq_mulan
 
 TOWER = TowerConfig(dim=32, depth=1, heads=4, dim_head=8, ff_hidden=85)

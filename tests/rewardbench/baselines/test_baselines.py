@@ -12,8 +12,8 @@ import soundfile
 import torch
 from safetensors.torch import save_file
 
+from cmi._util.errors import InputError, MissingExtra
 from cmi.audio import load
-from cmi.errors import InputError, MissingExtra
 from cmi.rewardbench import baselines
 from cmi.rewardbench.baselines import BASELINES, NAMES, axes_of, load_baseline
 from cmi.rewardbench.baselines.sources import Source, find

@@ -10,7 +10,7 @@ import soundfile
 import torch
 from transformers import ClapModel, ClapProcessor
 
-from cmi.reward.encoders.muq_mulan import MuQ, MuQMuLanConfig
+from cmi.reward.model.encoders.muq_mulan import MuQ, MuQMuLanConfig
 from cmi.rewardbench.baselines import clamp3, load_baseline, muq, muq_mulan, pam
 from cmi.take import Prompt, Take
 

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from cmi.arena.counted import CountedVote
 from cmi.arena.statistics.agreement import agreement
 from cmi.arena.statistics.charts import charts
 from cmi.arena.statistics.confidence import axes, confidences
@@ -28,6 +27,7 @@ from cmi.arena.statistics.progress import progress, time_per_vote
 from cmi.arena.statistics.ranking import ranking, wins
 from cmi.arena.statistics.screening import screening
 from cmi.arena.statistics.tables import tables
+from cmi.arena.store.votes_view import CountedVote
 
 __all__ = ["Annotator", "Wanted", "charts", "report", "tables"]
 

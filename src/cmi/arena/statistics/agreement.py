@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from cmi.arena.counted import CountedVote
 from cmi.arena.statistics.inputs import AXES, choice, grouped, study_votes
+from cmi.arena.store.votes_view import CountedVote
 from cmi.stats import rater_agreement
 
 

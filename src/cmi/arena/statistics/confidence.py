@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
-from cmi.arena.counted import CountedVote
 from cmi.arena.statistics.inputs import AXES, Axis, confidence, interval_over_people, study_votes
+from cmi.arena.store.votes_view import CountedVote
 
 LEVELS = (1, 2, 3, 4, 5)
 

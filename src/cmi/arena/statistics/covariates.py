@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cmi.arena.counted import CountedVote
 from cmi.arena.statistics.inputs import AXES, Axis
 from cmi.arena.statistics.ranking import Field, compared, fit_with_prior, with_enough_votes
+from cmi.arena.store.votes_view import CountedVote
 from cmi.stats import wilson
 from cmi.stats.ranking import Comparisons, bradley_terry, told_apart
 

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cmi.arena.counted import CountedVote, Side
+from cmi.arena.store.votes_view import CountedVote, Side
 from cmi.stats import FEWEST_CLUSTERS, Interval, bootstrap, share_interval, wilson
 
 Axis = Literal["alignment", "musicality"]

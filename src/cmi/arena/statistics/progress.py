@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from cmi.arena.counted import CountedVote
 from cmi.arena.statistics.inputs import Annotator, Wanted, grouped, study_votes
+from cmi.arena.store.votes_view import CountedVote
 
 
 def progress(votes: Sequence[CountedVote], wanted: Sequence[Wanted], people: Sequence[Annotator]) -> dict[str, Any]:

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cmi.arena.counted import CountedVote
 from cmi.arena.statistics.inputs import AXES, Axis, choice, codes, confidence, study_votes
+from cmi.arena.store.votes_view import CountedVote
 from cmi.stats import logistic
 from cmi.stats.ranking import Comparisons, Ranking, Separated, bradley_terry, connected_components, davidson
 from cmi.stats.win_rates import WinRate, win_rates

@@ -24,8 +24,8 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
-from cmi.arena.counted import CountedVote, Side
 from cmi.arena.statistics.inputs import AXES, Annotator, Axis, choice, confidence, grouped, study_votes
+from cmi.arena.store.votes_view import CountedVote, Side
 from cmi.stats import holm, mcnemar_exact, wilson
 
 CHECKS = 10

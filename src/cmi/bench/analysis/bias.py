@@ -22,14 +22,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cmi._util.errors import InputError
 from cmi.bench.analysis.tag_families import NO_GROUP, TAGGING, Contrast, Family
 from cmi.bench.evaluation import Array, Evaluation, Protocol, Setting
+from cmi.bench.metrics.tools import Tools
 from cmi.bench.prompts import labels_of
-from cmi.bench.responses import ResponseFile, ResponseSet
-from cmi.bench.score import BLOCK, FEWEST_RECORDINGS, SEED, Items, Remembered
+from cmi.bench.scoring.one_file import BLOCK, FEWEST_RECORDINGS, SEED, Items, Remembered
+from cmi.bench.scoring.responses import ResponseFile, ResponseSet
 from cmi.bench.tasks import load_task
-from cmi.bench.tools import Tools
-from cmi.errors import InputError
 from cmi.stats.detection import detection
 from cmi.stats.intervals import Interval, cluster_weights, percentile_interval
 

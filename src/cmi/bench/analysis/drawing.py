@@ -4,7 +4,7 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
-from cmi.errors import MissingExtra
+from cmi._util.errors import MissingExtra
 from cmi.report.pictures import require_picture
 
 QUIET = "#8a8578"

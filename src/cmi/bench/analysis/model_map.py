@@ -21,9 +21,9 @@ from typing import Literal
 
 import numpy as np
 
+from cmi._util.errors import InputError
 from cmi.bench.analysis.model_scores import Column, Model, Scores
 from cmi.bench.evaluation import Array
-from cmi.errors import InputError
 
 FEWEST_MODELS = 3
 SEED = 0

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cmi._util.errors import InputError
 from cmi.bench.catalog import ROWS
 from cmi.bench.evaluation import Array
-from cmi.bench.published import MODELS, published_rows
-from cmi.bench.score import Cell
-from cmi.errors import InputError
+from cmi.bench.scoring.one_file import Cell
+from cmi.bench.scoring.published import MODELS, published_rows
 
 INCOMPARABLE = "not comparable"  # how such a note begins
 

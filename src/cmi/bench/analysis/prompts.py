@@ -15,14 +15,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from cmi._util.errors import InputError
 from cmi.bench.analysis.sources import read_score_file
 from cmi.bench.analysis.variants import Variants, split_source, split_trial
 from cmi.bench.catalog import ROWS
 from cmi.bench.evaluation import Protocol
-from cmi.bench.responses import find_responses
-from cmi.bench.score import Cell, score_file
-from cmi.bench.tools import Tools
-from cmi.errors import InputError
+from cmi.bench.metrics.tools import Tools
+from cmi.bench.scoring.one_file import Cell, score_file
+from cmi.bench.scoring.responses import find_responses
 
 EVERY_VARIANT = "all"
 LARGER, NOT_LARGER, ONE_VARIANT, NO_INTERVAL = (

@@ -4,11 +4,11 @@ import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from cmi._util.errors import InputError
 from cmi.bench.catalog import DATASETS, ROWS
-from cmi.bench.responses import find_responses
-from cmi.bench.run_scores import Settings, read_scores, score_all
-from cmi.bench.score import Cell
-from cmi.errors import InputError
+from cmi.bench.scoring.many_files import Settings, read_scores, score_all
+from cmi.bench.scoring.one_file import Cell
+from cmi.bench.scoring.responses import find_responses
 
 _VALENCE = "v"  # the first letter of the metrics of EMO's second file
 

@@ -8,8 +8,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cmi._util.errors import InputError
 from cmi.bench.prompts import labels_of
-from cmi.errors import InputError
 
 TAGGING = ("MTT", "MTG_genre", "MTG_emotion", "MTG_instrument", "MTG_top50tags")
 NO_GROUP = ""

@@ -8,8 +8,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cmi._util.errors import InputError
 from cmi.bench.catalog import DATASETS
-from cmi.errors import InputError
 
 STATED, IMPLIED, NONE, UNKNOWN = "stated", "implied", "none", "unknown"
 

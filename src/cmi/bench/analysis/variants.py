@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from cmi import runlog
-from cmi.bench.listeners import Question
-from cmi.bench.listeners.answer_log import ABOUT, fingerprint
+from cmi._util import runlog
+from cmi._util.errors import InputError
+from cmi._util.records import read_records
+from cmi.bench.ask import Question
+from cmi.bench.ask.answer_log import ABOUT, fingerprint
 from cmi.bench.prompts import question_of
-from cmi.bench.responses import ResponseFile, clean, find_annotations, read_instructions
-from cmi.errors import InputError
-from cmi.records import read_records
+from cmi.bench.scoring.responses import ResponseFile, clean, find_annotations, read_instructions
 
 _NAMED = re.compile(r"([A-Za-z][\w.+-]*)=(.+)", re.DOTALL)
 _TRIAL = re.compile(r"(.+)-t(\d{1,3})")

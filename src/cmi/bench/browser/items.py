@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from cmi._util.errors import InputError
+from cmi._util.records import read_records
 from cmi.bench.analysis.tag_families import TAGGING
 from cmi.bench.browser.readings import reader
 from cmi.bench.evaluation import Array, Evaluation, Item, Metric, Protocol, Setting, Tally
-from cmi.bench.responses import ResponseFile, ResponseSet, clean, read_instructions
-from cmi.bench.score import Items
+from cmi.bench.metrics.tools import Tools
+from cmi.bench.scoring.one_file import Items
+from cmi.bench.scoring.responses import ResponseFile, ResponseSet, clean, read_instructions
 from cmi.bench.tasks import load_task
-from cmi.bench.tools import Tools
-from cmi.errors import InputError
-from cmi.records import read_records
 
 
 class Clip(NamedTuple):

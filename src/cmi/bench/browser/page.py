@@ -16,11 +16,11 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from cmi._util.errors import InputError
+from cmi._util.files import write_whole
 from cmi.bench.browser.items import AnswerSet, Shown
 from cmi.bench.browser.sounds import Source, no_sound
 from cmi.bench.catalog import DATASETS
-from cmi.errors import InputError
-from cmi.files import write_whole
 from cmi.report.html import STYLE
 
 LONGEST_SHOWN = 5000  # characters of one text

@@ -10,8 +10,8 @@ from typing import Any
 from cmi.bench.analysis.tag_families import TAGGING
 from cmi.bench.catalog import DataSet
 from cmi.bench.evaluation import Protocol
+from cmi.bench.metrics.text import mentions, squash
 from cmi.bench.prompts import labels_of
-from cmi.bench.text import mentions, squash
 
 Reader = Callable[[str], str | None]
 

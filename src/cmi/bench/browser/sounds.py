@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
+from cmi._util.errors import InputError, MissingExtra
 from cmi.bench.browser.items import Clip
-from cmi.bench.responses import audio_key
-from cmi.errors import InputError, MissingExtra
+from cmi.bench.scoring.responses import audio_key
 
 RATE = 22_050
 LONGEST = 15.0  # seconds of an embedded clip

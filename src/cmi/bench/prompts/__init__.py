@@ -15,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from cmi.errors import InputError
+from cmi._util.errors import InputError
 
 QUESTIONS = {
     "GS_key": "key",

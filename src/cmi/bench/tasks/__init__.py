@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import Protocol, cast
 
+from cmi._util.errors import MissingExtra
 from cmi.bench.catalog import DataSet
 from cmi.bench.evaluation import Evaluation, Item, Setting
-from cmi.bench.nulls import Null
-from cmi.errors import MissingExtra
+from cmi.bench.scoring.nulls import Null
 
 
 class Task(Protocol):

@@ -4,7 +4,7 @@ Metrics
     Acc.    The share of right answers, times 100.
 
 Protocols
-    strict  Classes are named by whole words (`cmi.bench.text.mentions`), out of the data set's fixed list of classes.
+    strict  Classes are named by whole words (`cmi.bench.metrics.text.mentions`), out of the data set's classes.
             An answer that names no class, or several, is unparsed and wrong.
     paper   A class is named wherever its letters occur, out of the classes that occur in the file: `trill` is inside
             `lip_trill`, so that a perfect answer can be wrong.
@@ -12,10 +12,10 @@ Protocols
 
 from collections.abc import Callable, Collection, Iterable
 
+from cmi._util.errors import InputError
 from cmi.bench.evaluation import Evaluation, Item, Measured, Setting, accuracy, evaluate_each
-from cmi.bench.nulls import Null, most_frequent
-from cmi.bench.text import mentions, squash
-from cmi.errors import InputError
+from cmi.bench.metrics.text import mentions, squash
+from cmi.bench.scoring.nulls import Null, most_frequent
 
 
 def parse(answer: str, classes: tuple[str, ...]) -> str | None:

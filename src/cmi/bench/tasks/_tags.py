@@ -20,10 +20,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from cmi._util.errors import InputError
 from cmi.bench.evaluation import Array, Evaluation, Item, Measured, Metric, Setting, Tally, not_computed
-from cmi.bench.nulls import Null, most_frequent
-from cmi.bench.text import mentions
-from cmi.errors import InputError
+from cmi.bench.metrics.text import mentions
+from cmi.bench.scoring.nulls import Null, most_frequent
 from cmi.stats.detection import detection
 
 PUBLISHED_EMBEDDER = "bge-large-en-v1.5"

@@ -18,10 +18,10 @@ from functools import lru_cache
 
 import numpy as np
 
+from cmi._util.errors import InputError
 from cmi.bench.evaluation import Evaluation, Item, Measured, Setting, evaluate_each, percent_mean
-from cmi.bench.nulls import Null, constant
-from cmi.bench.text import LONGEST_ANSWER
-from cmi.errors import InputError
+from cmi.bench.metrics.text import LONGEST_ANSWER
+from cmi.bench.scoring.nulls import Null, constant
 
 LATEST = 30_000.0  # seconds; mir_eval refuses later events
 PAPER_WINDOW = 0.07

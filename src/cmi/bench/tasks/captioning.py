@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import LCSseq
 from sacrebleu.metrics import BLEU
 
+from cmi._util.errors import InputError
 from cmi.bench.evaluation import (
     Array,
     Evaluation,
@@ -41,12 +42,11 @@ from cmi.bench.evaluation import (
     of_sums,
     percent_mean,
 )
-from cmi.bench.nulls import Null, most_frequent
-from cmi.bench.wordnet import Thesaurus, stem
-from cmi.errors import InputError
+from cmi.bench.metrics.wordnet import Thesaurus, stem
+from cmi.bench.scoring.nulls import Null, most_frequent
 
 if TYPE_CHECKING:
-    from cmi.bench.bertscore import BertScorer
+    from cmi.bench.metrics.bertscore import BertScorer
 
 ORDERS = 4
 REMEMBERED_TEXTS = 8192  # tokenised captions, so that a model and its nulls share the work on the truth

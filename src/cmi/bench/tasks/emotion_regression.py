@@ -26,9 +26,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from cmi._util.errors import InputError
 from cmi.bench.evaluation import Array, Evaluation, Item, Measured, Metric, Setting, evaluate_each, of_sums
-from cmi.bench.nulls import Null, constant
-from cmi.errors import InputError
+from cmi.bench.scoring.nulls import Null, constant
 
 LOWEST, HIGHEST = 1, 9
 NULL_ANSWER = "5"  # any constant rating stands for the mean

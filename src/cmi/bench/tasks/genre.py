@@ -6,7 +6,7 @@ Metrics and protocols are those of `cmi.bench.tasks._labels` for GTZAN and of `c
 from collections.abc import Iterable
 
 from cmi.bench.evaluation import Evaluation, Item, Setting
-from cmi.bench.nulls import Null
+from cmi.bench.scoring.nulls import Null
 from cmi.bench.tasks import _labels, _tags
 
 GTZAN = ("blues", "classical", "country", "disco", "hiphop", "jazz", "metal", "pop", "reggae", "rock")

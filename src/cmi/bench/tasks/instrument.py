@@ -10,7 +10,7 @@ labels: a model that obeys it can reach 40.9 at most.
 from collections.abc import Iterable
 
 from cmi.bench.evaluation import Evaluation, Item, Setting
-from cmi.bench.nulls import Null
+from cmi.bench.scoring.nulls import Null
 from cmi.bench.tasks import _labels, _tags
 
 NSYNTH = (

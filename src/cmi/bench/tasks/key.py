@@ -18,9 +18,9 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from cmi._util.errors import InputError
 from cmi.bench.evaluation import Evaluation, Item, Measured, Setting, evaluate_each, percent_mean
-from cmi.bench.nulls import Null, constant
-from cmi.errors import InputError
+from cmi.bench.scoring.nulls import Null, constant
 
 TONICS = ("C", "Db", "D", "Eb", "E", "F", "Gb", "G", "Ab", "A", "Bb", "B")
 NULL_ANSWER = "C minor"  # the best constant answer on GiantSteps

@@ -27,7 +27,7 @@ from cmi.bench.evaluation import (
     percent_median,
     percent_ratio,
 )
-from cmi.bench.nulls import Null, most_frequent
+from cmi.bench.scoring.nulls import Null, most_frequent
 
 # (what stands first, then, then): everything on the line up to the colon goes.
 _ANNOUNCEMENTS = (

@@ -22,10 +22,10 @@ from collections.abc import Iterable, Sequence
 import mir_eval.melody
 import numpy as np
 
+from cmi._util.errors import InputError
 from cmi.bench.evaluation import Array, Evaluation, Item, Measured, Setting, evaluate_each, percent_mean, percent_ratio
-from cmi.bench.nulls import Null, constant
+from cmi.bench.scoring.nulls import Null, constant
 from cmi.bench.tasks._clips import LENGTH, clip_of
-from cmi.errors import InputError
 
 NULL_ANSWER = str([(float(second), 60) for second in range(10)])
 

@@ -24,11 +24,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cmi._util.errors import InputError
 from cmi.bench.evaluation import Array, Evaluation, Item, Measured, Setting, evaluate_each, of_sums
-from cmi.bench.nulls import Null
+from cmi.bench.metrics.text import squash
+from cmi.bench.scoring.nulls import Null
 from cmi.bench.tasks._clips import LENGTH, Clip, clip_of
-from cmi.bench.text import squash
-from cmi.errors import InputError
 
 TECHNIQUES = (
     "Vibrato", "Point Note", "Upward Portamento", "Downward Portamento", "Plucks", "Glissando", "Tremolo",

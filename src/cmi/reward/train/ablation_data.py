@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cmi.errors import InputError
-from cmi.files import write_whole
+from cmi._util.errors import InputError
+from cmi._util.files import write_whole
 from cmi.preferences import Labelled, read_preferences
 from cmi.reward.train.data import RATED
 from cmi.reward.train.noisy_judge import Experts, Judge, judged, moved, preferred, rated, truth_of, without_prompt

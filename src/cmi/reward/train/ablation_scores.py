@@ -17,8 +17,8 @@ from typing import Any
 
 import torch
 
-from cmi.reward.model import RewardHead
-from cmi.reward.reward_model import find_device
+from cmi.reward.model.head import RewardHead
+from cmi.reward.model.reward_model import find_device
 from cmi.reward.train.ablation_data import TESTED, AblationData
 from cmi.reward.train.config import Source, TrainConfig
 from cmi.reward.train.data import Example, read_examples

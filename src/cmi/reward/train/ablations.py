@@ -34,8 +34,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cmi.errors import InputError
-from cmi.files import write_whole
+from cmi._util.errors import InputError
+from cmi._util.files import write_whole
+from cmi._util.runlog import RunLog, read_records
 from cmi.report.tables import Table, to_markdown
 from cmi.reward.train.ablation_data import PREFERENCES, TESTED, AblationData, make_data
 from cmi.reward.train.ablation_findings import BASE, Record, findings, findings_table, judge_table, variants_table
@@ -46,7 +47,6 @@ from cmi.reward.train.loop import silent, train
 from cmi.reward.train.loss import Mapping
 from cmi.reward.train.noisy_judge import Experts, Judge
 from cmi.reward.train.setup import Report, load_model, settings_of
-from cmi.runlog import RunLog, read_records
 
 SMOOTHING = 0.2  # of stage 1
 MAPPINGS: tuple[Mapping, ...] = ("none", "linear", "ordinal")

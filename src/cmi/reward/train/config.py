@@ -14,11 +14,11 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from cmi.errors import InputError
-from cmi.reward.model import DOWNSAMPLERS, Downsampling
+from cmi._util.errors import InputError
+from cmi._util.yaml_files import read_yaml
+from cmi.reward.engine.windows import WINDOWS
+from cmi.reward.model.head import DOWNSAMPLERS, Downsampling
 from cmi.reward.train.loss import Mapping
-from cmi.reward.windows import WINDOWS
-from cmi.yaml_files import read_yaml
 
 Section = TypeVar("Section")
 

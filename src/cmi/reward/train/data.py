@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cmi.errors import InputError
+from cmi._util.errors import InputError
+from cmi._util.records import read_records
 from cmi.preferences import read_preferences
-from cmi.records import read_records
 from cmi.report.tables import Table
 from cmi.reward.train.config import Source
 from cmi.reward.train.loss import HIGHEST, LOWEST, confidence_weight

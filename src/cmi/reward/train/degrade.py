@@ -16,7 +16,7 @@ import torch
 from torch import Generator, Tensor
 from torch.nn import functional
 
-from cmi.reward.encoders.ear import RATE
+from cmi.reward.model.encoders.ear import RATE
 
 FRAME = 1024  # samples of a spectral frame
 Degradation = Callable[[Tensor, Tensor, Generator], Tensor]

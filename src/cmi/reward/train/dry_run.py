@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from cmi import audio
-from cmi.errors import InputError
+from cmi._util.errors import InputError
 from cmi.report.tables import Table
-from cmi.reward.encoders import Encoder
-from cmi.reward.hearing import Job
-from cmi.reward.reward_model import RewardModel, find_device
-from cmi.reward.token_cache import GIGABYTE
+from cmi.reward.engine.read_ahead import Job
+from cmi.reward.engine.token_cache import GIGABYTE
+from cmi.reward.model.encoders import Encoder
+from cmi.reward.model.reward_model import RewardModel, find_device
 from cmi.reward.train.config import TrainConfig
 from cmi.reward.train.data import Example, count, data_table, read_examples
 from cmi.reward.train.embeddings import Item, items_of

@@ -17,8 +17,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from cmi.reward.encoders.ear import WORD_FRAMES, Ear, log_mel
-from cmi.reward.encoders.nano import levelled
+from cmi.reward.model.encoders.ear import WORD_FRAMES, Ear, log_mel
+from cmi.reward.model.encoders.nano import levelled
 from cmi.reward.train.degrade import DEGRADATIONS, degraded, harmless, varied
 from cmi.reward.train.lessons import NAMES, UNKNOWN, Lessons
 

@@ -12,16 +12,16 @@ from itertools import islice
 import torch
 from torch import Tensor
 
-from cmi.errors import InputError
-from cmi.reward import sounds
-from cmi.reward.batching import Batching
-from cmi.reward.hearing import Job, Loaded, Loader, default_workers, read_ahead
-from cmi.reward.model import mask_of
-from cmi.reward.prompts import STEP, PromptReader
-from cmi.reward.scorer import Model
-from cmi.reward.token_cache import Entry, TokenCache
+from cmi._util.errors import InputError
+from cmi.reward.engine import audio_tokens as sounds
+from cmi.reward.engine.batching import Batching
+from cmi.reward.engine.prompt_tokens import STEP, PromptReader
+from cmi.reward.engine.read_ahead import Job, Loaded, Loader, default_workers, read_ahead
+from cmi.reward.engine.token_cache import Entry, TokenCache
+from cmi.reward.engine.windows import find_window, spans
+from cmi.reward.model.head import mask_of
+from cmi.reward.scoring.scorer import Model
 from cmi.reward.train.data import Example
-from cmi.reward.windows import find_window, spans
 from cmi.take import Audio, Prompt
 
 Item = Job | str  # a stretch of a recording, or a text

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from cmi.reward.model import Mask, PromptTokens, RewardHead, mask_of
+from cmi.reward.model.head import Mask, PromptTokens, RewardHead, mask_of
 from cmi.reward.train.config import LossSettings
 from cmi.reward.train.data import AXES, RATED, Example
 from cmi.reward.train.embeddings import Embeddings, reference_job, take_job

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch.utils.tensorboard import SummaryWriter
 
-from cmi.runlog import RunLog, read_records
+from cmi._util.runlog import RunLog, read_records
 
 CURVE = "curve.jsonl"
 

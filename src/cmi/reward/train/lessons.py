@@ -13,14 +13,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cmi.errors import InputError
+from cmi._util.errors import InputError
+from cmi._util.workers import process_pool
 from cmi.studio.captions import facts
 from cmi.studio.corpus import KINDS
 from cmi.studio.flaws import FLAWS
 from cmi.studio.recordings import RATE, SECONDS, Source, piece_of
 from cmi.studio.styles import STYLES
 from cmi.studio.wordings import INSTRUMENTS
-from cmi.workers import process_pool
 
 SAMPLES = RATE * SECONDS
 NAMES: dict[str, tuple[str, ...]] = {

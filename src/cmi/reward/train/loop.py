@@ -19,8 +19,8 @@ from accelerate import Accelerator
 from accelerate.utils import gather_object
 from torch import Tensor
 
-from cmi.errors import InputError
-from cmi.reward.reward_model import find_device
+from cmi._util.errors import InputError
+from cmi.reward.model.reward_model import find_device
 from cmi.reward.train.batches import with_dropout, with_wrong_prompts
 from cmi.reward.train.config import Optimizer, TrainConfig
 from cmi.reward.train.data import Example

@@ -22,11 +22,12 @@ from safetensors import safe_open
 from torch import Tensor
 from torch.nn import functional
 
+from cmi._util.weights import save_weights
 from cmi.preferences import Labelled, read_preferences
-from cmi.reward.encoders.ear import Ear
-from cmi.reward.encoders.nano import DIM, TAGS, Features, Nano, levelled, load_tokenizer
-from cmi.reward.model import Downsampling, HeadConfig, RewardHead, masked_mean
-from cmi.reward.reward_model import RewardModel, find_device
+from cmi.reward.model.encoders.ear import Ear
+from cmi.reward.model.encoders.nano import DIM, TAGS, Features, Nano, levelled, load_tokenizer
+from cmi.reward.model.head import Downsampling, HeadConfig, RewardHead, masked_mean
+from cmi.reward.model.reward_model import RewardModel, find_device
 from cmi.reward.train.config import TrainConfig, load_config
 from cmi.reward.train.data import read_examples
 from cmi.reward.train.degrade import degraded, harmless, varied
@@ -36,7 +37,6 @@ from cmi.reward.train.lessons import Lessons, Take, read_lessons, read_sounds
 from cmi.reward.train.loop import train
 from cmi.reward.train.nano_pairs import Spoilt, plan_spoilt, shared_out, spoilt_rows, studio_rows, tag_rows, write_rows
 from cmi.reward.train.setup import load_model, new_embeddings
-from cmi.weights import save_weights
 
 FITTED_ON = 4000  # takes
 TOKENS = 8  # of each

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from cmi.files import write_whole
+from cmi._util.files import write_whole
 from cmi.preferences import Labelled, preference_row
-from cmi.reward.encoders.nano import TAGS
+from cmi.reward.model.encoders.nano import TAGS
 from cmi.reward.train.degrade import DEGRADATIONS
 from cmi.studio.track_pairs import TEXTS
 

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cmi.errors import InputError
+from cmi._util.errors import InputError
 from cmi.preferences import Labelled, preference_row
 from cmi.reward.train.loss import HIGHEST, LOWEST
 from cmi.take import Axis, Choice

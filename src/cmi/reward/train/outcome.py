@@ -14,11 +14,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from cmi.errors import InputError
-from cmi.files import sync_folder, sync_tree, write_whole
+from cmi._util.errors import InputError
+from cmi._util.files import sync_folder, sync_tree, write_whole
 from cmi.report.tables import Table, to_markdown
-from cmi.reward.checkpoint import WEIGHTS
-from cmi.reward.model import RewardHead
+from cmi.reward.model.checkpoint import WEIGHTS
+from cmi.reward.model.head import RewardHead
 from cmi.reward.train.config import TrainConfig
 from cmi.reward.train.data import data_table
 from cmi.reward.train.setup import Run, load_model

@@ -12,11 +12,11 @@ import torch
 from accelerate import Accelerator
 from accelerate.utils import gather_object
 
-from cmi.cache import cache_folder
-from cmi.errors import InputError
-from cmi.reward.model import HeadConfig, RewardHead
-from cmi.reward.reward_model import RewardModel
-from cmi.reward.token_cache import GIGABYTE, TokenCache
+from cmi._util.cache import cache_folder
+from cmi._util.errors import InputError
+from cmi.reward.engine.token_cache import GIGABYTE, TokenCache
+from cmi.reward.model.head import HeadConfig, RewardHead
+from cmi.reward.model.reward_model import RewardModel
 from cmi.reward.train.batches import Batches
 from cmi.reward.train.config import Architecture, Start, TrainConfig
 from cmi.reward.train.data import Example, Examples, count, read_examples

@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from cmi.errors import InputError
-from cmi.files import sync_folder, sync_tree, write_whole
+from cmi._util.errors import InputError
+from cmi._util.files import sync_folder, sync_tree, write_whole
+from cmi._util.weights import load_weights, save_weights
 from cmi.reward.train.forward import Trainee
-from cmi.weights import load_weights, save_weights
 
 UNFINISHED = "unfinished-"
 KEPT = 2  # the latest state and the one before

@@ -6,7 +6,7 @@
     audiobox-ce, -cu, -pc, -pq             Audiobox Aesthetics
     songeval, songeval-coherence, ...      SongEval
     pam                                    PAM
-    tags                                   musicnn's tags and MiniLM, untrained (`cmi.reward.tags`)
+    tags                                   musicnn's tags and MiniLM, untrained (`cmi.reward.scoring.tags`)
     cmi-rm, nano                           reward models of `cmi.reward`
 
 A name alone fetches the published checkpoint at a pinned revision. `NAME=FOLDER` reads it from a folder (or another hub
@@ -20,9 +20,9 @@ import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from cmi.errors import InputError
-from cmi.hub import require_packages
-from cmi.reward.load_scorer import TAGS, NamedScorer, load_scorer
+from cmi._util.errors import InputError
+from cmi._util.hub import require_packages
+from cmi.reward.scoring.load_scorer import TAGS, NamedScorer, load_scorer
 from cmi.take import Axis
 
 MUSICALITY: tuple[Axis, ...] = ("musicality",)
@@ -68,7 +68,7 @@ NAMES: tuple[str, ...] = (*BASELINES, TAGS, *REWARD_MODELS)
 
 
 def load_baseline(name: str, device: str = "auto") -> NamedScorer:
-    """The baseline called `name`, or `name=places`; any other name is one for `cmi.reward.load_scorer`."""
+    """The baseline called `name`, or `name=places`; any other name is one for `cmi.reward.scoring.load_scorer`."""
     short, _, given = name.partition("=")
     if short in BASELINES:
         return BASELINES[short].load(short, given.split(",") if given else (), device)

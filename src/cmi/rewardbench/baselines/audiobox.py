@@ -17,12 +17,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers import WavLMConfig, WavLMModel
 
+from cmi._util.errors import InputError
+from cmi._util.weights import Shapes
 from cmi.audio import windows
-from cmi.errors import InputError
-from cmi.reward.batching import stack
-from cmi.reward.load_scorer import NamedScorer
-from cmi.reward.model import mask_of
-from cmi.reward.reward_model import find_device
+from cmi.reward.engine.batching import stack
+from cmi.reward.model.head import mask_of
+from cmi.reward.model.reward_model import find_device
+from cmi.reward.scoring.load_scorer import NamedScorer
 from cmi.rewardbench.baselines.listening import AT_ONCE, MusicalityScorer, hear
 from cmi.rewardbench.baselines.sources import (
     Found,
@@ -38,7 +39,6 @@ from cmi.rewardbench.baselines.sources import (
     with_weight_norm,
 )
 from cmi.take import Audio
-from cmi.weights import Shapes
 
 SOURCE = Source("facebook/audiobox-aesthetics", "9b1dd8e5df9af7216e836a98974fe3b82c56ded6", ("model.safetensors",))
 SOURCES = (SOURCE,)

@@ -16,11 +16,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers import BertConfig, BertModel, HubertModel, XLMRobertaConfig, XLMRobertaModel
 
+from cmi._util.errors import InputError
+from cmi._util.weights import Shapes
 from cmi.audio import windows
-from cmi.errors import InputError
-from cmi.reward.load_scorer import NamedScorer
-from cmi.reward.reward_model import find_device
-from cmi.reward.tokenizer import Tokenize, load_tokenizer
+from cmi.reward.model.reward_model import find_device
+from cmi.reward.model.tokenizer import Tokenize, load_tokenizer
+from cmi.reward.scoring.load_scorer import NamedScorer
 from cmi.rewardbench.baselines import mert
 from cmi.rewardbench.baselines.listening import AlignmentScorer, hear
 from cmi.rewardbench.baselines.sources import (
@@ -35,7 +36,6 @@ from cmi.rewardbench.baselines.sources import (
     shapes_of,
 )
 from cmi.take import Audio
-from cmi.weights import Shapes
 
 SOURCE = Source(
     "sander-wood/clamp3",

@@ -17,16 +17,16 @@ from torch import Tensor
 from torch.nn import functional
 from transformers import AutoTokenizer, ClapFeatureExtractor, ClapModel
 
+from cmi._util.errors import InputError
+from cmi._util.hub import quiet_transformers
+from cmi._util.pretrained import SAFE
+from cmi._util.weights import in_own_memory
 from cmi.audio import windows
-from cmi.errors import InputError
-from cmi.hub import quiet_transformers
-from cmi.pretrained import SAFE
-from cmi.reward.load_scorer import NamedScorer
-from cmi.reward.reward_model import find_device
+from cmi.reward.model.reward_model import find_device
+from cmi.reward.scoring.load_scorer import NamedScorer
 from cmi.rewardbench.baselines.listening import AlignmentScorer, hear, in_calls, repeated
 from cmi.rewardbench.baselines.sources import Found, Source, find
 from cmi.take import Audio
-from cmi.weights import in_own_memory
 
 FILES = ("model.safetensors", "pytorch_model.bin")
 DEFAULT = Source("laion/clap-htsat-unfused", "8fa0f1c6d0433df6e97c127f64b2a1d6c0dcda8a", FILES)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from cmi import audio
-from cmi.errors import InputError
+from cmi._util.errors import InputError
 from cmi.take import Audio, Prompt, Score, Take
 
 AT_ONCE = 16  # windows in a call

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from transformers import HubertConfig, HubertModel
 
-from cmi.errors import InputError
+from cmi._util.errors import InputError
 from cmi.rewardbench.baselines.sources import Source, State, fill, with_weight_norm
 
 SOURCE = Source(

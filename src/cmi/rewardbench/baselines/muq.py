@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cmi.errors import InputError
-from cmi.reward.checkpoint import check_keys
-from cmi.reward.encoders.muq_mulan import MEL_MEAN, MEL_STD, LogMel, MuQ, MuQMuLanConfig, RotaryPositions
+from cmi._util.errors import InputError
+from cmi.reward.model.checkpoint import check_keys
+from cmi.reward.model.encoders.muq_mulan import MEL_MEAN, MEL_STD, LogMel, MuQ, MuQMuLanConfig, RotaryPositions
 from cmi.rewardbench.baselines.sources import Source, State, depth, shape, shapes_of
 
 SOURCE = Source(

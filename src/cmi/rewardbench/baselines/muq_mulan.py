@@ -14,12 +14,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from cmi.errors import InputError
-from cmi.reward.checkpoint import check_keys, encoder_config
-from cmi.reward.encoders.muq_mulan import RATE, SHORTEST, TEXT_TOKENS, MuQMuLan, MuQMuLanConfig
-from cmi.reward.load_scorer import NamedScorer
-from cmi.reward.reward_model import find_device
-from cmi.reward.tokenizer import Tokenize, load_tokenizer
+from cmi._util.errors import InputError
+from cmi.reward.model.checkpoint import check_keys, encoder_config
+from cmi.reward.model.encoders.muq_mulan import RATE, SHORTEST, TEXT_TOKENS, MuQMuLan, MuQMuLanConfig
+from cmi.reward.model.reward_model import find_device
+from cmi.reward.model.tokenizer import Tokenize, load_tokenizer
+from cmi.reward.scoring.load_scorer import NamedScorer
 from cmi.rewardbench.baselines.listening import AlignmentScorer, hear, in_calls
 from cmi.rewardbench.baselines.sources import Source, State, checked, find, read_state, renamed, shape, shapes_of
 from cmi.take import Audio

@@ -17,11 +17,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers import AutoTokenizer, ClapAudioConfig, ClapAudioModel, GPT2Config, GPT2Model
 
-from cmi.errors import InputError
-from cmi.hub import quiet_hub
-from cmi.reward.load_scorer import NamedScorer
-from cmi.reward.reward_model import find_device
-from cmi.reward.tokenizer import Tokenize
+from cmi._util.errors import InputError
+from cmi._util.hub import quiet_hub
+from cmi._util.weights import Shapes
+from cmi.reward.model.reward_model import find_device
+from cmi.reward.model.tokenizer import Tokenize
+from cmi.reward.scoring.load_scorer import NamedScorer
 from cmi.rewardbench.baselines.listening import MusicalityScorer, hear, in_calls, repeated
 from cmi.rewardbench.baselines.sources import (
     Found,
@@ -37,7 +38,6 @@ from cmi.rewardbench.baselines.sources import (
     shapes_of,
 )
 from cmi.take import Audio
-from cmi.weights import Shapes
 
 SOURCE = Source("microsoft/msclap", "5e1d53af259bb39d380680e69ca580960b2c66b1", ("CLAP_weights_2023.pth",))
 SOURCES = (SOURCE,)

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from cmi.errors import InputError
-from cmi.reward.encoders.muq_mulan import RATE, SHORTEST, MuQ
-from cmi.reward.load_scorer import NamedScorer
-from cmi.reward.reward_model import find_device
+from cmi._util.errors import InputError
+from cmi.reward.model.encoders.muq_mulan import RATE, SHORTEST, MuQ
+from cmi.reward.model.reward_model import find_device
+from cmi.reward.scoring.load_scorer import NamedScorer
 from cmi.rewardbench.baselines import muq
 from cmi.rewardbench.baselines.listening import MusicalityScorer, hear
 from cmi.rewardbench.baselines.sources import (

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple, TypeVar
 import torch
 from torch import Tensor, nn
 
+from cmi._util.errors import InputError
+from cmi._util.hub import find_model, quiet_hub
+from cmi._util.weights import Shapes, load_weights, require_finite
 from cmi.audio import content_hash
-from cmi.errors import InputError
-from cmi.hub import find_model, quiet_hub
-from cmi.reward.checkpoint import check_keys
-from cmi.weights import Shapes, load_weights, require_finite
+from cmi.reward.model.checkpoint import check_keys
 
 State = dict[str, Tensor]
 Built = TypeVar("Built")

@@ -1,0 +1,1 @@
+"""What every package uses and none of them is about: errors, files, records, logs, caches, workers."""

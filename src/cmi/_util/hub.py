@@ -1,0 +1,88 @@
+"""Models by name: a folder on this machine, or an id on the hub at a revision that is remembered."""
+
+import hashlib
+import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cmi._util.errors import InputError, MissingExtra
+
+# Weights, configuration, vocabularies; no pickles.
+MODEL_FILES = ("*.safetensors", "*.json", "*.yaml", "*.txt", "*.model", "*.jinja")
+
+
+def require_packages(what: str, extra: str, *packages: str) -> None:
+    """MissingExtra unless all `packages` are installed."""
+    if any(importlib.util.find_spec(package) is None for package in packages):
+        raise MissingExtra(what, extra)
+
+
+def find_model(name: str, revision: str | None, what: str, otherwise: str = "") -> tuple[Path, str]:
+    """The folder of the model `name`, a folder or a hub id, and its full name: with the revision that was found.
+
+    A folder's revision is the hash of its files. InputError if there is no such folder and the hub does not give it.
+    """
+    if Path(name).is_dir():
+        folder = Path(name).resolve()
+        return folder, f"{folder.name}@{_fingerprint(folder)}"
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
+
+    try:
+        with quiet_hub():
+            folder = Path(snapshot_download(name, revision=revision, allow_patterns=list(MODEL_FILES)))
+    except HFValidationError as error:
+        raise InputError(f"{what} {name!r} is neither a folder here nor a hub id: pass one{otherwise}") from error
+    except (RepositoryNotFoundError, RevisionNotFoundError) as error:
+        at = f" at revision {revision}" if revision else ""
+        raise InputError(f"the hub has no {name!r}{at}, or it is private (then log in with 'hf auth login')") from error
+    except Exception as error:  # the hub's client raises its own, the HTTP library's and the system's errors alike
+        pinned = f" --revision {revision}" if revision else ""
+        raise InputError(
+            f"{what} {name!r} could not be downloaded ({type(error).__name__}): on a connected machine run "
+            f"'hf download {name}{pinned} --local-dir FOLDER', then pass that folder{otherwise}"
+        ) from error
+    return folder, f"{name}@{folder.name[:12]}"
+
+
+def _fingerprint(folder: Path) -> str:
+    """Twelve hex digits that tell a folder's model from any other: its files' hash, whatever the folder is called."""
+    digest = hashlib.sha256()
+    patterns = (*MODEL_FILES, "1_Pooling/config.json")
+    for path in sorted({path for pattern in patterns for path in folder.glob(pattern)}):
+        with path.open("rb") as file:
+            content = hashlib.file_digest(file, "sha256").hexdigest()
+        digest.update(f"{path.relative_to(folder).as_posix()} {content}\n".encode())
+    return digest.hexdigest()[:12]
+
+
+@contextmanager
+def quiet_hub() -> Iterator[None]:
+    """No remarks from the hub's client on each of its five tries; one sentence of ours will do."""
+    from logging import ERROR
+
+    from huggingface_hub.utils import logging
+
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity(ERROR)
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Neither progress bars nor remarks from transformers, whose settings are put back afterwards."""
+    from transformers.utils import logging
+
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()

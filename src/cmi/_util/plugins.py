@@ -1,0 +1,145 @@
+"""A class of the user's, named on the command line as module:Class.
+
+Its module is looked for in the current folder, then on the Python path; naming it runs its code. The class is called
+without arguments. What else the module imports comes from the Python path first, so that a file in the current folder
+does not stand in for an installed package.
+
+Whatever the class raises is an InputError that names the class, the file, the line and the exception. With
+CMI_TRACEBACK=1 in the environment the whole traceback is printed too.
+"""
+
+import functools
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.machinery import PathFinder
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from cmi._util.errors import InputError
+
+TRACEBACK = "CMI_TRACEBACK"
+LONGEST_REASON = 300  # characters
+
+
+class Own(NamedTuple):
+    """What the class made, and its name with the hash of the module's file: another file is another model."""
+
+    made: Any
+    name: str
+
+
+class OwnClassError(InputError):
+    """A class of the user's raised an exception."""
+
+
+def load_own(name: str) -> Own:
+    module_name, _, class_name = name.partition(":")
+    module = _load_module(module_name)
+    wanted = getattr(module, class_name, None)
+    if not callable(wanted):
+        known = ", ".join(key for key, value in vars(module).items() if inspect.isclass(value))
+        raise InputError(f"module {module_name!r} has no class {class_name!r}; its classes are: {known or 'none'}")
+    try:
+        inspect.signature(wanted).bind()
+    except TypeError as error:
+        raise InputError(f"{name} is called without arguments, and needs some ({error})") from error
+    except ValueError:  # of C, which does not tell its arguments
+        pass
+    with own_code(name, module):
+        made = wanted()
+    return Own(_Guarded(made, name, module), f"{name}@{_fingerprint(module)}")
+
+
+@contextmanager
+def own_code(name: str, module: ModuleType | None = None) -> Iterator[None]:
+    """Run the user's code; what it raises is an OwnClassError, but for InputErrors, which say what they mean."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (Exception, SystemExit) as error:
+        if os.environ.get(TRACEBACK):
+            traceback.print_exception(error)
+        reason = " ".join(str(error).split())
+        reason = reason if len(reason) <= LONGEST_REASON else reason[:LONGEST_REASON] + "..."
+        said = f"{type(error).__name__}: {reason}" if reason else type(error).__name__
+        raise OwnClassError(f"{name} failed in {_place(error, module)}: {said}") from error
+
+
+class _Guarded:
+    """The user's object; its methods raise OwnClassErrors."""
+
+    def __init__(self, made: Any, name: str, module: ModuleType) -> None:
+        self._made, self._name, self._module = made, name, module
+
+    def __getattr__(self, attribute: str) -> Any:
+        value = getattr(self._made, attribute)
+        if not inspect.isroutine(value):
+            return value
+
+        @functools.wraps(value)
+        def guarded(*arguments: Any, **named: Any) -> Any:
+            with own_code(self._name, self._module):
+                said = value(*arguments, **named)
+                return list(said) if isinstance(said, Iterator) else said  # a generator runs only when it is read
+
+        return guarded
+
+
+def _place(error: BaseException, module: ModuleType | None) -> str:
+    """File and line: the last in the module's own file, else the last of all."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename} line {error.lineno}"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if module and frame.filename == getattr(module, "__file__", None)]
+    ours = str(Path(__file__).parent.parent)
+    others = [frame for frame in frames if not frame.filename.startswith((ours, "<frozen"))]
+    frame = next((found[-1] for found in (own, others, frames) if found), None)
+    return f"{frame.filename} line {frame.lineno}" if frame else "unknown code"
+
+
+def _load_module(name: str) -> ModuleType:
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)
+    try:
+        with own_code(f"module {name!r}"):
+            return _import(name, here)
+    except OwnClassError as error:
+        cause = error.__cause__
+        if not isinstance(cause, ModuleNotFoundError):
+            raise
+        if cause.name is not None and (cause.name == name or name.startswith(f"{cause.name}.")):
+            raise InputError(f"no module {name!r} in {here} or on the Python path") from cause
+        raise InputError(f"module {name!r} needs {cause.name!r}, which is not installed") from cause
+
+
+def _import(name: str, here: str) -> ModuleType:
+    """The module of that name, from the folder `here` if it is there."""
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise InputError(f"{name!r} is not the name of a module: expected module:Class")
+    top = name.partition(".")[0]
+    spec = None if top in sys.modules else PathFinder.find_spec(top, [here])
+    if spec is not None and spec.loader is not None and spec.origin is not None:
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[top] = module
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            sys.modules.pop(top, None)
+            raise
+    return importlib.import_module(name)
+
+
+def _fingerprint(module: ModuleType) -> str:
+    """Twelve hex digits of the hash of the module's own file; 'unknown' where it has none."""
+    path = getattr(module, "__file__", None)
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12] if path else "unknown"

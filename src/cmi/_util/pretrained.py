@@ -1,0 +1,127 @@
+"""Models by transformers, loaded safely: none of their code runs, no pickle is opened, no weight is made up.
+
+transformers fills what a configuration leaves out with the defaults of its class, often the sizes of a 7B model, and
+what the weights lack with random numbers. Here the model that the configuration describes is first built without
+memory (on torch's meta device) and held against the headers of the weights; only what fits them is loaded.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cmi._util.errors import InputError
+from cmi._util.hub import quiet_transformers
+
+# For every `from_pretrained`: files of the folder alone, and none of the folder's code.
+SAFE: Mapping[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+MOST_LAYERS = 1_000  # of one part of a model; building it takes time for each, even without memory
+ROOM = 1.25  # numbers in the model for one in its weights: tied weights may be in a file once and in a model twice
+PACKED = 2  # numbers that one byte of quantized weights may stand for
+NAMED = 3  # missing weights that a sentence names
+
+
+def load_pretrained(kind: Any, folder: Path, may_lack: Sequence[str] = (), config: Any = None, **how: Any) -> Any:
+    """A model of a transformers class (or Auto class) out of a folder; `how` goes to its `from_pretrained`.
+
+    Weights whose names begin with one of `may_lack` may be missing. InputError for a folder that does not hold
+    such a model, with the reason.
+    """
+    from safetensors import SafetensorError
+
+    config = read_model_config(kind, folder) if config is None else config
+    try:
+        with quiet_transformers():
+            _require_weights(kind, folder, config)
+            model, report = kind.from_pretrained(
+                folder, config=config, use_safetensors=True, output_loading_info=True, **SAFE, **how
+            )
+    except InputError:
+        raise
+    except SafetensorError as error:
+        raise InputError(f"{folder}: its weights cannot be read ({_reason(error)})") from error
+    except Exception as error:  # what is wrong with a model may be an error of any kind
+        raise InputError(f"{folder}: not a model that transformers can load ({_reason(error)})") from error
+    missing = sorted(name for name in report["missing_keys"] if not name.startswith(tuple(may_lack)))
+    if missing:
+        raise InputError(
+            f"{folder}: {len(missing)} of the model's weights are missing ({_some(missing)}); get its files again"
+        )
+    return model
+
+
+def read_model_config(kind: Any, folder: Path) -> Any:
+    """The configuration in a folder, as a class or Auto class of transformers reads it."""
+    from transformers import AutoConfig
+
+    _require_layers(folder)
+    try:
+        with quiet_transformers():
+            return (getattr(kind, "config_class", None) or AutoConfig).from_pretrained(folder, **SAFE)
+    except Exception as error:  # of any kind, as above
+        raise InputError(f"{folder}: not a model that transformers can load ({_reason(error)})") from error
+
+
+def _require_layers(folder: Path) -> None:
+    path = folder / "config.json"
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}; expected the folder of a model") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not JSON ({_reason(error)})") from error
+    if not isinstance(content, dict):
+        raise InputError(f"{path}: {type(content).__name__}, expected an object")
+    parts = [content]
+    while parts:
+        part = parts.pop()
+        parts += [value for value in part.values() if isinstance(value, dict)]
+        for name, value in part.items():
+            if ("layer" in name or name == "depth") and isinstance(value, int) and value > MOST_LAYERS:
+                raise InputError(f"{path}: {name!r} is {value:,}, expected {MOST_LAYERS:,} at most")
+
+
+def _require_weights(kind: Any, folder: Path, config: Any) -> None:
+    """InputError if the configuration describes a much larger model than the folder's weights are of."""
+    import torch
+
+    weights = {name: count for path in sorted(folder.glob("*.safetensors")) for name, count in _counts(path).items()}
+    if not weights:
+        raise InputError(f"{folder}: no .safetensors file in it; weights in other formats are not opened")
+    build = getattr(kind, "from_config", None) or kind._from_config
+    with torch.device("meta"):
+        described = {name: parameter.numel() for name, parameter in build(config).named_parameters()}
+    wanted, held = sum(described.values()), sum(weights.values())
+    if wanted > ROOM * held:
+        missing = [name for name in described if not any(other.endswith(name) for other in weights)]
+        why = f"missing are {_some(missing)}" if missing else "it does not state its sizes"
+        raise InputError(
+            f"{folder}: config.json describes a model of {wanted:,} numbers, and the weights hold {held:,}: {why}"
+        )
+
+
+def _counts(path: Path) -> dict[str, int]:
+    """How many numbers each tensor of a file may stand for, by the file's header alone."""
+    from safetensors import safe_open
+
+    found = {}
+    with safe_open(path, "pt") as file:
+        for name in file.keys():  # noqa: SIM118  not a dict
+            tensor = file.get_slice(name)
+            count, kind = math.prod(tensor.get_shape()), tensor.get_dtype()
+            found[name] = count if kind.startswith(("F", "BF")) else PACKED * count * _bytes_of(kind)
+    return found
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else "")
+
+
+def _bytes_of(kind: str) -> int:
+    """Of an integer's kind, such as 'I32' or 'U8'."""
+    return max(1, int("".join(filter(str.isdigit, kind)) or 8) // 8)
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split())[:300] or type(error).__name__

@@ -1,0 +1,96 @@
+"""Weights in safetensors files: written whole, checked before use, loaded into memory of their own.
+
+A tensor mapped from a file lies wherever the file's header ends. Kernels round differently on memory that is not
+aligned as allocated memory is, so that the same weights gave scores that differed in their last bits from file to
+file. What is loaded here is copied to allocated memory: equal weights give equal scores on a given machine.
+
+Weights that are NaN or infinite are refused: everything computed from them would be.
+"""
+
+import os
+import re
+from collections.abc import Container, Mapping
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from cmi._util.errors import InputError
+from cmi._util.files import whole_file
+from cmi._util.printable import printable
+
+Shapes = Mapping[str, tuple[int, ...]]
+_SHOWN = 120  # characters of a tensor's name in a sentence: a file may hold names of any length
+
+
+def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
+    """Each tensor's shape, from the file's header alone; a tensor without a single number in it is refused."""
+    try:
+        with safe_open(path, "pt") as file:
+            shapes = {key: tuple(file.get_slice(key).get_shape()) for key in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, OverflowError) as error:
+        raise _unreadable(path, error) from error
+    for key, shape in shapes.items():
+        if not all(shape):  # of no size in the file, whatever its other dimensions claim
+            raise InputError(f"{path}: {_short(key)} is empty: its shape is {list(shape)}")
+    return shapes
+
+
+def load_weights(path: Path, wanted: Container[str] | None = None) -> dict[str, Tensor]:
+    """The wanted tensors of a file (by default all) on the CPU. InputError if one of them is not finite."""
+    try:
+        with safe_open(path, "pt") as file:
+            keys = [key for key in file.keys() if wanted is None or key in wanted]  # noqa: SIM118
+            state = {key: file.get_tensor(key).clone() for key in keys}
+    except (SafetensorError, OSError, OverflowError) as error:
+        raise _unreadable(path, error) from error
+    require_finite(path, state)
+    return state
+
+
+def save_weights(state: Mapping[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:
+    """Write tensors to a file that is there whole or not at all, readable by whom the user's files are."""
+    with whole_file(path) as unfinished:
+        unfinished.touch()
+        mode = unfinished.stat().st_mode
+        try:
+            save_file(dict(state), unfinished, metadata)  # which replaces the file by one that only its owner can read
+        except SafetensorError as error:
+            code = re.search(r"os error (\d+)", str(error))
+            raise OSError(int(code[1]), os.strerror(int(code[1]))) if code else error from error
+        unfinished.chmod(mode)
+
+
+def require_finite(path: Path, state: Mapping[str, Tensor]) -> None:
+    """InputError that names the first tensor with a NaN or an infinity in it."""
+    for key, tensor in state.items():
+        if not _is_finite(tensor):
+            raise InputError(f"{path}: {_short(key)} holds NaN or infinite numbers: the file is damaged, get it again")
+
+
+def in_own_memory(module: nn.Module) -> None:
+    """Copy what another library mapped from a file to allocated memory; a parameter of several modules stays one."""
+    for part in module.modules():
+        for parameter in part.parameters(recurse=False):
+            parameter.data = parameter.data.clone()
+        for name, buffer in part.named_buffers(recurse=False):
+            setattr(part, name, buffer.clone())
+
+
+def _is_finite(tensor: Tensor) -> bool:
+    if not tensor.is_floating_point():
+        return True
+    if tensor.element_size() == 1:  # of 8 bits: torch adds none of these kinds up
+        tensor = tensor.float()
+    # What is not finite makes the sum so: one fast pass. A sum may also overflow, so that it alone does not condemn.
+    return bool(tensor.sum(dtype=torch.float32).isfinite()) or bool(tensor.isfinite().all())
+
+
+def _unreadable(path: Path, error: Exception) -> InputError:
+    return InputError(f"{path}: not a safetensors file, or a damaged one ({_short(str(error))})")
+
+
+def _short(text: str) -> str:
+    return printable(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")

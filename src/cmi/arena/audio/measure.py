@@ -1,0 +1,108 @@
+"""What is known of an audio file once it was decoded.
+
+Loudness    integrated, ITU-R BS.1770-4, as it is played: a mono file comes out of both loudspeakers, and counts twice.
+Gain        to LEVEL, and no more than keeps the peak below full scale: what level-matched playback applies.
+Peaks       the largest sample of each of PEAKS equal stretches: the waveform that the page draws.
+
+Only formats that browsers play are taken: WAV, FLAC, MP3 and OGG (Vorbis, Opus). The file's bytes tell, not its name.
+
+The decoder of uploads is a process that starts with each of them, so this imports neither the database nor scipy.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import soundfile
+from numpy.typing import NDArray
+
+from cmi._util.errors import InputError
+from cmi.arena.audio.loudness import LoudnessMeter
+from cmi.audio import LONGEST, SHORTEST, content_hash, duration
+
+PEAKS = 400
+BLOCK = 2**17  # frames that are decoded at once, about
+LEVEL = -23.0  # LUFS, as in EBU R 128
+HIGHEST_PEAK = -1.0  # dBFS
+MOST_CHANNELS = 8  # what FLAC holds, as which sounds are played
+MEDIA_TYPES = {
+    "WAV": "audio/wav",
+    "WAVEX": "audio/wav",
+    "FLAC": "audio/flac",
+    "MP3": "audio/mpeg",
+    "OGG": "audio/ogg",
+}
+
+
+class Measured(NamedTuple):
+    """What is known of a file once it was decoded."""
+
+    digest: str
+    seconds: float
+    rate: int
+    channels: int
+    lufs: float | None  # None: silent, or shorter than 0.4 s
+    gain_db: float
+    peaks: list[float]
+    media_type: str
+
+
+def measure(path: Path) -> Measured:
+    """Decode a file once, a stretch at a time. It touches no database, so that it can run in another process.
+
+    InputError: it can't be decoded to its end, is too short or too long, or browsers can't play it.
+    """
+    claimed = duration(path)
+    if not SHORTEST <= claimed <= LONGEST:
+        raise InputError(f"{path}: {claimed:g} s of sound, expected {SHORTEST:g} s to {LONGEST / 3600:g} h")
+    try:
+        with soundfile.SoundFile(path) as file:
+            return _measure(path, file)
+    except soundfile.SoundFileError as error:
+        raise InputError(f"{path}: can't be decoded to its end; make it again") from error
+
+
+def _measure(path: Path, file: soundfile.SoundFile) -> Measured:
+    if file.format not in MEDIA_TYPES:
+        raise InputError(f"{path}: {file.format}, which browsers can't play; make it WAV, FLAC, MP3 or OGG")
+    if file.channels > MOST_CHANNELS:
+        raise InputError(f"{path}: {file.channels} channels, expected {MOST_CHANNELS} at most; mix it down")
+    meter = LoudnessMeter(file.samplerate, file.channels)
+    peaks: list[float] = []
+    edges = np.arange(PEAKS + 1) * file.frames // PEAKS
+    step = max(1, BLOCK * PEAKS // file.frames)  # stretches that are read at once
+    for i in range(0, PEAKS, step):
+        here = edges[i : i + step + 1]
+        samples: NDArray[np.float32] = file.read(int(here[-1] - here[0]), dtype="float32", always_2d=True)
+        if len(samples) < here[-1] - here[0]:
+            raise InputError(f"{path}: cut off after {(here[0] + len(samples)) / file.samplerate:.1f} s; make it again")
+        if not np.isfinite(samples).all():
+            raise InputError(f"{path}: samples that are NaN or infinite; make it again")
+        meter.hear(samples)
+        peaks.extend(_peaks(samples, here[:-1] - here[0]))
+    lufs = meter.integrated()
+    return Measured(
+        digest=content_hash(path),
+        seconds=file.frames / file.samplerate,
+        rate=file.samplerate,
+        channels=file.channels,
+        lufs=None if lufs is None else round(lufs, 2),
+        gain_db=_gain(lufs, max(peaks)),
+        peaks=[round(min(peak, 1.0), 3) for peak in peaks],
+        media_type=MEDIA_TYPES[file.format],
+    )
+
+
+def _peaks(samples: NDArray[np.float32], starts: NDArray[np.int64]) -> list[float]:
+    """The largest sample of each stretch from one start to the next; a very short file has fewer samples than those."""
+    if not len(samples):
+        return [0.0] * len(starts)
+    loudest = np.abs(samples).max(axis=1)
+    found: list[float] = np.maximum.reduceat(loudest, np.minimum(starts, len(samples) - 1)).tolist()
+    return found
+
+
+def _gain(lufs: float | None, peak: float) -> float:
+    if lufs is None or not peak:
+        return 0.0
+    return round(min(LEVEL - lufs, HIGHEST_PEAK - 20 * float(np.log10(peak))), 2)

@@ -1,0 +1,67 @@
+"""Sounds: audio files that a project's pages may play, known by an opaque id."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, insert, select, update
+
+from cmi.arena.audio.measure import Measured, measure
+from cmi.arena.audio.originals import Original
+from cmi.arena.store.database import Database, require_id
+from cmi.arena.store.errors import NotFound
+from cmi.arena.store.pairs import mark_broken
+from cmi.arena.store.schema import new_id, sounds
+
+__all__ = ["Measured", "find", "known", "measure", "register", "register_all"]
+
+
+def register(connection: Connection, project: str, path: Path, measured: Measured | None = None) -> str:
+    """The id of a file in a project; the same bytes have the same id. `measured` saves decoding it here."""
+    return register_all(connection, project, [(path, measured or measure(path))])[0]
+
+
+def register_all(connection: Connection, project: str, files: Sequence[tuple[Path, Measured]]) -> list[str]:
+    """As `register`, for many files at once. A sound whose file is lost is found again in a file of the same bytes."""
+    ids = known(connection, project)
+    lost = _lost(connection, project)
+    rows: list[dict[str, Any]] = []
+    for path, measured in files:
+        if measured.digest in lost:
+            _find_again(connection, project, ids[measured.digest], path)
+        if measured.digest not in ids:
+            ids[measured.digest] = new_id()
+            row = {"id": ids[measured.digest], "project": project, "path": str(path.resolve())}
+            rows.append({**row, **measured._asdict()})
+    if rows:
+        connection.execute(insert(sounds), rows)
+    return [ids[measured.digest] for _, measured in files]
+
+
+def known(connection: Connection, project: str) -> dict[str, str]:
+    """The ids of a project's sounds, by the digests of their bytes."""
+    rows = connection.execute(select(sounds.c.digest, sounds.c.id).where(sounds.c.project == project))
+    return {row.digest: row.id for row in rows}
+
+
+def _lost(connection: Connection, project: str) -> set[str]:
+    """The digests of sounds whose files are gone or were changed."""
+    columns = sounds.c.digest, sounds.c.path, sounds.c.problem
+    rows = connection.execute(select(*columns).where(sounds.c.project == project))
+    return {row.digest for row in rows if row.problem is not None or not Path(row.path).exists()}
+
+
+def _find_again(connection: Connection, project: str, sound: str, path: Path) -> None:
+    values = {"path": str(path.resolve()), "size": None, "modified": None, "problem": None}
+    connection.execute(update(sounds).where(sounds.c.id == sound).values(values))
+    mark_broken(connection, project, sound)
+
+
+def find(database: Database, project: str, sound: str) -> Original:
+    """The file of a sound of the project: NotFound for any other project's."""
+    ours = (sounds.c.project == project) & (sounds.c.id == require_id(sound, "sound"))
+    with database.reading() as connection:
+        row = connection.execute(select(*(sounds.c[name] for name in Original._fields)).where(ours)).one_or_none()
+    if row is None:
+        raise NotFound("there is no such sound")
+    return Original._make(row)

@@ -1,0 +1,174 @@
+"""Sounds that an owner uploads: streamed to a file, decoded in a process of its own, kept under a random name.
+
+The client's file name is never looked at. Of an upload that is refused, or whose decoder is killed, nothing stays.
+
+    NAME.upload        what was sent
+    NAME.unfinished    what was decoded of it
+    NAME.flac          that, once the database knows of it
+
+When a server is killed the first two may stay. The next one that starts removes them, unless another server uses the
+folder as well: all of them lock the file FOLDER.lock together.
+"""
+
+import asyncio
+import errno
+import json
+import os
+import secrets
+import shutil
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from sqlalchemy import select
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException
+from starlette.requests import Request
+
+from cmi._util.errors import InputError
+from cmi._util.files import UNFINISHED, sync_file, sync_folder
+from cmi._util.folders import make_folder
+from cmi.arena.audio import sounds
+from cmi.arena.audio.measure import Measured
+from cmi.arena.store.database import Database
+from cmi.arena.store.file_lock import lock_file
+from cmi.arena.store.journal import note
+from cmi.arena.store.schema import sounds as sounds_table
+from cmi.arena.web.refusals import Refusal, too_slow
+from cmi.arena.web.settings import Limits
+
+WALL_SECONDS = 90.0  # decoding; ten minutes of sound take about five
+UPLOAD = ".upload"
+PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "TMPDIR", "LANG")  # not the database's password
+
+
+class Uploads:
+    """The folder of uploaded sounds, and the few decoders that may run at once."""
+
+    def __init__(self, folder: Path, limits: Limits) -> None:
+        self._folder = folder
+        self._limits = limits
+        self._decoders = asyncio.Semaphore(limits.uploads_at_once)
+        self._lock: IO[bytes] | None = None
+
+    @asynccontextmanager
+    async def receive(self, request: Request) -> AsyncIterator[tuple[Path, Measured]]:
+        """The sound in the request's field `file`, decoded to an unfinished file, which is gone after the block.
+
+        Refusal if it is not to be kept.
+        """
+        await asyncio.to_thread(self.claim)
+        name = secrets.token_urlsafe(16)
+        upload, decoded = self._folder / f"{name}{UPLOAD}", self._folder / f"{name}{UNFINISHED}"
+        try:
+            try:
+                async with asyncio.timeout(self._limits.upload_transfer_seconds):
+                    await _receive(request, upload)
+            except TimeoutError as error:
+                raise too_slow() from error
+            async with self._decoders:
+                measured = await _decode(upload, decoded, self._limits.upload_sound_seconds)
+            yield decoded, measured
+        finally:
+            upload.unlink(missing_ok=True)
+            decoded.unlink(missing_ok=True)
+
+    def claim(self) -> None:
+        """Remove what a killed server left behind, and keep others from removing files of ours, while this one runs."""
+        if self._lock is not None:
+            return
+        make_folder(self._folder)
+        if (alone := lock_file(self._folder, alone=True)) is not None:
+            with alone:
+                _remove_unfinished(self._folder)
+        while (lock := lock_file(self._folder, alone=False)) is None:
+            time.sleep(0.01)  # another server is removing leftovers
+        self._lock = lock
+
+
+def _remove_unfinished(folder: Path) -> None:
+    for left in folder.rglob("*"):
+        if left.suffix in (UPLOAD, UNFINISHED):
+            with suppress(OSError):
+                left.unlink()
+
+
+def keep(database: Database, project: str, decoded: Path, measured: Measured) -> str:
+    """Give a decoded upload its name, and the database its row: the sound's id. The same bytes are kept once."""
+    path = decoded.with_suffix(".flac").resolve()
+    sync_file(decoded)
+    try:
+        with database.writing() as connection:
+            sound = sounds.register(connection, project, path, measured)
+            note(connection, database.now(), project, "sound uploaded", sound, {})
+            if connection.scalar(select(sounds_table.c.path).where(sounds_table.c.id == sound)) == str(path):
+                decoded.rename(path)  # last, so that little can happen between this and the commit
+                sync_folder(path.parent)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    return sound
+
+
+async def _receive(request: Request, target: Path) -> None:
+    if not request.headers.get("content-type", "").startswith("multipart/form-data"):
+        raise Refusal(415, "media type", "Send the sound as the field 'file' of a multipart form.")
+    try:
+        async with request.form(max_files=1, max_fields=4) as form:
+            part = form.get("file")
+            if not isinstance(part, UploadFile):
+                raise Refusal(422, "request", "Send the sound as the field 'file' of a multipart form.")
+            await asyncio.to_thread(_copy, part.file, target)
+    except MultiPartException as error:
+        raise Refusal(400, "request", "This is not a multipart form that can be read.") from error
+
+
+def _copy(source: IO[bytes], target: Path) -> None:
+    with target.open("xb") as file:
+        shutil.copyfileobj(source, file)
+
+
+async def _decode(upload: Path, decoded: Path, most_seconds: float) -> Measured:
+    process = await asyncio.create_subprocess_exec(
+        # -P: no module is to come from the folder that the server happens to run in
+        *(sys.executable, "-P", "-m", "cmi.arena.audio.decode", str(upload), str(decoded), str(most_seconds)),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env=decoder_environment(),
+    )
+    try:
+        said, _ = await asyncio.wait_for(process.communicate(), WALL_SECONDS)
+    except TimeoutError:
+        said = b""
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    try:
+        answer = json.loads(said)
+    except ValueError as error:  # killed at one of its limits
+        raise Refusal(422, "sound", "The file could not be decoded within the limits for uploads.") from error
+    if "refused" in answer:
+        raise Refusal(422, "sound", _sentence(answer["refused"]))
+    if "disk_full" in answer:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(decoded))
+    try:
+        return Measured(**answer["measured"])
+    except (KeyError, TypeError) as error:
+        raise InputError("the decoder of uploads gave no measurement") from error
+
+
+def decoder_environment() -> dict[str, str]:
+    passed = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    # an empty part of PYTHONPATH means the current folder
+    paths = [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]
+    # each further thread would take address space
+    return passed | {"PYTHONPATH": os.pathsep.join(paths), "OPENBLAS_NUM_THREADS": "1"}
+
+
+def _sentence(reason: str) -> str:
+    return f"{reason[:1].upper()}{reason[1:]}."

@@ -1,0 +1,1 @@
+"""Pairs into a project, and votes out of it."""

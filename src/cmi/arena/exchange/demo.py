@@ -1,0 +1,110 @@
+"""A project to try the arena with at once: a few pairs by the studio, with every kind of prompt, made in seconds.
+
+The sounds are made once and kept in the cache folder. Everyone may vote on every pair, two seconds of a take are
+enough, and one pair in eight is gold.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cmi._util.cache import cache_folder
+from cmi._util.errors import MissingExtra
+from cmi._util.files import write_whole
+from cmi._util.folders import make_folder
+from cmi._util.workers import process_pool
+from cmi.arena.exchange.importing import hear_source, import_pairs
+from cmi.arena.store import projects
+from cmi.arena.store.database import Database
+from cmi.preferences import Labelled, preference_row
+from cmi.take import Modality, Pair, Preference, Prompt
+
+if TYPE_CHECKING:
+    from cmi.studio.pair_plan import PairPlan
+
+TITLE = "Demo"
+CONSENT = "This is a demonstration. What you vote is kept in a file on this computer and goes nowhere."
+SETTINGS = {
+    "overlap_share": 1.0,
+    "overlap_votes": 20,
+    "gold_share": 0.15,
+    "repeat_share": 0.1,
+    "heard_share": 0.2,
+    "heard_most": 2.0,
+}
+WANTED: dict[Modality, int] = {"text": 4, "text+audio": 2, "text+lyrics": 1, "text+lyrics+audio": 1}
+SEED = 2026
+CLEAR = 4  # confidence: whoever tries it should hear a difference
+SYSTEMS = {"better": "careful", "worse": "careless"}  # what the dashboard calls those who made the takes
+
+
+def demo_project(database: Database, on_made: Callable[[int, int], None] = lambda done, total: None) -> str:
+    """The id of the demo project of a database, made if it has none. MissingExtra without the studio."""
+    for project in projects.list_all(database):
+        if project.title == TITLE:
+            return project.id
+    path = make_pairs(cache_folder() / "arena-demo", on_made)
+    source = hear_source(path)
+    project = projects.create(database, TITLE, SETTINGS, CONSENT)
+    import_pairs(database, project.id, source)
+    return project.id
+
+
+def make_pairs(folder: Path, on_made: Callable[[int, int], None] = lambda done, total: None) -> Path:
+    """The pairs' file in a folder, made with its sounds if it is not there yet."""
+    path = folder / "pairs.jsonl"
+    if path.exists():
+        return path
+    make_folder(folder)
+    rows: list[dict[str, Any]] = []
+    try:
+        with process_pool() as pool:
+            for made in pool.map(partial(_record, folder), enumerate(_plans())):
+                rows.extend(made)
+                on_made(len(rows), sum(WANTED.values()))
+    except ModuleNotFoundError as error:
+        raise MissingExtra("the demonstration", "studio") from error
+    write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    return path
+
+
+def _record(folder: Path, numbered: tuple[int, "PairPlan"]) -> list[dict[str, Any]]:
+    """Record a pair, and return its row; none if its lyrics can't be sung here. The first one is gold."""
+    from cmi.studio.recordings import record, write_flac
+
+    number, plan = numbered
+    files = {role: folder / f"{recipe.name}.flac" for role, recipe in plan.recipes.items()}
+    try:
+        for role, recipe in plan.recipes.items():
+            if not files[role].exists():
+                write_flac(record(recipe)[0], files[role])
+    except MissingExtra:
+        return []
+    return [preference_row(_labelled(plan, files, is_gold=number == 0), folder)]
+
+
+def _labelled(plan: "PairPlan", files: dict[str, Path], is_gold: bool) -> Labelled:
+    first, second = ("better", "worse") if plan.better_first else ("worse", "better")
+    pair = Pair(Prompt(plan.text, plan.lyrics, files.get("reference")), files[first], files[second])
+    preference = Preference(pair, plan.axis, "a" if plan.better_first else "b", plan.confidence, "studio")
+    about = {"generator_a": SYSTEMS[first], "generator_b": SYSTEMS[second], **({"gold": True} if is_gold else {})}
+    return Labelled(plan.id, preference, about)
+
+
+def _plans() -> Iterator["PairPlan"]:
+    """The first clear pairs of each modality; of songs those that are sung once, since singing is slow."""
+    from cmi.studio.flaws import FLAWS, SoundFlaw
+    from cmi.studio.pairs import Material, plan_pairs
+
+    left = Counter(WANTED)
+    for plan in plan_pairs(1000, SEED, Material()):
+        modality = plan.truth["modality"]
+        sung_once = plan.truth["kind"] == "same" and isinstance(FLAWS[plan.worse.flaw], SoundFlaw)
+        if plan.confidence >= CLEAR and left[modality] and (sung_once or not plan.lyrics):
+            left[modality] -= 1
+            yield plan
+        if not left.total():
+            return

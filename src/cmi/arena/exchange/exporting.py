@@ -1,0 +1,193 @@
+"""Votes out of a project in the common preference format: ready for `cmi train` and `cmi rewardbench`, or as parquet.
+
+Two rows a vote, one for each axis (`cmi.preferences`), and beside them:
+
+    pair, modality       the pair's id in the file it came from, and what its prompt is made of
+    generator_a, _b      the systems
+    first                the take that was shown first, a or b
+    feedback, seconds    what the annotator wrote, and the time they took
+    voted                when, in UTC; `corrections` tells how often the vote was changed before
+    kind, repeat         ordinary or gold, and whether it is a hidden repeat: only ordinary first votes by default
+    and whatever else the imported file said of the pair
+
+`rater` is an opaque id: no export has a name in it. Votes of people who withdrew are in none.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from sqlalchemy import Row
+
+from cmi._util.errors import InputError
+from cmi._util.files import cannot_write, copy_whole, whole_file, write_whole
+from cmi._util.folders import make_folder
+from cmi.arena.exchange.extra_fields import as_json
+from cmi.arena.store.database import Database, require_sound
+from cmi.arena.store.votes import latest_votes
+from cmi.audio import content_hash
+from cmi.preferences import COLUMNS as PREFERENCE
+
+Format = Literal["jsonl", "parquet"]
+Audio = Literal["copy", "link", "leave"]
+FILES = {"jsonl": "preferences.jsonl", "parquet": "preferences.parquet"}
+SUFFIXES = {"audio/wav": ".wav", "audio/flac": ".flac", "audio/mpeg": ".mp3", "audio/ogg": ".ogg"}
+PARTS = ("reference", "a", "b")
+COLUMNS = (
+    *("id", "text", "lyrics", *PARTS, "axis", "choice", "confidence", "rater", "pair", "modality", "generator_a"),
+    *("generator_b", "first", "feedback", "seconds", "voted", "corrections", "kind", "repeat"),
+)
+
+
+class Exported(NamedTuple):
+    path: Path
+    votes: int
+    sounds: int
+
+
+def rows(database: Database, project: str, gold: bool = False, repeats: bool = False) -> Iterator[dict[str, Any]]:
+    """The rows of an export, in the order of time; sounds are called audio/NAME."""
+    for row in _votes(database, project, gold, repeats):
+        sounds = {part: f"audio/{name}" if (name := _sound_name(row, part)) else "" for part in PARTS}
+        yield from _rows(row, sounds)
+
+
+def export(
+    database: Database,
+    project: str,
+    folder: Path,
+    format_: Format = "jsonl",
+    audio: Audio = "copy",
+    gold: bool = False,
+    repeats: bool = False,
+) -> Exported:
+    """Write preferences.jsonl (or .parquet) into a folder, with the sounds copied or linked beside it, or left.
+
+    Paths are relative to the folder in any case. The same call again writes the file anew and copies what is missing.
+    A damaged database, which may give a part of its votes without a word, is an InputError.
+    """
+    require_sound(database, thoroughly=True)
+    make_folder(folder)
+    kept: dict[str, Path] = {}
+    found: list[dict[str, Any]] = []
+    votes = 0
+    for row in _votes(database, project, gold, repeats):
+        named: dict[str, str] = {}
+        for part in PARTS:
+            name, path = _sound_name(row, part), getattr(row, f"{part}_path")
+            named[part] = (_relative(path, folder) if audio == "leave" else f"audio/{name}") if name else ""
+            if name:
+                kept[name] = Path(path)
+        found.extend(_rows(row, named))
+        votes += 1
+    _require_unchanged(kept, None if audio == "leave" else folder / "audio")
+    if audio != "leave":
+        _bring(kept, folder / "audio", audio)
+    path = folder / FILES[format_]
+    if format_ == "parquet":
+        _write_parquet(path, found)
+    else:
+        write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in found))
+    return Exported(path, votes, len(kept))
+
+
+def _votes(database: Database, project: str, gold: bool, repeats: bool) -> Iterator[Row[Any]]:
+    with database.reading() as connection:
+        for row in connection.execute(latest_votes(project)):
+            if (gold or row.kind != "gold") and (repeats or row.repeat_of is None):
+                yield row
+
+
+def _rows(row: Row[Any], sounds: dict[str, str]) -> Iterator[dict[str, Any]]:
+    for axis in ("musicality", "alignment"):
+        ours = {
+            "id": f"{row.id}-{axis}",
+            "text": row.text,
+            "lyrics": row.lyrics,
+            **sounds,
+            "axis": axis,
+            "choice": getattr(row, axis),
+            "confidence": getattr(row, f"{axis}_confidence"),
+            "rater": row.person,
+            "pair": row.source_id,
+            "modality": row.modality,
+            "generator_a": row.system_a,
+            "generator_b": row.system_b,
+            "first": "b" if row.swapped else "a",
+            "feedback": row.feedback,
+            "seconds": round(row.seconds, 3),
+            "voted": datetime.fromtimestamp(row.created, UTC).isoformat(timespec="milliseconds"),
+            "corrections": row.number - 1,
+            "kind": row.kind,
+            "repeat": row.repeat_of is not None,
+        }
+        others = {PREFERENCE.own(key): value for key, value in as_json(row.about).items() if key not in ours}
+        yield {**others, **ours}
+
+
+def _sound_name(row: Row[Any], part: str) -> str:
+    """A name that tells nothing but the content; '' where there is no such sound."""
+    digest = getattr(row, f"{part}_digest")
+    return f"{digest[:24]}{SUFFIXES[getattr(row, f'{part}_media_type')]}" if digest else ""
+
+
+def _relative(path: str, folder: Path) -> str:
+    return Path(os.path.relpath(path, folder.resolve())).as_posix()
+
+
+def _require_unchanged(sounds: dict[str, Path], exported: Path | None) -> None:
+    """InputError if a file does not have the bytes that people voted on, by which it is named.
+
+    What was exported before is looked at where it is; a file that is missing is not for here to say.
+    """
+    for name, source in sounds.items():
+        path = exported / name if exported is not None and (exported / name).exists() else source
+        if path.is_file() and not content_hash(path).startswith(name.partition(".")[0]):
+            now = "put the file back that was imported" if path == source else "delete it and export again"
+            raise InputError(f"{path}: changed, so that it is not what people voted on; {now}")
+
+
+def _bring(sounds: dict[str, Path], folder: Path, audio: Audio) -> None:
+    """Copy or link each sound that is not there yet, whole or not at all."""
+    make_folder(folder)
+    for name, source in sounds.items():
+        target = folder / name
+        if target.exists():
+            continue
+        if not source.is_file():
+            raise InputError(f"{source}: No such file; bring it back, or export with --audio leave")
+        if audio == "copy":
+            copy_whole(source, target)
+        else:
+            _link(source, target)
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        target.unlink(missing_ok=True)  # a link that led nowhere
+        target.symlink_to(source)
+    except OSError as error:
+        raise cannot_write(target, error) from error
+
+
+def _write_parquet(path: Path, found: list[dict[str, Any]]) -> None:
+    """The same rows; what the imported file said besides is JSON text in the column `about`."""
+    import pyarrow
+    import pyarrow.parquet
+
+    text, number, flag = pyarrow.string(), pyarrow.int64(), pyarrow.bool_()
+    kinds = {"confidence": number, "corrections": number, "seconds": pyarrow.float64(), "repeat": flag}
+    schema = pyarrow.schema([*((name, kinds.get(name, text)) for name in COLUMNS), ("about", text)])
+    table = pyarrow.Table.from_pylist(
+        [
+            {name: row[name] for name in COLUMNS}
+            | {"about": json.dumps({key: row[key] for key in row if key not in COLUMNS}, ensure_ascii=False)}
+            for row in found
+        ],
+        schema=schema,
+    )
+    with whole_file(path) as unfinished:
+        pyarrow.parquet.write_table(table, unfinished)

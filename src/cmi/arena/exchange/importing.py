@@ -1,0 +1,156 @@
+"""Pairs into a project, all of a source or nothing: decoded first, then added in one short transaction.
+
+A pair is known by its source's id. What is there already stays as it is, so that the same import again adds nothing,
+and a longer file adds what is new. Files stay where they are: the arena keeps their paths, and plays them from there.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from sqlalchemy import Connection, select
+
+from cmi._util.errors import InputError
+from cmi.arena.audio.sounds import Measured, measure, register_all
+from cmi.arena.exchange.sources import SourcePair, read_source
+from cmi.arena.store import projects
+from cmi.arena.store.chance import chance
+from cmi.arena.store.database import Database, storable
+from cmi.arena.store.journal import note
+from cmi.arena.store.pairs import NewPair, add_all
+from cmi.arena.store.schema import pairs
+from cmi.arena.store.study import Study
+
+FEW = 8  # files that are decoded here rather than by processes, which take a while to start
+
+
+class Imported(NamedTuple):
+    added: int
+    there: int  # pairs that the project had already
+    gold: int  # of those added
+    sounds: int  # files that they are made of
+
+
+class Source(NamedTuple):
+    """Pairs whose files were all decoded."""
+
+    pairs: list[SourcePair]
+    sounds: dict[Path, Measured]
+
+
+def hear_source(
+    path: Path, workers: int | None = None, on_heard: Callable[[int, int], None] = lambda done, total: None
+) -> Source:
+    """Read a file, a studio set or a folder of takes. InputError for what is wrong, with its line and file."""
+    found = read_source(path)
+    return Source(found, _hear_all(found, workers, on_heard))
+
+
+def import_pairs(database: Database, project: str, source: Source, gold: float = 0.0) -> Imported:
+    """Add the pairs of a source; if one of them is wrong, none.
+
+    `gold` is the share of pairs whose winner the source vouches for (the studio does) that become gold pairs, besides
+    those that the file calls gold: clear ones, drawn by the project's seed.
+    """
+    study = projects.get(database, project).settings
+    found = _with_gold(source.pairs, gold, study.seed)
+    with database.writing() as connection:
+        ids = dict(zip(source.sounds, register_all(connection, project, list(source.sounds.items())), strict=True))
+        new = [_new_pair(pair, ids) for pair in found]
+        known = _known(connection, project)
+        for pair, one in zip(found, new, strict=True):
+            _require_same(pair, one, known)
+        _add(connection, project, study, found, new)
+        added = [one for one in new if storable(one.source_id) not in known]
+        counts = Imported(len(added), len(new) - len(added), sum(one.gold is not None for one in added), len(ids))
+        note(connection, database.now(), project, "imported", project, counts._asdict())
+    return counts
+
+
+def _add(
+    connection: Connection, project: str, study: Study, found: Sequence[SourcePair], new: Sequence[NewPair]
+) -> None:
+    try:
+        add_all(connection, project, study, new)
+    except InputError:
+        for pair, one in zip(found, new, strict=True):  # which of them is it?
+            try:
+                add_all(connection, project, study, [one])
+            except InputError as error:
+                raise InputError(f"{pair.where}: {error}") from error
+        raise
+
+
+def _with_gold(found: list[SourcePair], share: float, seed: int) -> list[SourcePair]:
+    """The share of the pairs with known winners, as far as there are clear ones, drawn by the seed."""
+    if not 0 <= share <= 1:
+        raise InputError(f"the share of gold pairs is {share:g}, expected 0 to 1")
+    known = [pair for pair in found if pair.known and pair.gold is None]
+    if share and not known:
+        raise InputError("no pair's winner is known, so that none can be gold; give them a field 'gold'")
+    clear = sorted((pair for pair in known if pair.clear), key=lambda pair: chance(seed, "gold", pair.id))
+    drawn = {pair.id for pair in clear[: round(share * len(known))]}
+    return [replace(pair, gold=pair.known) if pair.id in drawn else pair for pair in found]
+
+
+def _hear_all(
+    found: Sequence[SourcePair], workers: int | None, on_heard: Callable[[int, int], None]
+) -> dict[Path, Measured]:
+    """Each file once; InputError with the line that names the first one that can't be used."""
+    first = {path: (pair.where, name) for pair in reversed(found) for name, path in pair.sounds.items()}
+    heard: dict[Path, Measured] = {}
+    with ExitStack() as stack:
+        if len(first) > FEW:
+            from cmi._util.workers import process_pool
+
+            results = stack.enter_context(process_pool(workers)).map(_hear, first, chunksize=4)
+        else:
+            results = map(_hear, first)
+        for path, result in zip(first, results, strict=True):
+            if isinstance(result, InputError):
+                where, name = first[path]
+                raise InputError(f"{where}: {name!r} can't be used: {result}") from result
+            heard[path] = result
+            on_heard(len(heard), len(first))
+    return heard
+
+
+def _hear(path: Path) -> Measured | InputError:
+    try:
+        str(path.resolve()).encode()
+        return measure(path)
+    except UnicodeEncodeError:
+        return InputError(f"{path}: the name of the file or of its folder is not UTF-8, which a database can't keep")
+    except InputError as error:
+        return error
+
+
+def _new_pair(pair: SourcePair, ids: dict[Path, str]) -> NewPair:
+    parts = {name: ids[path] for name, path in pair.sounds.items()}
+    prompt = pair.pair.prompt
+    return NewPair(
+        source_id=pair.id,
+        text=prompt.text,
+        lyrics=prompt.lyrics,
+        **parts,
+        system_a=pair.system_a,
+        system_b=pair.system_b,
+        gold=pair.gold,
+        about=pair.about,
+    )
+
+
+def _known(connection: Connection, project: str) -> dict[str, tuple[str, str, str | None, str, str]]:
+    columns = pairs.c.text, pairs.c.lyrics, pairs.c.reference, pairs.c.a, pairs.c.b
+    rows = connection.execute(select(pairs.c.source_id, *columns).where(pairs.c.project == project))
+    return {row[0]: tuple(row[1:]) for row in rows}
+
+
+def _require_same(pair: SourcePair, new: NewPair, known: dict[str, tuple[str, str, str | None, str, str]]) -> None:
+    there = known.get(storable(new.source_id))
+    if there not in (None, (storable(new.text), storable(new.lyrics), new.reference, new.a, new.b)):
+        raise InputError(
+            f"{pair.where}: the project has another pair called {new.source_id!r}; give this one an 'id' of its own"
+        )

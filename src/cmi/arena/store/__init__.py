@@ -1,0 +1,1 @@
+"""The arena's database: projects, people, pairs, assignments and votes."""

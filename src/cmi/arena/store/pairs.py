@@ -1,0 +1,241 @@
+"""Pairs: a prompt and two takes, with the systems that made them, and how many votes each is to get.
+
+Overlap
+    Of each modality's ordinary pairs, in the order in which they came, the share `overlap_share` wants `overlap_votes`
+    votes and the others want one: evenly spread, so that the share holds for any stretch of them. Gold pairs want
+    none: each annotator may get each of them.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from sqlalchemy import Connection, Integer, bindparam, exists, func, insert, or_, select, update
+
+from cmi._util.errors import InputError
+from cmi.arena.exchange.extra_fields import require_json
+from cmi.arena.store.chance import chance
+from cmi.arena.store.database import Database, storable
+from cmi.arena.store.errors import NotFound
+from cmi.arena.store.schema import BEGUN, BROKEN, FULL, UNTOUCHED, new_id, pairs, projects, sounds, stage_of, views
+from cmi.arena.store.study import Study
+
+Kind = Literal["ordinary", "gold"]
+AXES = ("musicality", "alignment")
+LONGEST_TEXT = 20_000  # characters of a prompt's text, and of its lyrics
+LONGEST_NAME = 200
+
+
+@dataclass(frozen=True)
+class NewPair:
+    """A pair to be added; `reference`, `a` and `b` are ids of sounds of the same project."""
+
+    source_id: str
+    text: str
+    a: str
+    b: str
+    lyrics: str = ""
+    reference: str | None = None
+    system_a: str = ""
+    system_b: str = ""
+    gold: Mapping[str, str] | None = None  # the known winner of an axis: makes it a gold pair
+    about: Mapping[str, Any] = field(default_factory=dict)  # whatever else is to be exported with it
+
+    @property
+    def modality(self) -> str:
+        return "+".join(["text", *["lyrics"] * bool(self.lyrics), *["audio"] * bool(self.reference)])
+
+
+class PairRow(NamedTuple):
+    """A pair for its owner to look at."""
+
+    id: str
+    source_id: str
+    text: str
+    modality: str
+    kind: Kind
+    system_a: str
+    system_b: str
+    position: int
+    wanted: int
+    votes: int  # views of it that have one, hidden repeats left out
+
+
+def add(connection: Connection, project: str, study: Study, new: NewPair) -> str:
+    """Add a pair at the end and return its id; one with that source id is left as it is."""
+    return add_all(connection, project, study, [new])[0]
+
+
+def add_all(connection: Connection, project: str, study: Study, new: Sequence[NewPair]) -> list[str]:
+    """As `add`, for many pairs: all of them, or none and an InputError.
+
+    On PostgreSQL this locks the project's row, so that two imports at once get places of their own.
+    """
+    connection.execute(select(projects.c.id).where(projects.c.id == project).with_for_update(key_share=True))
+    columns = pairs.c.source_id, pairs.c.id, pairs.c.kind, pairs.c.modality, pairs.c.position
+    there = connection.execute(select(*columns).where(pairs.c.project == project)).all()
+    ids = {row.source_id: row.id for row in there}
+    ranks = Counter((row.kind, row.modality) for row in there)
+    position = max((row.position for row in there), default=-1)
+    sounds_there = select(sounds.c.id, sounds.c.problem.is_not(None)).where(sounds.c.project == project)
+    ours: dict[str, bool] = {row[0]: row[1] for row in connection.execute(sounds_there)}
+    rows = []
+    for pair in new:
+        source_id = storable(pair.source_id)
+        if source_id in ids:
+            continue
+        _check(pair, ours)
+        broken = any(ours[sound] for sound in (pair.a, pair.b, pair.reference) if sound)
+        ids[source_id], position = new_id(), position + 1
+        kind: Kind = "gold" if pair.gold else "ordinary"
+        votes = _wanted(ranks[kind, pair.modality], kind, pair.modality, study)
+        ranks[kind, pair.modality] += 1
+        rows.append(
+            {
+                "id": ids[source_id],
+                "project": project,
+                "source_id": source_id,
+                "text": storable(pair.text),
+                "lyrics": storable(pair.lyrics),
+                "reference": pair.reference,
+                "a": pair.a,
+                "b": pair.b,
+                "system_a": storable(pair.system_a),
+                "system_b": storable(pair.system_b),
+                "modality": pair.modality,
+                "kind": kind,
+                "gold": dict(pair.gold) if pair.gold else None,
+                "position": position,
+                "lot": chance(study.seed, "lot", source_id),
+                "wanted": votes,
+                "taken": 0,
+                "stage": BROKEN if broken else UNTOUCHED if votes else FULL,
+                "broken": broken,
+                "about": dict(pair.about),
+            }
+        )
+    if rows:
+        connection.execute(insert(pairs), rows)
+    return [ids[storable(pair.source_id)] for pair in new]
+
+
+def page(database: Database, project: str, after: int = -1, limit: int = 100) -> list[PairRow]:
+    """Up to `limit` pairs whose position comes after `after`, in their order."""
+    counted = (views.c.pair == pairs.c.id) & views.c.repeat_of.is_(None) & (views.c.votes > 0)
+    votes = select(func.count()).select_from(views).where(counted).scalar_subquery()
+    asked = select(*(pairs.c[name] for name in PairRow._fields[:-1]), votes)
+    ours = (pairs.c.project == project) & (pairs.c.position > after)
+    with database.reading() as connection:
+        return [
+            PairRow._make(row) for row in connection.execute(asked.where(ours).order_by(pairs.c.position).limit(limit))
+        ]
+
+
+def count(database: Database, project: str) -> int:
+    with database.reading() as connection:
+        return connection.scalar(select(func.count()).select_from(pairs).where(pairs.c.project == project)) or 0
+
+
+def wanted(database: Database, project: str) -> list[tuple[str, str, str, int]]:
+    """(id, modality, kind, votes wanted) of all pairs, in their order: what statistics measure progress by."""
+    columns = pairs.c.id, pairs.c.modality, pairs.c.kind, pairs.c.wanted
+    with database.reading() as connection:
+        rows = connection.execute(select(*columns).where(pairs.c.project == project).order_by(pairs.c.position))
+        return [(row.id, row.modality, row.kind, row.wanted) for row in rows]
+
+
+def overlap(study: Study) -> tuple[float, int, int]:
+    """The settings that decide how many votes pairs want."""
+    return study.overlap_share, study.overlap_votes, study.seed
+
+
+def set_wanted(connection: Connection, project: str, study: Study) -> None:
+    """Give the pairs that are there the votes that they would want if they came now."""
+    columns = pairs.c.id, pairs.c.modality, pairs.c.kind, pairs.c.wanted
+    ours = select(*columns).where(pairs.c.project == project)
+    connection.execute(ours.order_by(pairs.c.id).with_for_update(key_share=True))
+    ranks: Counter[tuple[str, str]] = Counter()
+    changes = []
+    for row in connection.execute(ours.order_by(pairs.c.position)):
+        now = _wanted(ranks[row.kind, row.modality], row.kind, row.modality, study)
+        ranks[row.kind, row.modality] += 1
+        if now != row.wanted:
+            changes.append({"pair": row.id, "now": now})
+    if changes:
+        now_wanted = bindparam("now", type_=pairs.c.wanted.type)
+        changed = update(pairs).where(pairs.c.id == bindparam("pair"))
+        connection.execute(changed.values(wanted=now_wanted), changes)
+        connection.execute(
+            update(pairs)
+            .where(pairs.c.project == project)
+            .values(stage=stage_of(pairs.c.taken, pairs.c.wanted, pairs.c.broken))
+        )
+
+
+_TAKEN = pairs.c.taken + bindparam("more", type_=Integer)
+_TAKE = (
+    update(pairs)
+    .where(pairs.c.id == bindparam("pair"))
+    .values(taken=_TAKEN, stage=stage_of(_TAKEN, pairs.c.wanted, pairs.c.broken))
+)
+_BROKEN = select(pairs.c.broken).where(pairs.c.id == bindparam("pair"))
+
+
+def take(connection: Connection, pair: str, more: int) -> None:
+    """Count `more` first showings of the pair (fewer, if negative)."""
+    connection.execute(_TAKE, {"pair": pair, "more": more})
+
+
+def mark_broken(connection: Connection, project: str, sound: str) -> None:
+    """Find out which pairs of a sound are broken, now that its `problem` has changed."""
+    parts = pairs.c.a, pairs.c.b, pairs.c.reference
+    its = (pairs.c.project == project) & or_(*(part == sound for part in parts))
+    connection.execute(select(pairs.c.id).where(its).order_by(pairs.c.id).with_for_update(key_share=True))
+    broken = exists().where(sounds.c.id.in_(parts) & sounds.c.problem.is_not(None))
+    connection.execute(
+        update(pairs).where(its).values(broken=broken, stage=stage_of(pairs.c.taken, pairs.c.wanted, broken))
+    )
+
+
+def is_broken(connection: Connection, pair: str) -> bool:
+    return bool(connection.scalar(_BROKEN, {"pair": pair}))
+
+
+def has_room(connection: Connection, pair: str) -> bool:
+    """Whether the pair wants more first showings than it has; its row stays locked for the transaction."""
+    asked = select(pairs.c.stage, pairs.c.kind).where(pairs.c.id == pair).with_for_update(key_share=True)
+    row = connection.execute(asked).one()
+    return row.stage in (BEGUN, UNTOUCHED) or (row.kind == "gold" and row.stage != BROKEN)
+
+
+def _wanted(rank: int, kind: str, modality: str, study: Study) -> int:
+    """The votes of the pair that comes `rank`-th of its modality."""
+    if kind == "gold":
+        return 0
+    share, start = study.overlap_share, chance(study.seed, "overlap", modality)
+    several = math.floor((rank + 1) * share + start) > math.floor(rank * share + start)
+    return study.overlap_votes if several else 1
+
+
+def _check(new: NewPair, sounds_there: Collection[str]) -> None:
+    for name, text, longest in (
+        ("the id", new.source_id, LONGEST_NAME),
+        ("the name of system a", new.system_a, LONGEST_NAME),
+        ("the name of system b", new.system_b, LONGEST_NAME),
+        ("the text", new.text, LONGEST_TEXT),
+        ("the lyrics", new.lyrics, LONGEST_TEXT),
+    ):
+        if len(text) > longest:
+            raise InputError(f"{name} has {len(text)} characters, expected {longest} at most")
+    require_json(new.about)
+    if not (new.text.strip() or new.lyrics.strip() or new.reference):
+        raise InputError("neither text nor lyrics nor reference: nothing says what was asked for")
+    for axis, winner in (new.gold or {}).items():
+        if axis not in AXES or winner not in ("a", "b"):
+            raise InputError(f"gold says {axis!r}: {winner!r}, expected musicality or alignment, each a or b")
+    if new.a == new.b:
+        raise InputError("both takes are the same recording")
+    if any(sound and sound not in sounds_there for sound in (new.a, new.b, new.reference)):
+        raise NotFound("there is no such sound in this project")

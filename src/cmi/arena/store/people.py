@@ -1,0 +1,359 @@
+"""People: invited by a link that works once, known by a session cookie, and gone for good when they withdraw.
+
+Tokens of invites and sessions are stored as hashes: who reads the database can't sign in by it.
+"""
+
+import secrets
+from typing import Any, Literal, NamedTuple, get_args
+
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
+
+from cmi._util.errors import InputError
+from cmi.arena.store import projects
+from cmi.arena.store.database import Database, digest_of, require_id, storable
+from cmi.arena.store.errors import NotFound, Refused
+from cmi.arena.store.journal import note
+from cmi.arena.store.pairs import take
+from cmi.arena.store.schema import invites, new_id, people, sessions, views, votes
+from cmi.arena.store.study import MOST
+
+Role = Literal["owner", "observer", "annotator"]
+State = Literal["active", "paused", "withdrawn"]
+
+DAY = 86_400.0  # seconds
+SESSION_DAYS = 60
+LONGEST_INVITE = 365  # days
+MOST_INVITES = 1000  # made at once
+LONGEST_NAME = 80  # characters
+SEEN_EVERY = 300.0  # seconds: a session's `seen` is written no more often
+NO_INVITE = "this link was used, has expired or was taken back; ask whoever runs the study for a new one"
+
+
+class Invite(NamedTuple):
+    """The only time that the token is seen."""
+
+    token: str
+    id: str
+    expires: float
+
+
+class InviteInfo(NamedTuple):
+    project: str
+    title: str
+    consent: str
+    role: Role
+    language: str
+
+
+class InviteRow(NamedTuple):
+    """An invite for the project's owner."""
+
+    id: str
+    role: Role
+    expires: float
+    quota: int | None
+    used_at: float | None
+    revoked: bool
+    created: float
+
+
+class SignedIn(NamedTuple):
+    session_token: str
+    csrf: str
+    person: str
+    project: str
+    role: Role
+    name: str | None
+
+
+class Session(NamedTuple):
+    person: str
+    project: str
+    role: Role
+    csrf: str
+    state: State
+    name: str | None
+
+
+class Person(NamedTuple):
+    id: str
+    role: Role
+    name: str | None
+    state: State
+    quota: int | None
+    consented: float | None
+    created: float
+    votes: int  # views that have one, hidden ones included
+
+
+def invite(
+    database: Database, project: str, role: str, days: float, quota: int | None = None, count: int = 1
+) -> list[Invite]:
+    """Links for `count` new people."""
+    if role not in get_args(Role):
+        raise InputError(f"the role is {role!r}, expected {', '.join(get_args(Role))}")
+    if not 1 <= count <= MOST_INVITES:
+        raise InputError(f"{count} invites were asked for, expected 1 to {MOST_INVITES} at once")
+    with database.writing() as connection:
+        projects.read(connection, project)
+        made = [_invite(database, connection, project, role, days, quota) for _ in range(count)]
+        note(connection, database.now(), project, "invited", project, {"role": role, "count": count})
+    return made
+
+
+def invite_again(database: Database, project: str, person: str, days: float) -> Invite:
+    """A link by which a person who lost the cookie gets back in.
+
+    Earlier links of that kind no longer work, and sessions that were begun before are over: whoever has the old cookie
+    is out.
+    """
+    with database.writing() as connection:
+        row = _require(connection, project, person)
+        if row.state == "withdrawn":
+            raise Refused("withdrawn", "this person has withdrawn; invite them anew if they changed their mind")
+        _require_another_owner(database, connection, row)
+        _end_sessions(connection, person)
+        connection.execute(update(invites).where(invites.c.bound_to == person).values(revoked=True))
+        made = _invite(database, connection, project, row.role, days, None, person)
+        note(connection, database.now(), project, "invited again", person, {})
+    return made
+
+
+def look_at_invite(database: Database, token: str) -> InviteInfo:
+    """What a link leads to, without using it."""
+    with database.reading() as connection:
+        row = _usable(database, connection, token)
+        project = projects.read(connection, row.project)
+    return InviteInfo(project.id, project.title, project.consent, row.role, project.settings.language)
+
+
+def join(database: Database, token: str, name: str | None, consented: bool) -> SignedIn:
+    """Use a link: a new person (or the one that the link is for) with a session. Of two at once, one gets in."""
+    with database.writing() as connection:
+        row = _usable(database, connection, token)
+        project, now = projects.read(connection, row.project), database.now()
+        if project.consent and not consented:
+            raise Refused("consent", "please agree to the consent text first")
+        person = row.bound_to or _new_person(connection, row, _name(name), now)
+        agreed = {"consented": now} if consented else {}
+        connection.execute(update(people).where(people.c.id == person).values(state=people.c.state, **agreed))
+        free = (invites.c.id == row.id) & invites.c.used_at.is_(None)
+        used = connection.execute(update(invites).where(free).values(used_by=person, used_at=now))
+        if used.rowcount != 1:
+            raise Refused("invite", NO_INVITE)
+        _end_sessions(connection, person)
+        session_token, csrf = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+        times = {"created": now, "seen": now, "expires": now + SESSION_DAYS * DAY}
+        connection.execute(
+            insert(sessions).values(token_hash=digest_of(session_token), person=person, csrf=csrf, **times)
+        )
+        note(connection, now, project.id, "joined", person, {"role": row.role, "again": row.bound_to is not None})
+        kept = connection.scalar(select(people.c.name).where(people.c.id == person))
+    return SignedIn(session_token, csrf, person, project.id, row.role, kept)
+
+
+def session(database: Database, session_token: str) -> Session | None:
+    """Whose session it is; None where it is unknown or has expired."""
+    token_hash, now = digest_of(session_token), database.now()
+    asked = (
+        select(sessions.c.csrf, sessions.c.seen, people)
+        .join(people, people.c.id == sessions.c.person)
+        .where((sessions.c.token_hash == token_hash) & (sessions.c.expires > now))
+    )
+    with database.reading() as connection:
+        row = connection.execute(asked).one_or_none()
+    if row is None:
+        return None
+    if now - row.seen > SEEN_EVERY:
+        with database.writing() as connection:
+            connection.execute(update(sessions).where(sessions.c.token_hash == token_hash).values(seen=now))
+    return Session(row.id, row.project, row.role, row.csrf, row.state, row.name)
+
+
+def sign_out(database: Database, session_token: str) -> None:
+    with database.writing() as connection:
+        connection.execute(delete(sessions).where(sessions.c.token_hash == digest_of(session_token)))
+
+
+def end_sessions(database: Database, project: str, person: str) -> int:
+    """Sign a person out everywhere; how many sessions there were. Their votes stay."""
+    with database.writing() as connection:
+        _require_another_owner(database, connection, _require(connection, project, person))
+        ended = _end_sessions(connection, person)
+        note(connection, database.now(), project, "signed out everywhere", person, {"sessions": ended})
+    return ended
+
+
+def get(database: Database, project: str, person: str) -> Person:
+    with database.reading() as connection:
+        _require(connection, project, person)
+        return _people(connection, people.c.id == person)[0]
+
+
+def list_people(database: Database, project: str) -> list[Person]:
+    """Everyone who ever joined, the earliest first."""
+    with database.reading() as connection:
+        return _people(connection, people.c.project == project)
+
+
+def change(
+    database: Database,
+    project: str,
+    person: str,
+    state: str | None = None,
+    quota: int | Literal["as is"] | None = "as is",
+) -> Person:
+    """Pause a person or let them go on; give them a quota of their own, or with None the project's."""
+    values: dict[str, Any] = {}
+    if state is not None:
+        if state not in ("active", "paused"):
+            raise InputError(f"a person's state is {state!r}, expected active or paused")
+        values["state"] = state
+    if quota != "as is":
+        values["quota"] = _quota(quota)
+    with database.writing() as connection:
+        row = _require(connection, project, person)
+        if row.state == "withdrawn":
+            raise Refused("withdrawn", "this person has withdrawn from the study")
+        if state == "paused":
+            _require_another_owner(database, connection, row)
+        if values:
+            connection.execute(update(people).where(people.c.id == person).values(values))
+            note(connection, database.now(), project, "person changed", person, values)
+    return get(database, project, person)
+
+
+def pause(database: Database, project: str, person: str) -> Person:
+    return change(database, project, person, state="paused")
+
+
+def withdraw(database: Database, project: str, person: str) -> int:
+    """Delete a person's votes, views, sessions and name, for good; how many votes there were.
+
+    What remains is that someone of that opaque id joined and withdrew. Their pairs are given to others instead.
+    """
+    with database.writing() as connection:
+        _require_another_owner(database, connection, _require(connection, project, person))
+        locked = select(people.c.id).where(people.c.id == person).with_for_update(key_share=True)
+        connection.execute(locked)
+        theirs = views.c.person == person
+        rows = connection.execute(
+            select(views).where(theirs).order_by(views.c.key).with_for_update(key_share=True)
+        ).all()
+        gone = connection.execute(delete(votes).where(votes.c.person == person)).rowcount
+        connection.execute(delete(views).where(theirs))
+        freed = {row.pair for row in rows if row.repeat_of is None and (row.votes or row.held is not None)}
+        for pair in sorted(freed):  # a person has one first showing of a pair
+            take(connection, pair, -1)
+        _end_sessions(connection, person)
+        connection.execute(update(invites).where(invites.c.bound_to == person).values(revoked=True))
+        blank = {"state": "withdrawn", "name": None, "consented": None, "quota": None}
+        connection.execute(update(people).where(people.c.id == person).values(blank))
+        note(connection, database.now(), project, "withdrawn", person, {"votes": gone})
+    database.forget()
+    return gone
+
+
+def list_invites(database: Database, project: str) -> list[InviteRow]:
+    """The latest first."""
+    columns = [invites.c[name] for name in InviteRow._fields]
+    asked = select(*columns).where(invites.c.project == project).order_by(invites.c.created.desc(), invites.c.id)
+    with database.reading() as connection:
+        return [InviteRow(*row) for row in connection.execute(asked)]
+
+
+def revoke(database: Database, project: str, invite_id: str) -> None:
+    """Take an invite back; who has used it stays."""
+    ours = (invites.c.project == project) & (invites.c.id == require_id(invite_id, "invite"))
+    with database.writing() as connection:
+        if connection.execute(update(invites).where(ours).values(revoked=True)).rowcount != 1:
+            raise NotFound("there is no such invite")
+        note(connection, database.now(), project, "invite revoked", invite_id, {})
+
+
+def _invite(
+    database: Database,
+    connection: Connection,
+    project: str,
+    role: str,
+    days: float,
+    quota: int | None,
+    bound_to: str | None = None,
+) -> Invite:
+    if not 0 < days <= LONGEST_INVITE:
+        raise InputError(f"the invite is to last {days:g} days, expected more than 0 and {LONGEST_INVITE} at most")
+    token, id_, now = secrets.token_urlsafe(24), new_id(), database.now()
+    times = {"created": now, "expires": now + days * DAY}
+    row = {"id": id_, "project": project, "role": role, "token_hash": digest_of(token), "quota": _quota(quota)}
+    connection.execute(insert(invites).values(**row, bound_to=bound_to, revoked=False, **times))
+    return Invite(token, id_, times["expires"])
+
+
+def _usable(database: Database, connection: Connection, token: str) -> Row[Any]:
+    row = connection.execute(select(invites).where(invites.c.token_hash == digest_of(token))).one_or_none()
+    if row is None or row.revoked or row.used_at is not None or row.expires <= database.now():
+        raise Refused("invite", NO_INVITE)
+    return row
+
+
+def _new_person(connection: Connection, invited: Row[Any], name: str | None, now: float) -> str:
+    person = new_id()
+    row = {"id": person, "project": invited.project, "role": invited.role, "quota": invited.quota, "name": name}
+    connection.execute(insert(people).values(**row, state="active", created=now))
+    return person
+
+
+def _require(connection: Connection, project: str, person: str) -> Row[Any]:
+    ours = (people.c.project == project) & (people.c.id == require_id(person, "person"))
+    row = connection.execute(select(people).where(ours)).one_or_none()
+    if row is None:
+        raise NotFound("there is no such person in this project")
+    return row
+
+
+def _end_sessions(connection: Connection, person: str) -> int:
+    return connection.execute(delete(sessions).where(sessions.c.person == person)).rowcount
+
+
+def _require_another_owner(database: Database, connection: Connection, row: Row[Any]) -> None:
+    """Refused if the person is the only one left who can run the study: others must be active, and signed in."""
+    if row.role != "owner" or row.state == "withdrawn":
+        return
+    owners = (people.c.project == row.project) & (people.c.role == "owner")
+    connection.execute(select(people.c.id).where(owners).order_by(people.c.id).with_for_update(key_share=True))
+    if not set(_owners(database, connection, row.project)) - {row.id}:
+        raise Refused("last owner", "nobody else can run this study: let another owner join first")
+
+
+def has_owner(database: Database, project: str) -> bool:
+    """Whether somebody can run the study."""
+    with database.reading() as connection:
+        return bool(_owners(database, connection, project))
+
+
+def _owners(database: Database, connection: Connection, project: str) -> list[str]:
+    """The owners of a project who are active and signed in."""
+    able = (people.c.project == project) & (people.c.role == "owner") & (people.c.state == "active")
+    signed_in = (sessions.c.person == people.c.id) & (sessions.c.expires > database.now())
+    return list(connection.scalars(select(people.c.id).join(sessions, signed_in).where(able).distinct()))
+
+
+def _people(connection: Connection, which: Any) -> list[Person]:
+    voted = (views.c.person == people.c.id) & (views.c.votes > 0)
+    counts = select(func.count()).select_from(views).where(voted).scalar_subquery()
+    columns = [people.c[name] for name in Person._fields[:-1]]
+    asked = select(*columns, counts).where(which).order_by(people.c.created, people.c.id)
+    return [Person._make(row) for row in connection.execute(asked)]
+
+
+def _name(name: str | None) -> str | None:
+    name = " ".join(storable(name or "").split())
+    if len(name) > LONGEST_NAME:
+        raise InputError(f"the name has {len(name)} characters, expected {LONGEST_NAME} at most")
+    return name or None
+
+
+def _quota(quota: int | None) -> int | None:
+    if quota is not None and not 1 <= quota <= MOST:
+        raise InputError(f"the quota is {quota}, expected 1 to {MOST}, or none")
+    return quota

@@ -1,0 +1,105 @@
+"""Projects: one study each, with its settings, its consent text and its state."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, get_args
+
+from sqlalchemy import Connection, Row, insert, select, update
+
+from cmi._util.errors import InputError
+from cmi.arena.store import pairs as pair_rows
+from cmi.arena.store.database import Database, require_id, storable
+from cmi.arena.store.errors import NotFound
+from cmi.arena.store.journal import note
+from cmi.arena.store.schema import new_id, projects
+from cmi.arena.store.study import Study
+
+State = Literal["open", "paused", "closed"]
+LONGEST_TITLE = 200  # characters
+LONGEST_CONSENT = 20_000
+
+
+class Project(NamedTuple):
+    id: str
+    title: str
+    state: State
+    settings: Study
+    consent: str  # '' where there is nothing to agree to
+    created: float
+
+
+def create(database: Database, title: str, settings: Mapping[str, Any] | None = None, consent: str = "") -> Project:
+    """A new project, open, with the settings that are given and defaults for the rest."""
+    values = {"title": _title(title), "settings": Study.of(settings or {}).as_json(), "consent": _consent(consent)}
+    with database.writing() as connection:
+        project, now = new_id(), database.now()
+        connection.execute(insert(projects).values(id=project, state="open", created=now, **values))
+        note(connection, now, project, "project created", project, {})
+    return get(database, project)
+
+
+def get(database: Database, project: str) -> Project:
+    with database.reading() as connection:
+        return read(connection, project)
+
+
+def read(connection: Connection, project: str) -> Project:
+    """As `get`, in a transaction."""
+    row = connection.execute(select(projects).where(projects.c.id == require_id(project, "project"))).one_or_none()
+    if row is None:
+        raise NotFound("there is no such project")
+    return _project(row)
+
+
+def list_all(database: Database) -> list[Project]:
+    """All of them, the oldest first."""
+    with database.reading() as connection:
+        return [_project(row) for row in connection.execute(select(projects).order_by(projects.c.created))]
+
+
+def change(
+    database: Database,
+    project: str,
+    state: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    title: str | None = None,
+    consent: str | None = None,
+) -> Project:
+    """Change what is given and leave the rest; a new overlap holds for the pairs that are there too."""
+    with database.writing() as connection:
+        before = read(connection, project)
+        values: dict[str, Any] = {}
+        if state is not None:
+            if state not in get_args(State):
+                raise InputError(f"a project's state is {state!r}, expected {', '.join(get_args(State))}")
+            values["state"] = state
+        if title is not None:
+            values["title"] = _title(title)
+        if consent is not None:
+            values["consent"] = _consent(consent)
+        after = before.settings.changed(settings or {})
+        if after != before.settings:
+            values["settings"] = after.as_json()
+        if values:
+            connection.execute(update(projects).where(projects.c.id == project).values(values))
+            detail = {"changed": sorted(values), "state": values.get("state", before.state)}
+            note(connection, database.now(), project, "project changed", project, detail)
+        if pair_rows.overlap(after) != pair_rows.overlap(before.settings):
+            pair_rows.set_wanted(connection, project, after)
+    return get(database, project)
+
+
+def _project(row: Row[Any]) -> Project:
+    return Project(row.id, row.title, row.state, Study(**row.settings), row.consent, row.created)
+
+
+def _title(title: str) -> str:
+    title = " ".join(storable(title).split())
+    if not 1 <= len(title) <= LONGEST_TITLE:
+        raise InputError(f"a project's title has {len(title)} characters, expected 1 to {LONGEST_TITLE}")
+    return title
+
+
+def _consent(consent: str) -> str:
+    if len(consent) > LONGEST_CONSENT:
+        raise InputError(f"the consent text has {len(consent)} characters, expected {LONGEST_CONSENT} at most")
+    return storable(consent).strip()

@@ -1,0 +1,173 @@
+"""Views: what one person is shown of one pair on one page, with the takes in the order drawn for them.
+
+Everything in `View` is as SHOWN: `a` is the take that the page calls A, whichever that is of the pair.
+"""
+
+from typing import Any, Literal, NamedTuple
+
+from sqlalchemy import Connection, Row, bindparam, select
+
+from cmi.arena.audio.originals import Original
+from cmi.arena.store.database import require_id
+from cmi.arena.store.errors import NotFound
+from cmi.arena.store.schema import pairs, sounds, views, votes
+from cmi.arena.store.study import Study
+
+Side = Literal["a", "b"]
+Part = Literal["a", "b", "reference"]
+
+
+class Sound(NamedTuple):
+    original: Original
+    seconds: float
+    peaks: list[float]
+    gain_db: float
+
+
+class Given(NamedTuple):
+    """The vote that counts for a view so far."""
+
+    number: int
+    created: float
+    alignment: Side
+    alignment_confidence: int
+    musicality: Side
+    musicality_confidence: int
+    feedback: str
+    heard_a: float
+    heard_b: float
+
+
+class View(NamedTuple):
+    key: str
+    pair: str
+    text: str
+    lyrics: str
+    modality: str
+    reference: Sound | None
+    a: Sound
+    b: Sound
+    needed_a: float  # seconds that must be heard before a vote
+    needed_b: float
+    begun: float | None
+    vote: Given | None
+
+
+class ViewRow(NamedTuple):
+    """A row of the table."""
+
+    key: str
+    project: str
+    pair: str
+    person: str
+    swapped: bool
+    repeat_of: str | None
+    created: float
+    begun: float | None
+    closed: float | None
+    held: float | None
+    votes: int
+
+
+_PART = {side: sounds.alias(side) for side in ("a", "b", "reference")}
+_SOUND = (*Original._fields, *Sound._fields[1:])
+_COLUMNS = [views.c[name] for name in ViewRow._fields]
+_MINE = select(*_COLUMNS).where((views.c.key == bindparam("key")) & (views.c.person == bindparam("person")))
+_MINE_LOCKED = _MINE.with_for_update(key_share=True)
+_OPEN = select(*_COLUMNS).where((views.c.person == bindparam("person")) & views.c.closed.is_(None))
+_SHOWN = (
+    select(
+        *(pairs.c[name] for name in ("text", "lyrics", "modality")),
+        *(part.c[name].label(f"{side}_{name}") for side, part in _PART.items() for name in _SOUND),
+    )
+    .join(_PART["a"], _PART["a"].c.id == pairs.c.a)
+    .join(_PART["b"], _PART["b"].c.id == pairs.c.b)
+    .outerjoin(_PART["reference"], _PART["reference"].c.id == pairs.c.reference)
+    .where(pairs.c.id == bindparam("pair"))
+)
+_VOTE = select(votes).where((votes.c.view == bindparam("view")) & (votes.c.number == bindparam("number")))
+
+
+def require_view(connection: Connection, person: str, key: str, lock: bool = False) -> ViewRow:
+    """A person's view; NotFound if it is another's. `lock` keeps it from others until the transaction ends."""
+    asked = {"key": require_id(key, "page"), "person": person}
+    row = connection.execute(_MINE_LOCKED if lock else _MINE, asked).one_or_none()
+    if row is None:
+        raise NotFound("there is no such page of yours; go on to the next pair")
+    return ViewRow._make(row)
+
+
+def open_view(connection: Connection, person: str) -> ViewRow | None:
+    """The view that a person has not voted on yet."""
+    row = connection.execute(_OPEN, {"person": person}).one_or_none()
+    return None if row is None else ViewRow._make(row)
+
+
+def read_view(connection: Connection, row: ViewRow, study: Study) -> View:
+    """What the page shows of a view."""
+    pair = connection.execute(_SHOWN, {"pair": row.pair}).one()._mapping
+    part = {side: _sound([pair[f"{side}_{name}"] for name in _SOUND]) for side in _PART}
+    a, b = part[turned("a", row.swapped)], part[turned("b", row.swapped)]
+    return View(
+        key=row.key,
+        pair=row.pair,
+        text=pair["text"],
+        lyrics=pair["lyrics"],
+        modality=pair["modality"],
+        reference=part["reference"] if pair["reference_id"] else None,
+        a=a,
+        b=b,
+        needed_a=study.needed(a.seconds),
+        needed_b=study.needed(b.seconds),
+        begun=row.begun,
+        vote=_latest(connection, row),
+    )
+
+
+def find_original(connection: Connection, person: str, key: str, part: Part) -> Original:
+    """The file behind a part of a person's view; NotFound if it is another's, or a take that was not opened yet."""
+    row = require_view(connection, person, key)
+    if part == "reference":
+        column = pairs.c.reference
+    elif row.begun is None:
+        raise NotFound("the takes of this pair have not been opened yet")
+    else:
+        column = pairs.c[turned(part, row.swapped)]
+    asked = select(*(sounds.c[name] for name in Original._fields)).join(pairs, column == sounds.c.id)
+    found = connection.execute(asked.where(pairs.c.id == row.pair)).one_or_none()
+    if found is None:
+        raise NotFound("this pair has no such sound")
+    return Original._make(found)
+
+
+def _sound(values: list[Any]) -> Sound:
+    ends = len(Original._fields)
+    return Sound(Original._make(values[:ends]), *values[ends:])
+
+
+def _latest(connection: Connection, row: ViewRow) -> Given | None:
+    if not row.votes:
+        return None
+    return given(connection.execute(_VOTE, {"view": row.key, "number": row.votes}).one(), row.swapped)
+
+
+def given(vote: Row[Any], swapped: bool) -> Given:
+    """A stored vote as its voter saw it."""
+    return Given(
+        number=vote.number,
+        created=vote.created,
+        alignment=turned(vote.alignment, swapped),
+        alignment_confidence=vote.alignment_confidence,
+        musicality=turned(vote.musicality, swapped),
+        musicality_confidence=vote.musicality_confidence,
+        feedback=vote.feedback,
+        heard_a=vote.heard[turned("a", swapped)],
+        heard_b=vote.heard[turned("b", swapped)],
+    )
+
+
+def turned(side: Side, swapped: bool) -> Side:
+    """From the side shown to the pair's own side, or back."""
+    if not swapped:
+        return side
+    return "b" if side == "a" else "a"

@@ -1,0 +1,254 @@
+"""Votes: saved at once, counted once, corrected by new rows, never overwritten.
+
+A vote is known by its view: the same content again is the same vote (a double click, a reload, a retry), other content
+is a correction. Ballots are as SHOWN; what is stored, counted and exported is in the pair's own a and b.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from sqlalchemy import Row, Select, bindparam, insert, select, update
+
+from cmi.arena.store.database import Database, storable
+from cmi.arena.store.errors import Refused
+from cmi.arena.store.pairs import take
+from cmi.arena.store.schema import new_id, pairs, people, projects, sounds, views, votes
+from cmi.arena.store.study import Study
+from cmi.arena.store.views import Given, Side, ViewRow, given, require_view, turned
+from cmi.arena.store.votes_view import CountedVote
+
+LONGEST_FEEDBACK = 4000  # characters
+SLACK = 1.0  # seconds by which the browser's clock and ours may differ
+HEARD_SLACK = 0.25  # seconds that players round away
+MOST_CORRECTIONS = 5  # of one vote
+CORRECTION_TIME = 24 * 3600.0  # seconds after the first vote on a view in which it can be corrected
+
+
+class Ballot(NamedTuple):
+    """What a person chose, as shown."""
+
+    alignment: Side
+    alignment_confidence: int
+    musicality: Side
+    musicality_confidence: int
+    feedback: str = ""
+    heard_a: float = 0.0  # seconds
+    heard_b: float = 0.0
+
+
+class Saved(NamedTuple):
+    vote: str
+    number: int  # 1, or more for a correction
+    again: bool  # it was there already
+
+
+class Recent(NamedTuple):
+    view: str
+    created: float  # of the vote
+    text: str
+    vote: Given
+    can_correct: bool
+
+
+def save(database: Database, person: str, key: str, ballot: Ballot) -> Saved:
+    """Keep a vote: it is on disk when this returns.
+
+    A view that was begun takes its vote even if the study was paused or closed since, so that what was waiting in a
+    browser without a connection is not lost; only corrections end with the study. They are limited besides, in number
+    and time. Of a person who is paused nothing is taken. Refused: see `cmi.arena.store.errors`.
+    """
+    ballot = _checked(ballot)
+    digest = _digest(ballot)
+    with database.writing() as connection:
+        view = require_view(connection, person, key, lock=True)
+        if view.begun is None:
+            raise Refused("begin", "the takes of this pair have not been opened yet")
+        now = database.now()
+        about = connection.execute(_ABOUT, {"pair": view.pair, "person": person}).one()
+        if view.votes:
+            before = connection.execute(_BEFORE, {"view": key, "number": view.votes}).one()
+            if before.digest == digest:
+                return Saved(before.id, view.votes, again=True)
+        if about.person_state == "paused":
+            raise Refused("paused", "whoever runs the study has paused you: no vote of yours is taken until you go on")
+        if view.votes:
+            first = connection.execute(_BEFORE, {"view": key, "number": 1}).one()
+            _require_correctable(about.state, view.votes, now - first.created)
+        else:
+            _require_heard(ballot, view.swapped, now - view.begun, about)
+            if view.held is None and view.repeat_of is None:
+                take(connection, view.pair, 1)  # it was let go, and came after all
+        vote, number = new_id(), view.votes + 1
+        connection.execute(insert(votes), {"id": vote, "number": number, "digest": digest, **_row(ballot, view, now)})
+        closed = now if view.closed is None else view.closed
+        connection.execute(_CLOSE, {"view": key, "number": number, "now": closed})
+    return Saved(vote, number, again=False)
+
+
+def recent(database: Database, person: str, n: int) -> list[Recent]:
+    """The last `n` votes of a person, the newest first."""
+    first, now = votes.alias(), database.now()
+    asked = (
+        select(votes, views.c.swapped, pairs.c.text, first.c.created.label("first"), projects.c.state)
+        .join(views, (views.c.key == votes.c.view) & (views.c.votes == votes.c.number))
+        .join(first, (first.c.view == votes.c.view) & (first.c.number == 1))
+        .join(pairs, pairs.c.id == votes.c.pair)
+        .join(projects, projects.c.id == votes.c.project)
+        .where(votes.c.person == person)
+        .order_by(votes.c.created.desc())
+        .limit(n)
+    )
+    with database.reading() as connection:
+        return [
+            Recent(
+                row.view,
+                row.created,
+                row.text,
+                given(row, row.swapped),
+                _why_final(row.state, row.number, now - row.first) is None,
+            )
+            for row in connection.execute(asked)
+        ]
+
+
+def counted(database: Database, project: str) -> Iterator[CountedVote]:
+    """The vote that counts of each view, in the order of time; those of people who withdrew are gone."""
+    with database.reading() as connection:
+        for row in connection.execute(latest_votes(project)):
+            yield CountedVote(**{name: getattr(row, name) for name in CountedVote._fields})
+
+
+def latest_votes(project: str) -> Select[Any]:
+    """The columns of CountedVote, and those that only exports need."""
+    a, b, reference = sounds.alias(), sounds.alias(), sounds.alias()
+    choices = ("alignment", "alignment_confidence", "musicality", "musicality_confidence")
+    return (
+        select(
+            *(
+                votes.c[name]
+                for name in ("view", "person", "pair", *choices, "seconds", "created", "feedback", "heard")
+            ),
+            *(votes.c[name] for name in ("id", "number")),
+            *(views.c[name] for name in ("swapped", "repeat_of")),
+            *(pairs.c[name] for name in ("kind", "gold", "modality", "system_a", "system_b")),
+            *(pairs.c[name] for name in ("source_id", "text", "lyrics", "about")),
+            *(sound.c.seconds.label(f"seconds_{side}") for side, sound in (("a", a), ("b", b))),
+            *(sound.c.lufs.label(f"lufs_{side}") for side, sound in (("a", a), ("b", b))),
+            *(
+                sound.c[name].label(f"{side}_{name}")
+                for side, sound in (("a", a), ("b", b), ("reference", reference))
+                for name in ("path", "digest", "media_type")
+            ),
+        )
+        .join(views, (views.c.key == votes.c.view) & (views.c.votes == votes.c.number))
+        .join(people, people.c.id == votes.c.person)
+        .join(pairs, pairs.c.id == votes.c.pair)
+        .join(a, a.c.id == pairs.c.a)
+        .join(b, b.c.id == pairs.c.b)
+        .outerjoin(reference, reference.c.id == pairs.c.reference)
+        .where((votes.c.project == project) & (people.c.state != "withdrawn"))
+        .order_by(votes.c.created, votes.c.id)
+    )
+
+
+def _require_correctable(state: str, number: int, passed: float) -> None:
+    refused = _why_final(state, number, passed)
+    if refused is not None:
+        raise refused
+
+
+def _why_final(state: str, number: int, passed: float) -> Refused | None:
+    """Why a vote that was given `number` times, first `passed` seconds ago, can't be changed; None if it can."""
+    if state == "closed":
+        return Refused("closed", "the study is closed: votes can no longer be changed")
+    if number > MOST_CORRECTIONS:
+        return Refused("final", f"this vote was corrected {MOST_CORRECTIONS} times, which is the most")
+    if passed > CORRECTION_TIME:
+        return Refused("final", f"votes can be corrected for {CORRECTION_TIME / 3600:.0f} hours; this one is older")
+    return None
+
+
+def _checked(ballot: Ballot) -> Ballot:
+    for axis, choice, confidence in (
+        ("alignment", ballot.alignment, ballot.alignment_confidence),
+        ("musicality", ballot.musicality, ballot.musicality_confidence),
+    ):
+        if choice not in ("a", "b"):
+            raise Refused("ballot", f"{axis} is {choice!r}, expected a or b")
+        if isinstance(confidence, bool) or confidence not in range(1, 6):
+            raise Refused("ballot", f"the confidence in {axis} is {confidence!r}, expected 1 to 5")
+    if len(ballot.feedback) > LONGEST_FEEDBACK:
+        raise Refused("ballot", f"the feedback has {len(ballot.feedback)} characters, at most {LONGEST_FEEDBACK} fit")
+    for heard in (ballot.heard_a, ballot.heard_b):
+        if not (math.isfinite(heard) and heard >= 0):
+            raise Refused("ballot", f"{heard!r} seconds were heard, expected 0 or more")
+    return ballot._replace(feedback=storable(ballot.feedback))
+
+
+def _digest(ballot: Ballot) -> str:
+    """Of what a correction would change; how much was heard until the retry is none of it."""
+    content = json.dumps(ballot._replace(heard_a=0.0, heard_b=0.0))
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def _require_heard(ballot: Ballot, swapped: bool, passed: float, about: Row[Any]) -> None:
+    """`passed` is the time in seconds since the takes were shown."""
+    study, seconds = Study(**about.settings), {"a": about.seconds_a, "b": about.seconds_b}
+    sides: tuple[tuple[Side, float], ...] = (("a", ballot.heard_a), ("b", ballot.heard_b))
+    needed = {side: study.needed(seconds[turned(side, swapped)]) for side, _ in sides}
+    for side, heard in sides:
+        if heard + HEARD_SLACK < needed[side]:
+            raise Refused("heard", f"please hear {needed[side]:.0f} s of take {side.upper()} before you vote")
+    # one clip plays at a time; time that has gone back, since the clock was set back, tells nothing
+    if 0 <= passed + SLACK < sum(needed.values()):
+        raise Refused("heard", "both takes can't have been heard yet; please listen before you vote")
+
+
+def _seconds(passed: float, ballot: Ballot) -> float:
+    """The time a vote took; what was heard, at least, if the clock was set back meanwhile."""
+    return passed if passed >= 0 else ballot.heard_a + ballot.heard_b
+
+
+def _row(ballot: Ballot, view: ViewRow, now: float) -> dict[str, Any]:
+    """In the pair's own a and b."""
+    heard = {turned("a", view.swapped): ballot.heard_a, turned("b", view.swapped): ballot.heard_b}
+    return {
+        "project": view.project,
+        "view": view.key,
+        "person": view.person,
+        "pair": view.pair,
+        "alignment": turned(ballot.alignment, view.swapped),
+        "alignment_confidence": ballot.alignment_confidence,
+        "musicality": turned(ballot.musicality, view.swapped),
+        "musicality_confidence": ballot.musicality_confidence,
+        "feedback": ballot.feedback,
+        "heard": heard,
+        "seconds": _seconds(now - (view.begun or now), ballot),
+        "created": now,
+    }
+
+
+# Queries are built once: building one takes longer than SQLite takes to answer it.
+
+_A, _B = sounds.alias(), sounds.alias()
+_ABOUT = (
+    select(projects.c.state, projects.c.settings, people.c.state.label("person_state"))
+    .add_columns(_A.c.seconds.label("seconds_a"), _B.c.seconds.label("seconds_b"))
+    .select_from(pairs)
+    .join(projects, projects.c.id == pairs.c.project)
+    .join(people, people.c.id == bindparam("person"))
+    .join(_A, _A.c.id == pairs.c.a)
+    .join(_B, _B.c.id == pairs.c.b)
+    .where(pairs.c.id == bindparam("pair"))
+)
+_BEFORE = select(votes.c.id, votes.c.digest, votes.c.created).where(
+    (votes.c.view == bindparam("view")) & (votes.c.number == bindparam("number"))
+)
+_CLOSE = (
+    update(views)
+    .where(views.c.key == bindparam("view"))
+    .values(votes=bindparam("number"), closed=bindparam("now"), held=None)
+)

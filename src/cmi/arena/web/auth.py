@@ -1,0 +1,49 @@
+"""Who is asking: the session behind a request's cookie, and whether its role may do what is asked.
+
+Every route of the API that needs a session has one of the doors among its parameters. A door checks the session, the
+role, how often this person has asked lately, and the CSRF token of a request that changes something: no route can
+forget one of them.
+"""
+
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from cmi.arena.store.people import Session
+from cmi.arena.web import security
+from cmi.arena.web.refusals import Refusal, too_often
+from cmi.arena.web.state import arena_of
+
+
+async def find_session(request: Request) -> Session | None:
+    """The session that the request's cookie names, if there is one."""
+    token = request.cookies.get(arena_of(request).cookie)
+    if token is None or not security.plausible_token(token):
+        return None
+    return await arena_of(request).sessions.find(token)
+
+
+class Door:
+    """Lets people of some roles in."""
+
+    def __init__(self, *roles: str) -> None:
+        self._roles = frozenset(roles)
+
+    async def __call__(self, request: Request) -> Session:
+        session = await find_session(request)
+        if session is None:
+            raise Refusal(401, "session", "You are not signed in: open your invitation link again.")
+        if wait := arena_of(request).person_rate.seconds_to_wait(session.person):
+            raise too_often(wait)
+        changes = request.method not in security.SAFE_METHODS
+        if changes and not security.equal(request.headers.get(security.CSRF_HEADER), session.csrf):
+            raise Refusal(403, "csrf", "The page is out of date: reload it and try again.")
+        if session.role not in self._roles:
+            raise Refusal(403, "role", "Your role does not allow this.")
+        return session
+
+
+Anyone = Annotated[Session, Depends(Door("owner", "observer", "annotator"))]
+Annotator = Annotated[Session, Depends(Door("annotator"))]
+Reader = Annotated[Session, Depends(Door("owner", "observer"))]
+Owner = Annotated[Session, Depends(Door("owner"))]

@@ -1,0 +1,148 @@
+"""Listening and voting. The takes are told only once the instruction was shown and the view begun.
+
+What an annotator gets to see is written out here field by field: never a system's name, a pair's id, its kind, its
+known answer, or whether the takes are swapped.
+"""
+
+from contextlib import suppress
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Request
+from starlette.concurrency import run_in_threadpool
+
+from cmi.arena.audio.playback import Copies, Unplayable
+from cmi.arena.store import assign, votes
+from cmi.arena.store.assign import Done
+from cmi.arena.store.database import Database
+from cmi.arena.store.views import Given, Part, Sound, View
+from cmi.arena.store.votes import Ballot
+from cmi.arena.web.auth import Annotator
+from cmi.arena.web.bodies import Id, Vote
+from cmi.arena.web.state import arena_of
+
+MOST_PASSED_OVER = 100  # pairs with missing sounds in one request
+RECENT = 20  # votes that can be found again to be corrected
+
+ViewKey = Annotated[Id, Path()]
+
+router = APIRouter(prefix="/api")
+
+
+@router.get("/next")
+async def next_view(request: Request, session: Annotator) -> dict[str, Any]:
+    """What to do next: the instruction alone; or why there is nothing to do. The same until it is voted on.
+
+    All its sounds can be played, also if their files vanish from now on: a pair of which one can't is passed over.
+    """
+    arena = arena_of(request)
+    for _ in range(MOST_PASSED_OVER):
+        found, progress = await arena.run(assign.next_page, session.person)
+        if isinstance(found, Done):
+            return {"done": found.reason}
+        with suppress(Unplayable):
+            await run_in_threadpool(_make_ready, arena.copies, found)
+            return _instruction(found) | {"progress": progress._asdict()}
+    raise Unplayable
+
+
+@router.get("/views/recent")
+async def recent(request: Request, session: Annotator) -> list[dict[str, Any]]:
+    """The caller's latest votes, the newest first."""
+    found = await arena_of(request).run(votes.recent, session.person, RECENT)
+    return [
+        {
+            "view": one.view,
+            "created": one.created,
+            "text": one.text,
+            "vote": _vote(one.vote),
+            "can_correct": one.can_correct,
+        }
+        for one in found
+    ]
+
+
+@router.get("/views/{view}")
+async def look(request: Request, session: Annotator, view: ViewKey) -> dict[str, Any]:
+    """A view of the caller's own; with its takes if it was begun."""
+    return await arena_of(request).run(_look, session.person, view)
+
+
+@router.post("/views/{view}/begin")
+async def begin(request: Request, session: Annotator, view: ViewKey) -> dict[str, Any]:
+    """The instruction was read: the takes, as they are to be shown, and how much of each is to be heard."""
+    return _takes(await arena_of(request).run(assign.begin, session.person, view))
+
+
+@router.post("/views/{view}/skip")
+async def skip(request: Request, session: Annotator, view: ViewKey) -> dict[str, bool]:
+    """Go on without a vote, where a sound of the pair is missing or was changed. It comes back once it is repaired."""
+    await arena_of(request).run(assign.skip, session.person, view)
+    return {"skipped": True}
+
+
+@router.post("/views/{view}/vote")
+async def vote(request: Request, session: Annotator, view: ViewKey, body: Vote) -> dict[str, Any]:
+    """Keep a vote. The same vote again is the same vote; another one corrects it."""
+    ballot = Ballot(
+        alignment=body.alignment.choice,
+        alignment_confidence=body.alignment.confidence,
+        musicality=body.musicality.choice,
+        musicality_confidence=body.musicality.confidence,
+        feedback=body.feedback,
+        heard_a=body.heard.a,
+        heard_b=body.heard.b,
+    )
+    saved = await arena_of(request).run(votes.save, session.person, view, ballot)
+    return {"saved": True, "vote": saved.vote, "number": saved.number, "again": saved.again}
+
+
+def _make_ready(copies: Copies, view: View) -> None:
+    for sound in (view.reference, view.a, view.b):
+        if sound is not None:
+            copies.find(sound.original)
+
+
+def _look(database: Database, person: str, key: str) -> dict[str, Any]:
+    found = assign.look(database, person, key)
+    takes = {} if found.begun is None else _takes(found)
+    return _instruction(found) | takes | {"progress": assign.progress(database, person)._asdict()}
+
+
+def _instruction(view: View) -> dict[str, Any]:
+    return {
+        "view": view.key,
+        "instruction": {
+            "text": view.text,
+            "lyrics": view.lyrics,
+            "reference": None if view.reference is None else _sound(view, "reference", view.reference),
+            "modality": view.modality,
+        },
+        "vote": None if view.vote is None else _vote(view.vote),
+    }
+
+
+def _takes(view: View) -> dict[str, Any]:
+    return {
+        "takes": {"a": _sound(view, "a", view.a), "b": _sound(view, "b", view.b)},
+        "needed": {"a": view.needed_a, "b": view.needed_b},
+    }
+
+
+def _sound(view: View, part: Part, sound: Sound) -> dict[str, Any]:
+    return {
+        "url": f"/media/{view.key}/{part}",
+        "seconds": sound.seconds,
+        "peaks": sound.peaks,
+        "gain_db": sound.gain_db,
+    }
+
+
+def _vote(given: Given) -> dict[str, Any]:
+    return {
+        "alignment": {"choice": given.alignment, "confidence": given.alignment_confidence},
+        "musicality": {"choice": given.musicality, "confidence": given.musicality_confidence},
+        "feedback": given.feedback,
+        "heard": {"a": given.heard_a, "b": given.heard_b},
+        "created": given.created,
+        "number": given.number,
+    }

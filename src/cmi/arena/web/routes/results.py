@@ -1,0 +1,83 @@
+"""What a study has found so far: statistics, the data behind its charts, and its votes."""
+
+import json
+import tempfile
+from collections.abc import Iterator
+from typing import IO, Annotated, Any, Literal
+
+from fastapi import APIRouter, Path, Request
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+
+from cmi.arena.exchange import exporting
+from cmi.arena.statistics import charts
+from cmi.arena.store.database import Database, require_sound
+from cmi.arena.store.journal import note
+from cmi.arena.web.auth import Owner, Reader
+from cmi.arena.web.refusals import not_found
+from cmi.arena.web.state import arena_of
+from cmi.report.tables import to_csv
+
+IN_MEMORY = 4 * 1024 * 1024  # bytes of an export; the rest goes to a temporary file
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for the beginning of a formula
+
+ChartName = Annotated[str, Path(pattern="^[a-z_]{1,40}$")]
+
+router = APIRouter(prefix="/api/owner")
+
+
+@router.get("/statistics")
+async def statistics(request: Request, session: Reader) -> dict[str, Any]:
+    return await arena_of(request).reports.of(session.project)
+
+
+@router.get("/charts/{name}.{format}", response_class=Response)
+async def chart(
+    request: Request, session: Reader, name: ChartName, format: Annotated[Literal["csv", "json"], Path()]
+) -> Response:
+    """The rows behind one chart."""
+    rows = charts(await arena_of(request).reports.of(session.project)).get(name)
+    if rows is None:
+        raise not_found()
+    headers = {"content-disposition": f'attachment; filename="{name}.{format}"'}
+    if format == "json":
+        return JSONResponse(rows, headers=headers)
+    text = to_csv([{column: _as_text(value) for column, value in row.items()} for row in rows])
+    return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
+
+
+@router.get("/export.jsonl", response_class=Response)
+def export(request: Request, session: Owner) -> Response:
+    """All votes that count, a line each, in the common preference format."""
+    database = arena_of(request).database
+    require_sound(database, thoroughly=True)
+    file = tempfile.SpooledTemporaryFile(IN_MEMORY, "w+b")  # noqa: SIM115  (closed when it was sent)
+    # first whole to a file: a slow reader must not hold a transaction open
+    count = _write_rows(database, session.project, file)
+    with database.writing() as connection:
+        note(connection, database.now(), session.project, "exported", session.project, {"rows": count})
+    headers = {"content-disposition": 'attachment; filename="votes.jsonl"'}
+    return StreamingResponse(_sent(file), headers=headers, media_type="application/x-ndjson")
+
+
+@router.get("/openapi.json", include_in_schema=False)
+def description(request: Request, session: Owner) -> JSONResponse:
+    """The description of this API, for the owner's own programs."""
+    return JSONResponse(request.app.openapi())
+
+
+def _as_text(value: Any) -> Any:
+    """Marked as text by an apostrophe, if a spreadsheet would run it as a formula."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+
+
+def _write_rows(database: Database, project: str, file: IO[bytes]) -> int:
+    count = 0
+    for count, row in enumerate(exporting.rows(database, project), start=1):  # noqa: B007
+        file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+    return count
+
+
+def _sent(file: IO[bytes]) -> Iterator[bytes]:
+    with file:
+        file.seek(0)
+        yield from iter(lambda: file.read(65_536), b"")

@@ -1,0 +1,211 @@
+"""Run an arena: on this machine alone, unless told under which https address others reach it.
+
+What may be served where
+    loopback        always; links point to http://HOST:PORT
+    elsewhere       with a public URL, whose TLS ends at a reverse proxy in front: cookies and links in plain http would
+                    be there for anyone on the way to read. A demonstration is never served elsewhere.
+"""
+
+import ipaddress
+import logging
+import signal
+import socket
+import threading
+import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from cmi._util.cache import cache_folder
+from cmi._util.errors import InputError
+from cmi._util.printable import printable
+from cmi.arena.store.database import Database, open_database, parse_url
+from cmi.arena.web.security import LOOPBACK_HOSTS, host_name, normal_url
+
+if TYPE_CHECKING:
+    import uvicorn
+
+OWNER_DAYS = 7.0  # that the printed links can be used
+FIRST_TITLE = "First study"
+KEEP_ALIVE = 30  # seconds that a silent connection is kept
+STOP_SECONDS = 10  # that requests under way get to finish
+MOST_CONNECTIONS = 2000
+BACKLOG = 1024
+
+
+@contextmanager
+def _stopped_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM, by which systemd and docker stop a server, end it as Ctrl-C does: with the database closed.
+
+    uvicorn finishes the requests that are under way, and then raises the signal again.
+    """
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@_stopped_by_sigterm()
+def serve(
+    db: str,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8008,
+    public_url: str | None = None,
+    demo: bool = False,
+    folder: Path | None = None,
+    log: bool = False,
+    open_browser: bool = False,
+) -> None:
+    """Open or make the database `db`, print the links to begin with, and serve until stopped.
+
+    `folder` is where uploaded sounds are kept: by default beside an SQLite file, else in the cache folder.
+    """
+    check_address(host, public_url, demo)
+    database = open_database(db)
+    try:
+        # a server that was started with interrupts ignored, as in the background, stops by them without raising
+        with suppress(KeyboardInterrupt), _listen(host, port) as listening:
+            url = normal_url(public_url or local_url(host, listening.getsockname()[1]))
+            server = _server(database, url, folder or _beside(db), log)
+            _show_links(database, url, demo, open_browser)
+            server.run(sockets=[listening])
+        print("The arena is closed.", flush=True)
+    finally:
+        database.close()
+
+
+def check_address(host: str, public_url: str | None, demo: bool) -> None:
+    """InputError for an address that would put sessions, or a demonstration, within others' reach."""
+    if public_url is not None:
+        _check_public_url(public_url)
+    if is_loopback(host) and (public_url is None or not demo):
+        return
+    if demo:
+        raise InputError("--demo is for this machine alone: leave out --host and --public-url")
+    if public_url is None:
+        raise InputError(
+            f"--host {host} lets other machines in: give --public-url https://..., the address under which a reverse "
+            "proxy with a certificate serves it, or leave --host out"
+        )
+
+
+def _check_public_url(public_url: str) -> None:
+    try:
+        parts = urlsplit(public_url)
+        normal_url(public_url)
+    except ValueError as error:  # a port that is no number, a host that can't be one
+        raise InputError(f"--public-url {public_url}: {error}") from error
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or "@" in parts.netloc:
+        raise InputError(f"--public-url {public_url}: expected https://host, without a path or a user")
+    if parts.query or parts.fragment:
+        raise InputError(f"--public-url {public_url}: expected https://host, without a query or a fragment")
+    if parts.scheme == "http" and host_name(parts.netloc) not in LOOPBACK_HOSTS:
+        raise InputError(f"--public-url {public_url}: over http anyone on the way could read the sessions; use https")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can connect to the address; a name other than localhost may mean any."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def local_url(host: str, port: int) -> str:
+    return f"http://[{host.strip('[]')}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
+        listening = socket.socket(family, kind, protocol)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(BACKLOG)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{host} port {port}: {reason}; choose another with --port") from error
+    return listening
+
+
+def _beside(db: str) -> Path:
+    url = parse_url(db)
+    if url.drivername == "sqlite" and url.database:
+        return Path(f"{url.database}.sounds").absolute()
+    return cache_folder() / "arena-sounds"
+
+
+def _show_links(database: Database, url: str, demo: bool, open_browser: bool) -> None:
+    """Print a link for the owner of each project that none can run now, and with a demonstration one to vote by."""
+    from cmi.arena.audio import originals
+    from cmi.arena.store import people, projects
+
+    shown, lost = None, 0
+    if demo:
+        from cmi.arena.exchange.demo import demo_project
+
+        print("Making the demonstration's music (the first time, it takes some seconds) ...", flush=True)
+        project = demo_project(database)
+        shown = f"{url}/join#{people.invite(database, project, 'annotator', OWNER_DAYS)[0].token}"
+        print(f"Vote in the demonstration:  {shown}", flush=True)
+    elif not projects.list_all(database):
+        projects.create(database, FIRST_TITLE)
+    for project_row in projects.list_all(database):
+        if not people.has_owner(database, project_row.id):
+            token = people.invite(database, project_row.id, "owner", OWNER_DAYS)[0].token
+            print(f"Own '{printable(project_row.title)}':  {url}/join#{token}", flush=True)
+            shown = shown or f"{url}/join#{token}"
+        lost += len(originals.troubles(database, project_row.id))
+    if lost:
+        print(f"{lost} sounds are missing or were changed: cmi arena check says which.", flush=True)
+    print(f"The arena is open at {url} (stop it with Ctrl-C).", flush=True)
+    if open_browser:
+        webbrowser.open(shown or url)
+
+
+def _server(database: Database, url: str, folder: Path, log: bool) -> "uvicorn.Server":
+    import uvicorn
+
+    from cmi.arena.web.app import create_app
+    from cmi.arena.web.logs import start_logging
+    from cmi.arena.web.settings import Settings
+
+    start_logging(requests=log)
+    app = create_app(database, Settings(public_url=url, folder=folder, player=_player()))
+    app.state.arena.uploads.claim()
+    config = uvicorn.Config(
+        app,
+        lifespan="off",
+        ws="none",
+        log_config=None,
+        access_log=False,  # the guard keeps one without addresses and query strings
+        server_header=False,
+        proxy_headers=True,
+        forwarded_allow_ips="127.0.0.1,::1",  # a reverse proxy on this machine says who the client is, nobody else
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=STOP_SECONDS,
+        limit_concurrency=MOST_CONNECTIONS,
+        backlog=BACKLOG,
+    )
+    return uvicorn.Server(config)
+
+
+def _player() -> dict[str, bytes]:
+    from cmi.arena.web.wavesurfer import read_player
+
+    try:
+        return read_player()
+    except InputError as error:
+        logging.getLogger("cmi.arena").warning("waveforms are drawn plainly: %s", error)
+        return {}

@@ -1,0 +1,62 @@
+"""Sessions that were looked up a moment ago, so that most requests need not ask the database who is asking.
+
+What a session allows may be out of date for KEEP seconds if another process changed it, such as `cmi arena` beside the
+server; after a change through this server nothing older counts. Votes are safe either way: the store checks them.
+"""
+
+import hashlib
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import NamedTuple
+
+from sqlalchemy import select
+from starlette.concurrency import run_in_threadpool
+
+from cmi.arena.store import people
+from cmi.arena.store.database import Database
+from cmi.arena.store.people import Session
+from cmi.arena.store.schema import servers
+
+KEEP = 5.0  # seconds
+MOST_KEPT = 10_000
+
+
+def server_id(database: Database) -> str:
+    """What tells the cookies of this database's arena from those of another one at the same host."""
+    with database.reading() as connection:
+        return connection.execute(select(servers.c.id)).scalar_one()
+
+
+class _Kept(NamedTuple):
+    session: Session
+    asked: float  # when the database was
+
+
+class Sessions:
+    """The latest sessions by the hash of their tokens. For the event loop; `forget` may be called from any thread."""
+
+    def __init__(self, database: Database, clock: Callable[[], float] = time.monotonic) -> None:
+        self._database = database
+        self._clock = clock
+        self._kept: OrderedDict[bytes, _Kept] = OrderedDict()
+        self._changed = clock()
+
+    async def find(self, token: str) -> Session | None:
+        """Whose session it is; None where it is unknown or has expired."""
+        key = hashlib.sha256(token.encode()).digest()
+        now = self._clock()
+        kept = self._kept.get(key)
+        if kept is not None and kept.asked > self._changed and now - kept.asked < KEEP:
+            return kept.session
+        session = await run_in_threadpool(people.session, self._database, token)
+        self._kept.pop(key, None)
+        if session is not None:
+            self._kept[key] = _Kept(session, now)
+            if len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+        return session
+
+    def forget(self) -> None:
+        """Something about people has changed: ask the database again about all of them."""
+        self._changed = self._clock()

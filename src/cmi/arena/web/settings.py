@@ -1,0 +1,39 @@
+"""What an arena's server is told at its start."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from cmi.arena.web.rate_limit import Rate
+
+PAGES = Path(__file__).parent / "pages"
+
+
+class Limits(NamedTuple):
+    """What one client may cost. A class of thirty behind one address must be able to join and to vote."""
+
+    body_bytes: int = 64 * 1024
+    body_seconds: float = 15.0
+    upload_bytes: int = 50 * 1024 * 1024
+    upload_transfer_seconds: float = 300.0
+    upload_sound_seconds: float = 600.0
+    uploads_at_once: int = 2
+    address: Rate = Rate(100, 1000)
+    person: Rate = Rate(20, 200)
+    sign_in: Rate = Rate(1, 60)
+    uploads: Rate = Rate(1, 30)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """`public_url` is where browsers find the arena, `folder` where uploaded sounds are kept.
+
+    `player` has the files of wavesurfer.js by name; without them the pages fall back on a plain seek bar.
+    """
+
+    public_url: str
+    folder: Path
+    pages: Path = PAGES
+    player: Mapping[str, bytes] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)

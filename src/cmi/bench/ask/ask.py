@@ -1,0 +1,46 @@
+"""Asking a listener so that nothing it does costs more than its own answers."""
+
+from collections.abc import Iterable, Sequence
+
+from cmi._util.errors import InputError
+from cmi.bench.ask import Answer, Listener, ListenerStopped, Question
+from cmi.bench.metrics.text import LONGEST_ANSWER
+
+LONGEST_REASON = 500  # characters of an error that are kept
+
+
+def ask(listener: Listener, questions: Sequence[Question]) -> list[Answer]:
+    """One answer for each question; where asking together fails, each is asked alone and bears its own error."""
+    try:
+        return _checked(listener.answer(questions), len(questions))
+    except ListenerStopped:
+        raise
+    except Exception as error:  # a listener may be anybody's code
+        if len(questions) == 1:
+            return [failure(error)]
+        return [answer for question in questions for answer in ask(listener, [question])]
+
+
+def failure(error: Exception) -> InputError:
+    """What is kept of an error: one line that says what kind it was."""
+    text = " ".join(str(error).split())[:LONGEST_REASON]
+    if isinstance(error, InputError):
+        return InputError(text)
+    return InputError(f"{type(error).__name__}: {text}" if text else type(error).__name__)
+
+
+def _checked(answers: Sequence[Answer], expected: int) -> list[Answer]:
+    if not isinstance(answers, Iterable):
+        raise InputError(f"the listener gave {type(answers).__name__}, expected a text for each question")
+    given = [answers] if isinstance(answers, str) else list(answers)
+    if len(given) != expected:
+        raise InputError(f"{len(given)} answers to {expected} questions, expected one for each")
+    return [_text(answer) for answer in given]
+
+
+def _text(answer: Answer) -> Answer:
+    if isinstance(answer, Exception):
+        return failure(answer)
+    if not isinstance(answer, str):
+        return InputError(f"the answer is {type(answer).__name__}, expected text")
+    return answer[:LONGEST_ANSWER]

@@ -1,0 +1,40 @@
+"""Listeners without ears, as files of answers: what a deaf model would get on the same questions.
+
+    null:empty      nothing
+    null:example    the example that the prompt itself gives, where it gives one
+    null:constant   the task's own constant (C minor, a beat grid, the middle of the scale); nothing where it has none
+
+None is told the truth. Nulls that know it (the majority class, the most frequent caption) stand in every table of
+`cmi bench score` anyway.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from cmi.bench.ask import Question
+from cmi.bench.catalog import DATASETS
+from cmi.bench.evaluation import Item
+from cmi.bench.scoring.nulls import prompt_example
+from cmi.bench.tasks import load_task
+
+
+def _constant(question: Question) -> str:
+    item = Item(question.text, "", "", "")
+    return next((null.answer(item) for null in load_task(DATASETS[question.dataset]).nulls([])), "")
+
+
+NULLS: Mapping[str, Callable[[Question], str]] = {
+    "null:empty": lambda _question: "",
+    "null:example": lambda question: prompt_example(question.text),
+    "null:constant": _constant,
+}
+
+
+class NullListener:
+    batch = 256
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._answer = NULLS[name]
+
+    def answer(self, questions: Sequence[Question]) -> list[str]:
+        return [self._answer(question) for question in questions]

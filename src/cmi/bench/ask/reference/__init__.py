@@ -1,0 +1,92 @@
+"""The reference listener: supervised MIR models that can hear, answering in the format that each task asks for.
+
+It shows what the tasks' ceiling looks like under the same protocol as the language models'. One skill a module; each is
+loaded when its first question comes. A skill whose packages are not here fails its own questions, with a sentence that
+says how to get them; `missing` lists them beforehand.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, cast
+
+from cmi._util.errors import InputError, MissingExtra
+from cmi.bench.ask import Answer, Question
+from cmi.bench.ask.ask import failure
+from cmi.bench.ask.reference.parts import PARTS, version
+
+if TYPE_CHECKING:
+    from cmi.bench.ask.reference.tags import Tagger
+
+# By task: the module here and its class.
+SKILLS: Mapping[str, tuple[str, str]] = {
+    "beat": ("rhythm", "BeatSkill"),
+    "downbeat": ("rhythm", "DownbeatSkill"),
+    "key": ("key", "KeySkill"),
+    "pitch": ("pitch", "PitchSkill"),
+    "melody": ("melody", "MelodySkill"),
+    "lyrics": ("lyrics", "LyricsSkill"),
+    "singing_technique": ("singing", "SingingSkill"),
+}
+TAGGED_SKILLS: Mapping[str, tuple[str, str]] = {  # these share one tagger
+    "genre": ("labels", "LabelSkill"),
+    "music_tagging": ("labels", "LabelSkill"),
+    "emotion_tagging": ("labels", "LabelSkill"),
+    "instrument": ("family", "InstrumentSkill"),
+    "captioning": ("captions", "CaptionSkill"),
+    "emotion_regression": ("emotion", "EmotionSkill"),
+}
+
+
+class Skill(Protocol):
+    def answer(self, question: Question) -> str: ...
+
+
+class ReferenceListener:
+    batch = 1  # its models take one clip at a time: each answer is on disk before the next
+
+    def __init__(self) -> None:
+        here = {part: version(part) for part in PARTS}
+        self.missing = [f"{part} ({what})" for part, what in PARTS.items() if here[part] is None]
+        self.name = "reference: " + ", ".join(f"{part} {found}" for part, found in here.items() if found)
+        self._skills: dict[str, Skill | InputError] = {}
+
+    def answer(self, questions: Sequence[Question]) -> list[Answer]:
+        return [self._answer_one(question) for question in questions]
+
+    def _answer_one(self, question: Question) -> Answer:
+        skill = self._skill(question.task)
+        if isinstance(skill, InputError):
+            return skill
+        try:
+            return skill.answer(question)
+        except Exception as error:  # whatever a model meets in a clip costs that clip
+            return failure(error)
+
+    def _skill(self, task: str) -> Skill | InputError:
+        """What answers a task, or why nothing can; tried once."""
+        if task not in self._skills:
+            try:
+                self._skills[task] = self._load(task)
+            except Exception as error:  # a package that is here but broken
+                self._skills[task] = failure(error)
+        return self._skills[task]
+
+    def _load(self, task: str) -> Skill:
+        if task in SKILLS:
+            return cast(Skill, _class(*SKILLS[task])())
+        if task in TAGGED_SKILLS:
+            return cast(Skill, _class(*TAGGED_SKILLS[task])(self._tagger))
+        raise InputError(f"the reference listener has no ear for {task.replace('_', ' ') or 'this data set'}")
+
+    @cached_property
+    def _tagger(self) -> "Tagger":
+        try:
+            from cmi.bench.ask.reference.tags import Tagger
+        except ModuleNotFoundError as error:
+            raise MissingExtra("hearing tags", "reward") from error
+        return Tagger()
+
+
+def _class(module: str, name: str) -> type:
+    return cast(type, getattr(import_module(f"{__name__}.{module}"), name))

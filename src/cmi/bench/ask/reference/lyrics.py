@@ -1,0 +1,21 @@
+"""Lyrics: moonshine's small English speech recogniser. It was made for speech; singing is harder for it."""
+
+from cmi.bench.ask import Question
+from cmi.bench.ask.clips import clip
+from cmi.bench.ask.reference.parts import require
+
+RATE = 16_000
+
+
+class LyricsSkill:
+    def __init__(self) -> None:
+        require("lyrics", "moonshine-voice")
+        from moonshine_voice import ModelArch, get_model_path
+        from moonshine_voice.transcriber import Transcriber
+
+        self._transcriber = Transcriber(str(get_model_path("tiny-en")), ModelArch.TINY)
+
+    def answer(self, question: Question) -> str:
+        waveform = clip(question, RATE)
+        found = self._transcriber.transcribe_without_streaming(waveform.samples.tolist(), RATE)
+        return " ".join(line.text.strip() for line in found.lines)

@@ -1,0 +1,175 @@
+"""Any listener by its name on the command line.
+
+reference                        MIR models that can hear (`cmi.bench.ask.reference`)
+null:empty, null:example, ...    answers without ears (`cmi.bench.ask.nulls`)
+openai                           a model behind an OpenAI-compatible endpoint: --url, --model
+qwen2-audio, qwen2.5-omni, qwen3-omni, audio-flamingo-3, music-flamingo
+                                 transformers models in this process; --model names a folder or another hub id
+qwen-audio, musilingo            models that bring code of their own: --trust-remote-code and --revision
+my_module:MyListener             a class of yours, called without arguments
+"env/bin/python worker.py"       a command that speaks the worker protocol (`cmi.bench.ask.worker`)
+"""
+
+import re
+import shlex
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from cmi._util.errors import InputError, MissingExtra
+from cmi._util.plugins import load_own
+from cmi.bench.ask import Listener
+from cmi.bench.ask.nulls import NULLS, NullListener
+from cmi.bench.ask.run import model_name
+
+_CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+LOCAL = ("qwen2-audio", "qwen2.5-omni", "qwen3-omni", "audio-flamingo-3", "music-flamingo")
+REMOTE_CODE = ("qwen-audio", "musilingo")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a listener may be told; each takes what concerns it."""
+
+    out: Path = Path()  # where a listener may keep files of its own
+    shard: str = ""  # whose files these are, in a run that is shared out
+    model: str = ""
+    revision: str | None = None
+    trust_remote_code: bool = False
+    device: str = "auto"
+    batch: int | None = None
+    max_tokens: int = 512
+    temperature: float = 0.0
+    timeout: float = 300.0
+    url: str = ""
+    key_env: str = ""
+    concurrency: int = 16
+    seconds: float | None = None
+    sound: str = "wav"
+    sound_as: str = "input_audio"
+    stream: bool = False
+    most_calls: int | None = None
+    most_tokens: int | None = None
+    most_money: float | None = None
+    prices: tuple[float, float] = (0.0, 0.0)  # a million tokens in, out
+
+
+@dataclass(frozen=True)
+class Named:
+    """A listener, the short name its answer files get, and the full name that tells it from any other."""
+
+    listener: Listener
+    short: str
+    full: str
+
+
+def load_listener(spec: str, options: Options) -> Named:
+    listener, full = _loader(spec).load(spec, options)
+    return Named(listener, short_name(spec, options), full or str(getattr(listener, "name", spec)))
+
+
+def short_name(spec: str, options: Options) -> str:
+    """What the answer files of a listener are called; it is not loaded."""
+    return model_name(_loader(spec).short(spec, options))
+
+
+def _loader(spec: str) -> "_Loader":
+    for loader in _LOADERS:
+        if loader.knows(spec):
+            return loader
+    raise InputError(
+        f"--listener {spec!r} is not a listener: choose from reference, {', '.join(NULLS)}, openai, "
+        f"{', '.join((*LOCAL, *REMOTE_CODE))}, module:Class, or a command"
+    )
+
+
+def load_for_plan(spec: str, options: Options) -> Named:
+    """The same, but only the name of models that are slow to load."""
+    if spec in (*LOCAL, *REMOTE_CODE):
+        return Named(NullListener("null:empty"), short_name(spec, options), f"{options.model or spec}, not loaded")
+    return load_listener(spec, options)
+
+
+Loaded = tuple[Listener, str]  # and its full name, where it does not say that itself
+
+
+def _load_null(spec: str, options: Options) -> Loaded:
+    return NullListener(spec), ""
+
+
+def _load_reference(spec: str, options: Options) -> Loaded:
+    from cmi.bench.ask.reference import ReferenceListener
+
+    return ReferenceListener(), ""
+
+
+def _load_endpoint(spec: str, options: Options) -> Loaded:
+    try:
+        from cmi.bench.ask.endpoint import EndpointListener
+    except ModuleNotFoundError as error:
+        raise MissingExtra("an endpoint", "api") from error
+    return EndpointListener(options), ""
+
+
+def _load_local(spec: str, options: Options) -> Loaded:
+    try:
+        from cmi.bench.ask.local import load_local
+    except ModuleNotFoundError as error:
+        raise MissingExtra(f"listener {spec}", "reward") from error
+    return load_local(spec, options), ""
+
+
+def _load_remote_code(spec: str, options: Options) -> Loaded:
+    try:
+        from cmi.bench.ask.remote_code import load_remote_code
+    except ModuleNotFoundError as error:
+        raise MissingExtra(f"listener {spec}", "reward") from error
+    return load_remote_code(spec, options), ""
+
+
+def _load_class(spec: str, options: Options) -> Loaded:
+    """Its name says which file it came from and, where the class has a name, which model it is."""
+    listener, full = load_own(spec)
+    if not callable(getattr(listener, "answer", None)):
+        raise InputError(f"--listener {spec} has no method answer(questions)")
+    said = getattr(listener, "name", "")
+    return listener, f"{full}: {said}" if said else full
+
+
+def _load_worker(spec: str, options: Options) -> Loaded:
+    from cmi.bench.ask.worker import WorkerListener
+
+    command = _command(spec)
+    return WorkerListener(command, shlex.join(command), options.timeout), ""
+
+
+def _script(command: list[str]) -> str:
+    return Path(next((word for word in reversed(command) if word.endswith((".py", ".sh"))), command[0])).stem
+
+
+def _command(spec: str) -> list[str]:
+    """The words of a command whose program is there; none otherwise."""
+    try:
+        words = shlex.split(spec)
+    except ValueError:
+        return []
+    return words if words and shutil.which(words[0]) else []
+
+
+class _Loader(NamedTuple):
+    knows: Callable[[str], bool]
+    load: Callable[[str, Options], Loaded]
+    short: Callable[[str, Options], str] = lambda spec, _: spec
+
+
+_LOADERS = (
+    _Loader(lambda spec: spec in NULLS, _load_null),
+    _Loader(lambda spec: spec == "reference", _load_reference),
+    _Loader(lambda spec: spec == "openai", _load_endpoint, lambda _, options: options.model.rpartition("/")[2]),
+    _Loader(lambda spec: spec in LOCAL, _load_local),
+    _Loader(lambda spec: spec in REMOTE_CODE, _load_remote_code),
+    _Loader(lambda spec: bool(_CLASS.fullmatch(spec)), _load_class, lambda spec, _: spec.partition(":")[2]),
+    _Loader(lambda spec: bool(_command(spec)), _load_worker, lambda spec, _: _script(_command(spec))),
+)

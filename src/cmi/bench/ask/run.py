@@ -1,0 +1,246 @@
+"""Get answers: every question of some data sets to one listener, resumable at any moment.
+
+Data sets come in annotation files, `CMI_<data set>.jsonl` or `<data set>.jsonl`, as the authors' release and
+`cmi studio mir` have them; questions are those of the test split. A file's audio is looked for under `audio`, or else
+beside the file and one folder up; a path that begins with `data/` also without that, as the authors' test audio lies.
+
+The order is the table's, then the file's, trial by trial. Each answer is on disk before the next batch is asked; the
+same call goes on where it was stopped. Trials after the first are models of their own: `qwen2-t2`, `qwen2-t3`.
+"""
+
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from cmi._util.errors import InputError
+from cmi.bench.ask import Listener, Question
+from cmi.bench.ask.answer_log import AnswerLog, Answers, Shard
+from cmi.bench.ask.ask import ask
+from cmi.bench.catalog import DATASETS
+from cmi.bench.scoring.responses import audio_key, find_annotations, read_instructions
+
+_NOT_FOR_NAMES = re.compile(r"[^\w.+-]+")
+
+
+class DataFile(NamedTuple):
+    dataset: str
+    path: Path
+    questions: list[Question]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is asked of whom, and where the answers go."""
+
+    folder: Path
+    model: str
+    listener_name: str
+    data: list[DataFile]
+    trials: int = 1
+    shard: Shard | None = None
+    retry_failed: bool = False
+
+    def parts(self) -> Iterator[tuple[str, DataFile, list[Question]]]:
+        """(model, data, questions) of each answer file, in order."""
+        for trial in range(1, self.trials + 1):
+            model = self.model if trial == 1 else f"{self.model}-t{trial}"
+            for data in self.data:
+                yield model, data, [replace(question, trial=trial) for question in data.questions]
+
+
+class Summary(NamedTuple):
+    """How an answer file stands after a run."""
+
+    model: str
+    dataset: str
+    questions: int
+    answered: int
+    failed: int
+    asked: int  # by this run
+    seconds: float  # of this run
+    path: str
+    error: str = ""  # the first failure's
+
+
+def read_data(
+    paths: Sequence[Path], tasks: Sequence[str] = (), audio: Path | None = None, limit: int | None = None
+) -> list[DataFile]:
+    """The data sets that the files or folders hold, in the table's order; only those of `tasks` if any are named."""
+    found: dict[str, Path] = {}
+    for path in paths:
+        for name, file in find_annotations(path).items():
+            if found.setdefault(name, file) != file:
+                raise InputError(f"{found[name]} and {file} both hold {name}: name one of them")
+    wanted = _wanted(tasks)
+    names = [name for name in DATASETS if name in found and name in wanted]
+    if not names:
+        raise InputError(f"no data set of {', '.join(tasks)} among {', '.join(sorted(found))}")
+    return [DataFile(name, found[name], _questions(name, found[name], audio, limit)) for name in names]
+
+
+def audio_folders(data: Sequence[DataFile], audio: Path | None) -> list[Path]:
+    """The folders that the audio of data files belongs in; never the whole file system."""
+    if audio is not None:
+        return [audio]
+    folders = {folder.resolve() for file in data for folder in _roots(file.path)}
+    return sorted(folder for folder in folders if folder != folder.parent)
+
+
+def _roots(path: Path) -> list[Path]:
+    return [path.parent, path.parent.parent]
+
+
+def _wanted(tasks: Sequence[str]) -> set[str]:
+    """Data sets by their own names or by their task's."""
+    known = {*DATASETS, *(d.task for d in DATASETS.values())}
+    for name in tasks:
+        if name not in known:
+            raise InputError(f"--tasks {name!r} is no task or data set: choose from {', '.join(sorted(known))}")
+    return {d.name for d in DATASETS.values() if not tasks or d.name in tasks or d.task in tasks}
+
+
+def _questions(dataset: str, path: Path, audio: Path | None, limit: int | None) -> list[Question]:
+    roots = [audio] if audio else _roots(path)
+    questions: list[Question] = []
+    for identifier, asked in read_instructions(path, DATASETS[dataset]):
+        if limit is not None and len(questions) >= limit:
+            break
+        where = _find(asked.audio_path, roots)
+        span = max(0.0, asked.audio_start), asked.audio_end
+        questions.append(Question(identifier, asked.instruction, where, *span, dataset=dataset))
+    if not questions:
+        raise InputError(f"{path}: no record of the test split")
+    if not any(question.audio.exists() for question in questions):
+        raise InputError(f"{path}: none of its audio is here, such as {questions[0].audio}; name its folder by --audio")
+    if len({question.id for question in questions}) < len(questions):
+        raise InputError(f"{path}: two records have one uuid")
+    return questions
+
+
+def _find(audio_path: str, roots: Sequence[Path]) -> Path:
+    """The first of the places that is there; else the first, for an error to name."""
+    places = [root / name for root in roots for name in dict.fromkeys((audio_path, audio_key(audio_path)))]
+    return next((place for place in places if place.exists()), places[0])
+
+
+def run(
+    listener: Listener,
+    plan: Run,
+    on_begun: Callable[[str, int, int], None] = lambda name, done, total: None,
+    on_answered: Callable[[int], None] = lambda count: None,
+) -> list[Summary]:
+    """Ask what has no answer yet. `on_begun` is told each file's name, how far it is and its size."""
+    try:
+        plan.folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{plan.folder}: {error.strerror}") from error
+    return [_run_one(listener, plan, *part, on_begun, on_answered) for part in plan.parts()]
+
+
+def _run_one(
+    listener: Listener,
+    plan: Run,
+    model: str,
+    data: DataFile,
+    questions: list[Question],
+    on_begun: Callable[[str, int, int], None],
+    on_answered: Callable[[int], None],
+) -> Summary:
+    log = AnswerLog(plan.folder, model, data.dataset, questions, plan.listener_name, plan.shard)
+    started = time.monotonic()
+    asked = 0
+    try:
+        todo = _share(questions, log.todo(plan.retry_failed), plan.shard)
+        mine = len(_share(questions, questions, plan.shard))
+        on_begun(f"{model} {data.dataset}", mine - len(todo), mine)
+        size = _batch_size(listener)
+        for batch in (todo[at : at + size] for at in range(0, len(todo), size)):
+            begun = time.monotonic()
+            answers = ask(listener, batch)
+            seconds = (time.monotonic() - begun) / len(batch)
+            for i, (question, answer) in enumerate(zip(batch, answers, strict=True), 1):
+                log.append(question, answer, seconds, sync=i == len(batch))
+            asked += len(batch)
+            on_answered(len(batch))
+        log.finish()
+    finally:
+        with closing(log):
+            log.read()  # what other shards did meanwhile: whoever is last sees it all
+            if log.is_whole or plan.shard is None:
+                log.export()
+    return _summary(model, data, questions, log, asked, time.monotonic() - started)
+
+
+def _batch_size(listener: Listener) -> int:
+    size = getattr(listener, "batch", 1)
+    if not isinstance(size, int) or size < 1:
+        raise InputError(f"the listener's batch is {size!r}, expected a whole number from 1 on")
+    return size
+
+
+def _summary(
+    model: str, data: DataFile, questions: list[Question], answers: Answers, asked: int, seconds: float
+) -> Summary:
+    return Summary(
+        model,
+        data.dataset,
+        len(questions),
+        answers.answered,
+        answers.failed,
+        asked,
+        round(seconds, 1),
+        str(answers.path),
+        answers.first_error,
+    )
+
+
+class Shared(NamedTuple):
+    """A run that others did in shards: who answered, and how the answer files stand."""
+
+    listener: str
+    summaries: list[Summary]
+
+
+def run_elsewhere(plan: Run, run_shards: Callable[[], None]) -> Shared:
+    """Have `run_shards` ask everything in shards of the plan, and put their answers together; no listener is needed.
+
+    Seconds are those that the shards' answers took, all together.
+    """
+    parts = list(plan.parts())
+    before = [_read_answers(plan, *part) for part in parts]
+    run_shards()
+    after = [_read_answers(plan, *part) for part in parts]
+    summaries = []
+    for part, was, answers in zip(parts, before, after, strict=True):
+        if answers.askings > was.askings or not answers.path.exists():
+            answers.export()
+        summaries.append(_summary(*part, answers, answers.askings - was.askings, answers.seconds - was.seconds))
+    return Shared(after[0].listener, summaries)
+
+
+def is_done(plan: Run) -> bool:
+    """Whether there is nothing to ask."""
+    return not any(_read_answers(plan, *part).todo(plan.retry_failed) for part in plan.parts())
+
+
+def _read_answers(plan: Run, model: str, data: DataFile, questions: list[Question]) -> Answers:
+    answers = Answers(plan.folder, model, data.dataset, questions, plan.listener_name)
+    answers.read()
+    return answers
+
+
+def _share(questions: Sequence[Question], todo: list[Question], shard: Shard | None) -> list[Question]:
+    """Of what is to do, every n-th question of all: shares stay what they are while the work is done."""
+    if shard is None:
+        return todo
+    mine = {question.id for question in questions[shard.number - 1 :: shard.of]}
+    return [question for question in todo if question.id in mine]
+
+
+def model_name(text: str) -> str:
+    """A name that may stand in a file's name."""
+    return _NOT_FOR_NAMES.sub("-", text).strip("-_.") or "listener"

@@ -1,0 +1,72 @@
+"""MedleyDB melody: the fundamental frequency of the melody, wherever it moves (Bittner et al. 2014, definition 2).
+
+Files
+    melody2/<track>_MELODY2.csv         a line every 5.8 ms: seconds, hertz (0 where there is no melody)
+    audio/<track>_MIX.wav               the mixes
+
+Clips are 10 s. The truth lists each frame as (seconds with four decimals, MIDI number), on the recording's clock;
+MIDI 0 is silence. Splits are those of MARBLE: 26 tracks test, 15 dev, the others train.
+"""
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+from cmi._util.errors import InputError
+from cmi.bench.data.clips import clips_of_events
+from cmi.bench.data.example import Example
+from cmi.bench.data.files import Sounds, find_files, number, read_text
+
+SECONDS = 10.0
+TEST = frozenset(
+    "AClassicEducation_NightOwl Auctioneer_OurFutureFaces CelestialShore_DieForUs ChrisJacoby_BoothShotLincoln"
+    " ChrisJacoby_PigsFoot Creepoid_OldTree Debussy_LenfantProdigue MatthewEntwistle_FairerHopes"
+    " MatthewEntwistle_ImpressionsOfSaturn MatthewEntwistle_Lontano MatthewEntwistle_TheArch"
+    " MatthewEntwistle_TheFlaxenField Mozart_DiesBildnis MusicDelta_FusionJazz MusicDelta_Gospel MusicDelta_Pachelbel"
+    " MusicDelta_SwingJazz Phoenix_BrokenPledgeChicagoReel Phoenix_ColliersDaughter Phoenix_ElzicsFarewell"
+    " Phoenix_LarkOnTheStrandDrummondCastle Phoenix_ScotchMorris Phoenix_SeanCaughlinsTheScartaglen"
+    " PortStWillow_StayEven Schubert_Erstarrung StrandOfOaks_Spacestation".split()
+)
+DEV = frozenset(
+    "AmarLal_Rest AmarLal_SpringDay1 BrandonWebster_DontHearAThing BrandonWebster_YesSirICanFly"
+    " ClaraBerryAndWooldog_AirTraffic ClaraBerryAndWooldog_Boys ClaraBerryAndWooldog_Stella"
+    " ClaraBerryAndWooldog_TheBadGuys ClaraBerryAndWooldog_WaltzForMyVictims HezekiahJones_BorrowedHeart"
+    " InvisibleFamiliars_DisturbingWildlife MichaelKropf_AllGoodThings NightPanther_Fire SecretMountains_HighHorse"
+    " Snowmine_Curfews".split()
+)
+
+Frame = tuple[float, float]  # seconds, hertz
+
+
+def read(folder: Path, sounds: Sounds) -> Iterator[Example]:
+    for path in find_files(folder, "*_MELODY2.csv"):
+        track = path.stem.removesuffix("_MELODY2")
+        split = "test" if track in TEST else "dev" if track in DEV else "train"
+        frames = parse(read_text(path), path)
+        for clip, places in clips_of_events([time for time, _ in frames], SECONDS):
+            if places:
+                truth = written([frames[place] for place in places])
+                id_ = f"{track}-{clip.start:.0f}"
+                yield Example("MedleyDB", id_, truth, sounds.find(f"{track}_MIX"), clip.start, clip.end, split)
+
+
+def parse(text: str, name: str | Path = "melody") -> list[Frame]:
+    """The frames of a melody file; InputError names the line that is none."""
+    frames = []
+    for i, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        values = [number(cell, f"{name} line {i}") for cell in line.split(",")]
+        if len(values) != 2 or min(values) < 0:
+            raise InputError(f"{name} line {i}: {line.strip()[:40]!r}, expected seconds and hertz")
+        frames.append((values[0], values[1]))
+    return frames
+
+
+def written(frames: list[Frame]) -> str:
+    return str([(f"{time:.4f}", midi(hertz)) for time, hertz in frames])
+
+
+def midi(hertz: float) -> int:
+    """The nearest MIDI number; 0 for silence."""
+    return round(12 * math.log2(hertz / 440) + 69) if hertz else 0

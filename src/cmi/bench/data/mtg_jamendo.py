@@ -1,0 +1,45 @@
+"""MTG-Jamendo: tags of full tracks (Bogdanov et al. 2019): genres, instruments, moods and themes, the 50 most frequent.
+
+Files
+    data/splits/split-0/autotagging_<subset>-<split>.tsv    github.com/MTG/mtg-jamendo-dataset
+    48/948.mp3 or 48/948.low.mp3                            the tracks, whole or as `raw_30s/audio-low`
+
+A folder that holds some of the four subsets gives these. The first 30 s of a track are asked about.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from cmi.bench.data.example import Example
+from cmi.bench.data.files import Sounds, find_files, read_table
+
+SECONDS = 30.0
+SUBSETS = {
+    "genre": "MTG_genre",
+    "instrument": "MTG_instrument",
+    "moodtheme": "MTG_emotion",
+    "top50tags": "MTG_top50tags",
+}
+
+_FILE = re.compile(r"autotagging_([a-z0-9]+)-(train|validation|test)")
+
+
+def read(folder: Path, sounds: Sounds) -> Iterator[Example]:
+    for path in find_files(folder, "split-0/autotagging_*.tsv"):
+        named = _FILE.fullmatch(path.stem)
+        if named and named[1] in SUBSETS:
+            split = "dev" if named[2] == "validation" else named[2]
+            yield from _examples(path, SUBSETS[named[1]], split, sounds)
+
+
+def _examples(path: Path, dataset: str, split: str, sounds: Sounds) -> Iterator[Example]:
+    for _, row in read_table(path, ["TRACK_ID", "PATH", "TAGS"], "\t"):
+        track = Path(row["PATH"]).stem
+        audio = sounds.find(track, f"{track}.low")
+        yield Example(dataset, row["TRACK_ID"], names(row["TAGS"]), audio, 0.0, SECONDS, split)
+
+
+def names(tags: str) -> str:
+    """'genre---rock<tab>genre---indie' is 'indie, rock'."""
+    return ", ".join(sorted(tag.rpartition("---")[2] for tag in tags.split("\t") if tag))

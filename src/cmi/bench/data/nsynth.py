@@ -1,0 +1,43 @@
+"""NSynth: the instrument family and the MIDI pitch of a single note (Engel et al. 2017).
+
+Files
+    nsynth-test/examples.json           what is known of each note
+    nsynth-test/audio/<note>.wav        4 s each
+
+The benchmark asks about the 4096 notes of NSynth's own test split.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from cmi._util.errors import InputError
+from cmi.bench.data.example import Example
+from cmi.bench.data.files import Sounds, find_file, read_text
+
+QUESTIONS = {"Nsynth_instrument": "instrument_family_str", "Nsynth_pitch": "pitch"}
+
+
+def read(folder: Path, sounds: Sounds) -> Iterator[Example]:
+    path = find_file(folder, "nsynth-test/examples.json", "examples.json")
+    for note, facts in _notes(path).items():
+        for dataset, field in QUESTIONS.items():
+            yield Example(dataset, note, _fact(path, note, facts, field), sounds.find(note))
+
+
+def _notes(path: Path) -> dict[str, Any]:
+    try:
+        notes = json.loads(read_text(path))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not JSON ({error})") from error
+    if not isinstance(notes, dict):
+        raise InputError(f"{path}: expected an object that holds an object for each note")
+    return notes
+
+
+def _fact(path: Path, note: str, facts: Any, field: str) -> str:
+    value = facts.get(field) if isinstance(facts, dict) else None
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise InputError(f"{path}: note {note!r} has no {field!r}")
+    return str(value)

@@ -1,0 +1,40 @@
+"""The authors' annotation files with their test audio, as they are: their questions, their truths, their spans.
+
+Files
+    CMI_<data set>.jsonl or .jsonl.gz       one record a line
+    <what follows data/ in `audio_path`>    the audio folder may be the `data` or `testdata` folder, or hold it
+
+Records get the ids that answers to the whole files are joined by: `<data set>/<k>` for the k-th record of its split.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from cmi._util.errors import InputError
+from cmi._util.records import read_records
+from cmi.bench.data.example import Example
+from cmi.bench.data.files import Sounds
+from cmi.bench.instruction import Instruction
+from cmi.bench.scoring.responses import audio_key, find_annotations
+
+
+def read(folder: Path, sounds: Sounds) -> Iterator[Example]:
+    for dataset, path in find_annotations(folder).items():
+        counts: Counter[str] = Counter()
+        for place, record in read_records(path):
+            try:
+                asked = Instruction.from_record(record)
+            except InputError as error:
+                raise InputError(f"{path} {place}: {error}") from error
+            id_ = asked.uuid or f"{dataset}/{counts[asked.split]}"
+            counts[asked.split] += 1
+            audio = locate(asked.audio_path, sounds)
+            span = asked.audio_start, asked.audio_end
+            yield Example(dataset, id_, asked.output, audio, *span, asked.split, asked.instruction)
+
+
+def locate(audio_path: str, sounds: Sounds) -> str:
+    """Where the audio folder has the recording of a record; if it is not there, its path within the data."""
+    tail = audio_key(audio_path)
+    return next((path for path in (tail, f"testdata/{tail}", f"data/{tail}", audio_path) if sounds.has(path)), tail)

@@ -1,0 +1,1 @@
+"""What metrics of free text need: embedders, BERTScore, WordNet, and reading labels out of text."""

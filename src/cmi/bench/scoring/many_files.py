@@ -1,0 +1,112 @@
+"""Score many response files, keep each result as it comes, and read results back."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cmi import __version__
+from cmi._util.errors import InputError
+from cmi._util.runlog import RunLog
+from cmi._util.runlog import read_records as read_log
+from cmi.bench.evaluation import Protocol
+from cmi.bench.metrics.tools import Tools
+from cmi.bench.scoring.one_file import SEED, Cell, score_file, with_verdicts
+from cmi.bench.scoring.responses import ResponseFile, find_annotations
+
+DEFAULT_EMBEDDER = "minilm"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All that decides a result, apart from the answers."""
+
+    annotations: Path | None
+    protocols: Sequence[Protocol]
+    embedder: str
+    bertscore: str
+    resamples: int
+    cache: Path
+
+    def provenance(self) -> dict[str, Any]:
+        """What goes into every output."""
+        return {
+            "cmi": __version__,
+            "protocols": list(self.protocols),
+            "embedder": self.embedder,
+            "bertscore": self.bertscore or None,
+            "resamples": self.resamples,
+            "seed": SEED,
+        }
+
+
+def score_all(
+    files: Sequence[ResponseFile],
+    settings: Settings,
+    log: Path | None,
+    on_scored: Callable[[str], None],
+    on_embedded: Callable[[int], None],
+) -> list[Cell]:
+    """The cells of all files under all protocols, with verdicts. With a log, what it holds is not scored again."""
+    tools = Tools(settings.embedder, settings.bertscore, settings.cache, on_embedded)
+    _insist_on_what_was_asked_for(tools)
+    annotations = find_annotations(settings.annotations) if settings.annotations else {}
+    cells: list[Cell] = []
+    with RunLog(log, key="key") if log else nullcontext() as run_log:
+        known = {record["key"]: record["cells"] for record in read_log(log)} if log else {}
+        for file in files:
+            truth = annotations.get(file.dataset.name)
+            for protocol in settings.protocols:
+                key = _key(file, protocol, truth, settings) if log else ""
+                if key in known:
+                    scored = [Cell.from_json(record) for record in known[key]]
+                else:
+                    scored = score_file(file, protocol, tools, truth, settings.resamples)
+                    if run_log is not None and _is_final(scored):
+                        run_log.append({"key": key, "cells": [cell.to_json() for cell in scored]})
+                cells += scored
+                on_scored(f"{file.model} {file.dataset.name}")
+        if run_log is not None:
+            run_log.finish()
+    return with_verdicts(cells)
+
+
+def _insist_on_what_was_asked_for(tools: Tools) -> None:
+    """A helper that is named must load; only the default embedder may be missing and be reported cell by cell."""
+    asked_for: list[object] = [tools.embedder] if tools.embedder_name != DEFAULT_EMBEDDER else []
+    asked_for += [tools.bert_scorer] if tools.bertscore_name else []
+    for tool in asked_for:
+        if isinstance(tool, InputError):
+            raise tool
+
+
+def _is_final(cells: Iterable[Cell]) -> bool:
+    """Whether scoring again would change nothing: no metric waits for something to be installed."""
+    return all(cell.value is not None or cell.metric == "BS." for cell in cells)
+
+
+def _key(file: ResponseFile, protocol: str, truth: Path | None, settings: Settings) -> str:
+    """One result: the same answers, truth and settings."""
+    parts = [file.digest(), hashlib.sha256(truth.read_bytes()).hexdigest() if truth else ""]
+    parts += [__version__, settings.embedder, settings.bertscore, str(settings.resamples), str(SEED)]
+    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    return f"{file.model}/{file.dataset.name}/{protocol}/{digest[:16]}"
+
+
+def read_scores(path: Path) -> list[Cell] | None:
+    """The cells that `cmi bench score --json` wrote; None if the path is something else, such as response files."""
+    if path.suffix != ".json" or not path.is_file():
+        return None
+    try:
+        content = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not JSON, or cut off ({error})") from error
+    if not isinstance(content, dict) or not isinstance(content.get("cells"), list):
+        return None
+    try:
+        return [Cell.from_json(record) for record in content["cells"]]
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error

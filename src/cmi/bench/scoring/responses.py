@@ -1,0 +1,252 @@
+"""Answers of a model on a data set, joined with the truth: from the authors' files or from our own.
+
+Layouts, told apart by their fields
+    authors'    `question`, `response`, `correct_answer`, `audioid`: the truth stands beside the answer. With the
+                annotation file at hand, clips get their place in the recording and dropped questions are found.
+    ours        `id`, `response`: joined with the annotation file by id, which is the annotation's `uuid` or, where that
+                is empty, `<data set>/<k>` for the k-th test record from 0. A failed inference is `"response": null`.
+
+A file is named `<model>_<data set>.jsonl`, or `<data set>.jsonl` in a folder named for the model; `.json` and `.gz` do
+too. In a folder called `fix` or `<model>-fix` it is a second run, which stands in for the first.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cmi._util.errors import InputError
+from cmi._util.records import read_records
+from cmi.bench.catalog import DATASETS, DataSet, recording, split_name
+from cmi.bench.evaluation import Item
+from cmi.bench.instruction import Instruction
+from cmi.bench.metrics.text import LONGEST_ANSWER
+
+ANNOTATION_PREFIX = "CMI"
+_SUFFIXES = (".jsonl", ".jsonl.gz", ".json", ".json.gz")
+
+
+@dataclass(frozen=True)
+class ResponseFile:
+    path: Path
+    model: str
+    dataset: DataSet
+    is_second_run: bool = False
+
+    def digest(self) -> str:
+        """What stands for the file's content in a run log."""
+        with self.path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+class Entry(NamedTuple):
+    """One question of the data set and whether the model answered it."""
+
+    item: Item
+    answered: bool
+
+
+def find_responses(paths: Iterable[Path]) -> list[ResponseFile]:
+    """The response files that the paths name or hold, by model and in the table's order."""
+    found: dict[tuple[str, str], ResponseFile] = {}
+    for path in paths:
+        for file in _candidates(path):
+            response_file = _recognise(file)
+            if response_file is None:
+                if path.is_file():
+                    raise InputError(f"{path}: name it <model>_<data set>.jsonl, with one of {', '.join(DATASETS)}")
+                continue
+            key = (response_file.model, response_file.dataset.name)
+            found[key] = _preferred(found.get(key), response_file)
+    if not found:
+        raise InputError(f"{' '.join(map(str, paths))}: no response files named <model>_<data set>.jsonl here")
+    order = list(DATASETS)
+    return sorted(found.values(), key=lambda file: (file.model, order.index(file.dataset.name)))
+
+
+def find_annotations(folder: Path) -> dict[str, Path]:
+    """The annotation files of a folder by data set: `CMI_<data set>.jsonl` or `<data set>.jsonl`."""
+    found = {}
+    for file in _candidates(folder):
+        named = split_name(_stem(file))
+        if named and named[0] in ("", ANNOTATION_PREFIX):
+            found[named[1].name] = file
+    if not found:
+        raise InputError(f"{folder}: no annotation files named CMI_<data set>.jsonl here")
+    return found
+
+
+def _candidates(path: Path) -> list[Path]:
+    if not path.exists():
+        raise InputError(f"{path}: no such file or folder")
+    files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
+    return [file for file in files if path.is_file() or file.name.endswith(_SUFFIXES)]
+
+
+def _stem(path: Path) -> str:
+    return path.name.partition(".json")[0]
+
+
+def _recognise(path: Path) -> ResponseFile | None:
+    named = split_name(_stem(path))
+    if named is None or named[0] == ANNOTATION_PREFIX:
+        return None
+    folder = path.resolve().parent.name
+    is_second_run = folder == "fix" or folder.endswith(("-fix", "_fix"))
+    model = named[0] or folder.removesuffix("-fix").removesuffix("_fix")
+    return ResponseFile(path, model, named[1], is_second_run)
+
+
+def _preferred(old: ResponseFile | None, new: ResponseFile) -> ResponseFile:
+    if old is None or old.path == new.path or (new.is_second_run and not old.is_second_run):
+        return new
+    if old.is_second_run and not new.is_second_run:
+        return old
+    raise InputError(f"{old.path} and {new.path} both answer {new.dataset.name} for {new.model}: score them apart")
+
+
+@dataclass(frozen=True)
+class ResponseSet:
+    """The entries of one response file. Each reading goes through the file again, so that memory stays flat."""
+
+    file: ResponseFile
+    annotations: Path | None = None
+
+    def __iter__(self) -> Iterator[Entry]:
+        records = read_records(self.file.path)
+        first = next(records, None)
+        if first is None:
+            raise InputError(f"{self.file.path}: empty, expected one record per answer")
+        if "correct_answer" in first[1]:
+            return self._joined_by_order() if self.annotations else self._as_they_stand()
+        if "id" in first[1]:
+            return self._joined_by_id()
+        raise InputError(
+            f"{self.file.path} {first[0]}: neither 'correct_answer' (the authors' layout) nor 'id' (ours) is there"
+        )
+
+    def _as_they_stand(self) -> Iterator[Entry]:
+        for place, record in read_records(self.file.path):
+            with _at(self.file.path, place):
+                answer = _answer(record)
+                yield Entry(self._item(record, answer), answer is not None)
+
+    def _joined_by_order(self) -> Iterator[Entry]:
+        """The authors keep the annotation's order and leave out what failed."""
+        instructions = self._instructions()
+        for place, record in read_records(self.file.path):
+            with _at(self.file.path, place):
+                answer = _answer(record)
+                asked = self._item(record, answer)
+            for _, instruction in instructions:
+                if instruction.output == asked.truth and _same_audio(instruction.audio_path, str(record["audioid"])):
+                    yield Entry(self._asked(instruction, answer), answer is not None)
+                    break
+                yield Entry(self._asked(instruction, None), False)
+            else:
+                raise InputError(f"{self.file.path} {place}: not in {self.annotations}, or out of its order")
+        for _, instruction in instructions:
+            yield Entry(self._asked(instruction, None), False)
+
+    def _joined_by_id(self) -> Iterator[Entry]:
+        if self.annotations is None:
+            raise InputError(f"{self.file.path}: holds no truth; name the annotation files with --annotations")
+        open_questions = dict(self._instructions())
+        answered: set[str] = set()
+        for place, record in read_records(self.file.path):
+            with _at(self.file.path, place):
+                identifier, answer = _identifier(record), _answer(record)
+                if identifier in answered:
+                    raise InputError(f"id {identifier!r} is there twice")
+                instruction = open_questions.pop(identifier, None)
+                if instruction is None:
+                    raise InputError(f"id {identifier!r} is not in {self.annotations}")
+            answered.add(identifier)
+            yield Entry(self._asked(instruction, answer), answer is not None)
+        for instruction in open_questions.values():
+            yield Entry(self._asked(instruction, None), False)
+
+    def _instructions(self) -> Iterator[tuple[str, Instruction]]:
+        assert self.annotations is not None
+        return read_instructions(self.annotations, self.file.dataset)
+
+    def _item(self, record: dict[str, Any], answer: str | None) -> Item:
+        for name in ("question", "correct_answer", "audioid"):
+            if isinstance(record.get(name), bool) or not isinstance(record.get(name), str | int | float):
+                raise InputError(f"'{name}' is missing or no text")
+        return Item(
+            question=clean(str(record["question"])),
+            answer=answer or "",
+            truth=clean(str(record["correct_answer"])),
+            recording=recording(self.file.dataset, audio_key(str(record["audioid"]))),
+        )
+
+    def _asked(self, instruction: Instruction, answer: str | None) -> Item:
+        return Item(
+            question=instruction.instruction,
+            answer=answer or "",
+            truth=instruction.output,
+            recording=recording(self.file.dataset, audio_key(instruction.audio_path)),
+            start=instruction.audio_start,
+            end=instruction.audio_end,
+        )
+
+
+def read_instructions(path: Path, dataset: DataSet, split: str = "test") -> Iterator[tuple[str, Instruction]]:
+    """The instructions of one split with their ids."""
+    count = 0
+    for place, record in read_records(path):
+        with _at(path, place):
+            instruction = Instruction.from_record(record)
+        if instruction.split == split:
+            yield instruction.uuid or f"{dataset.name}/{count}", instruction
+            count += 1
+
+
+def audio_key(path: str) -> str:
+    """A path without the folder that its owner keeps the data in: what follows `data` or `testdata`."""
+    parts = path.split("/")
+    roots = [i for i, part in enumerate(parts) if part in ("data", "testdata")]
+    return "/".join(parts[roots[0] + 1 :]) if roots else path
+
+
+def _same_audio(annotated: str, answered: str) -> bool:
+    return audio_key(annotated) == audio_key(answered)
+
+
+def clean(text: str) -> str:
+    """Text that can be encoded and measured: no lone surrogates, no absurd length."""
+    return text[:LONGEST_ANSWER].encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _answer(record: dict[str, Any]) -> str | None:
+    """The model's text; None if the inference failed."""
+    if "response" not in record:
+        raise InputError("'response' is missing")
+    response = record["response"]
+    if response is None or record.get("error"):
+        return None
+    if isinstance(response, bool) or not isinstance(response, str | int | float):
+        raise InputError(f"'response' is {type(response).__name__}, expected text")
+    return clean(str(response))
+
+
+def _identifier(record: dict[str, Any]) -> str:
+    identifier = record.get("id")
+    if not isinstance(identifier, str) or not identifier:
+        raise InputError("'id' is missing or no text")
+    return identifier
+
+
+class _at:  # noqa: N801  reads as a phrase: with _at(path, place)
+    """Says where an InputError happened."""
+
+    def __init__(self, path: Path, place: str) -> None:
+        self.where = f"{path} {place}"
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, InputError):
+            raise InputError(f"{self.where}: {error}") from error

@@ -1,0 +1,133 @@
+"""Cells laid out for people: one model in full, or all of them beside the published table."""
+
+from collections.abc import Iterable, Sequence
+
+from cmi.bench.catalog import ROWS
+from cmi.bench.scoring.one_file import NULL_PREFIX, Cell
+from cmi.bench.scoring.published import MODELS, published_rows
+from cmi.report.tables import Table
+
+MARKS = {"above null": "▲", "below null": "▼", "not told apart": "·", "": ""}
+LEGEND = (
+    "Value and 95 % interval; ▲ above the best null, ▼ below it, · not told apart (Holm-adjusted p < .05)."
+    " Nulls need no ears: a model that is not above them has not been shown to listen."
+)
+SOTA_METRIC = {"FM@70ms": "FM."}  # under which name the SOTA column has what `strict` measures
+SOTA_DIFFERS = {"SDD", "MC", "GZ"}  # captions are measured otherwise there, and the Guzheng names may be swapped
+_NULL_HEADERS = ["row", "metric", "null", "value", "95 %", "n"]
+
+
+def score_tables(cells: Sequence[Cell]) -> list[Table]:
+    """One table for each model and protocol: every cell in full."""
+    groups: dict[tuple[str, str], list[Cell]] = {}
+    for cell in cells:
+        if not cell.is_null:
+            groups.setdefault((cell.model, cell.protocol), []).append(cell)
+    tables = [_score_table(model, protocol, group) for (model, protocol), group in groups.items()]
+    return tables + null_tables(cells)
+
+
+def _score_table(model: str, protocol: str, cells: Sequence[Cell]) -> Table:
+    headers = ["row", "metric", "value", "95 %", "n", "unparsed", "missing", "best null", "null", "v null", "p", ""]
+    rows = []
+    for cell in cells:
+        counts = [str(cell.n), str(cell.unparsed), str(cell.missing)]
+        null = [cell.best_null or "", _number(cell.null_value), _signed(cell.difference), _p(cell.p)]
+        rows.append([cell.row, cell.metric, _number(cell.value), _span(cell), *counts, *null, MARKS[cell.verdict]])
+    return Table(f"{model}, protocol {protocol}", headers, rows, labels=2, notes=(*_notes(cells), LEGEND))
+
+
+def null_tables(cells: Sequence[Cell]) -> list[Table]:
+    """One table for each protocol: what answers score that need no ears."""
+    tables = []
+    for protocol in dict.fromkeys(cell.protocol for cell in cells):
+        nulls = [cell for cell in cells if cell.is_null and cell.protocol == protocol and cell.value is not None]
+        rows = [
+            [cell.row, cell.metric, cell.model.removeprefix(NULL_PREFIX), _number(cell.value), _span(cell), str(cell.n)]
+            for cell in sorted(nulls, key=lambda cell: ROWS.index(cell.row))
+        ]
+        tables.append(Table(f"Null baselines, protocol {protocol}", _NULL_HEADERS, rows, labels=3))
+    return tables
+
+
+def table3(cells: Sequence[Cell], protocol: str) -> Table:
+    """The layout of Table 3: the user's models and the best null first, then what was published."""
+    cells = [cell for cell in cells if cell.protocol == protocol]
+    models = list(dict.fromkeys(cell.model for cell in cells if not cell.is_null))
+    by_place = {(cell.model, cell.row, cell.metric): cell for cell in cells}
+    printed = {(line.row, line.metric): line for line in published_rows()}
+    columns = list(MODELS) if protocol == "paper" else []  # no published number was computed by the strict rules
+    rows = []
+    for row, metric in _places(cells, protocol):
+        mine = [by_place.get((model, row, metric)) for model in models]
+        best_null = next(
+            (f"{_number(cell.null_value)} {cell.best_null}" for cell in mine if cell and cell.best_null), ""
+        )
+        line = printed.get((row, SOTA_METRIC.get(metric, metric)))
+        numbers = [line.by_model[model] if line else "" for model in columns]
+        arrow = _arrow(line.better if line else next((cell.better for cell in mine if cell), "higher"))
+        comparable = line and (protocol == "paper" or row not in SOTA_DIFFERS)
+        sota = (line.sota or "-") if line and comparable else ""
+        rows.append([row, metric + arrow, *map(_brief, mine), *([best_null] if models else []), *numbers, sota])
+    headers = ["", "", *models, *(["best null"] if models else []), *(MODELS[model] for model in columns), "SOTA"]
+    title = f"CMI-Bench, protocol {protocol}" + (", beside the published Table 3" if columns else "")
+    return Table(title, headers, rows, labels=2, notes=(*_notes(cells), LEGEND) if models else ())
+
+
+def counts_table(cells: Sequence[Cell], protocol: str) -> Table:
+    """What stands behind each row of `table3`: items scored, of these unparsed, and questions without an answer."""
+    mine = [cell for cell in cells if cell.protocol == protocol and not cell.is_null]
+    models = list(dict.fromkeys(cell.model for cell in mine))
+    counts = {(cell.row, cell.model): f"{cell.n} / {cell.unparsed} / {cell.missing}" for cell in mine}
+    rows = [
+        [row, *(counts.get((row, model), "") for model in models)] for row in ROWS if any(row == r for r, _ in counts)
+    ]
+    return Table(f"n / unparsed / missing, protocol {protocol}", ["row", *models], rows)
+
+
+def _places(cells: Sequence[Cell], protocol: str) -> list[tuple[str, str]]:
+    """Every (row, metric) in the order of Table 3."""
+    mine = [(cell.row, cell.metric) for cell in cells]
+    every = [(line.row, line.metric) for line in published_rows()] + mine if protocol == "paper" else mine
+    return sorted(dict.fromkeys(every), key=lambda place: ROWS.index(place[0]))
+
+
+def _brief(cell: Cell | None) -> str:
+    if cell is None or cell.value is None:
+        return "" if cell is None else "not computed"
+    span = "-" if cell.low is None else f"{_number(cell.low)}, {_number(cell.high)}"
+    return f"{_number(cell.value)} [{span}] {MARKS[cell.verdict]}"
+
+
+def _notes(cells: Iterable[Cell]) -> list[str]:
+    """Each note once, with the rows that it is about."""
+    about: dict[str, dict[str, None]] = {}
+    for cell in cells:
+        for note in cell.notes:
+            place = f"{cell.row} {cell.metric}" if note.startswith("not computed") else cell.row
+            about.setdefault(note, {})[place] = None
+    return [f"{', '.join(places)}: {note}." for note, places in about.items()]
+
+
+def _span(cell: Cell) -> str:
+    if cell.low is None:
+        return "" if cell.value is None else "-"
+    return f"{_number(cell.low)} – {_number(cell.high)}"
+
+
+def _arrow(better: str) -> str:
+    return " ↑" if better == "higher" else " ↓"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def _signed(value: float | None) -> str:
+    return "" if value is None else f"{value:+.2f}"
+
+
+def _p(value: float | None) -> str:
+    if value is None:
+        return ""
+    return "< .001" if value < 0.001 else f"{value:.3f}".removeprefix("0")

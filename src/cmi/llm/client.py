@@ -1,0 +1,209 @@
+"""The client: requests in, answers out, as `cmi.llm` promises."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Self
+
+from cmi._util.errors import InputError
+from cmi.audio import content_hash
+from cmi.llm.budget import ANSWER_TOKENS, Budget, Estimate, Prices, Purse, Usage, expected_usage, sent_seconds
+from cmi.llm.calls import Caller, Stopped
+from cmi.llm.endpoint import Endpoint, Format
+from cmi.llm.faults import Fault
+from cmi.llm.http import Contact, HttpClient
+from cmi.llm.interrupts import Interruptible
+from cmi.llm.message import Accept, Answer, Failure, Request, digest, plain_messages, user
+from cmi.llm.redact import redactor
+from cmi.llm.sound import Encoded, clip_seconds, encode, seconds_of
+from cmi.llm.store import Store
+
+ENCODERS = 4  # threads that read and encode sounds
+AHEAD = 2 * ENCODERS  # requests that are made ready beyond those in flight
+HASHES = 100_000  # of sound files that are remembered
+SOUNDS = 64  # encoded sounds that are remembered: a pair's two orders are asked one after the other
+COMPLAINT = "Your last answer could not be used: {why}. Answer again, exactly in the format that was asked for."
+
+Result = tuple[str, Answer | Failure]
+
+
+class Chat:
+    """An endpoint, a folder of answers, and a budget. One process at a time has the folder.
+
+    `on_wait` is told what a longer pause waits for, and '' when an answer has come.
+    """
+
+    def __init__(
+        self, endpoint: Endpoint, folder: Path, budget: Budget | None = None, prices: Prices | None = None
+    ) -> None:
+        self.endpoint = endpoint
+        self.on_wait: Callable[[str], None] = lambda what: None
+        self._contact = Contact()
+        self._redact = redactor(endpoint.secrets())
+        self._hash = lru_cache(HASHES)(content_hash)
+        self._encode = lru_cache(SOUNDS)(encode)
+        self._store = Store(folder)
+        self._purse = Purse(budget or Budget(), prices or Prices(), self._store.spent())
+        self._format = self._store.read_format()
+        self._writer = ThreadPoolExecutor(1)  # a log is for one thread at a time
+        self._encoders = ThreadPoolExecutor(ENCODERS)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._writer.shutdown()
+        self._encoders.shutdown()
+        self._store.close()
+
+    @property
+    def spent(self) -> Usage:
+        """What the answers in the folder took, and calls since it was opened that may have been billed in vain."""
+        return self._purse.spent
+
+    @property
+    def money(self) -> float:
+        """What that costs."""
+        return self._purse.prices.cost(self._purse.spent)
+
+    @property
+    def format(self) -> Format:
+        """The response format that the endpoint takes, as far as is known."""
+        return self._format
+
+    def ask_all(self, requests: Iterable[Request], accept: Accept | None = None) -> Generator[Result, None, None]:
+        """`ask`, for callers that are not asynchronous. Close it when you leave early: what is in flight is kept."""
+        with Interruptible(self.ask(requests, accept)) as results:
+            while (result := results.next()) is not None:
+                yield result
+
+    async def ask(self, requests: Iterable[Request], accept: Accept | None = None) -> AsyncGenerator[Result, None]:
+        """Each request's key with its answer or failure, as they are ready; those that are on disk come first."""
+        waiting, broken = await self._by_id(requests)
+        for result in broken:
+            yield result
+        for request_id, asking, kept in self._store.answers():
+            if request_id in waiting:
+                answer = _checked(kept, accept)
+                if self._is_final(asking, answer):
+                    yield waiting.pop(request_id).key, answer
+        if waiting:
+            async with HttpClient(self.endpoint, self._redact, self._contact) as http:
+                caller = Caller(http, self.endpoint, self._purse, self._format, self._redact, self._tell)
+                async with aclosing(self._ask_waiting(waiting, caller, accept)) as results:
+                    async for result in results:
+                        yield result
+        self._store.finish()
+
+    def _tell(self, what: str) -> None:
+        self.on_wait(what)
+
+    def estimate(self, requests: Iterable[Request], accept: Accept | None = None) -> Estimate:
+        """What asking would take, by the answers in the folder where there are some; no call is made."""
+        wanted, _ = asyncio.run(self._by_id(requests))
+        kept = ((name, asking, _checked(answer, accept)) for name, asking, answer in self._store.answers())
+        known = {name: answer for name, asking, answer in kept if self._is_final(asking, answer)}
+        tokens = round(sum(a.output_tokens for a in known.values()) / len(known)) if known else ANSWER_TOKENS
+        todo = [request for name, request in wanted.items() if name not in known]
+        usage = Usage()
+        for request in todo:
+            lengths = [seconds_of(sound) for sound in request.sounds]
+            usage += expected_usage(request, sent_seconds(lengths, self.endpoint.sending), tokens)
+        return Estimate(len(wanted), len(wanted) - len(todo), usage, self._purse.prices.cost(usage))
+
+    async def _by_id(self, requests: Iterable[Request]) -> tuple[dict[str, Request], list[Result]]:
+        """Requests by identity, and the failures of those whose sounds can't be read. InputError for a key twice."""
+        listed, identity, loop = list(requests), self.endpoint.identity, asyncio.get_running_loop()
+        for key, count in Counter(request.key for request in listed).items():
+            if count > 1:
+                raise InputError(f"{count} requests have the key {key!r}, expected one")
+        names = [loop.run_in_executor(self._encoders, digest, request, identity, self._hash) for request in listed]
+        known: dict[str, Request] = {}
+        broken: list[Result] = []
+        for request, name in zip(listed, await asyncio.gather(*names, return_exceptions=True), strict=True):
+            if isinstance(name, InputError):
+                broken.append((request.key, Failure(str(name))))
+            elif isinstance(name, BaseException):
+                raise name
+            else:
+                known[name] = request
+        return known, broken
+
+    def _is_final(self, asking: int, answer: Answer) -> bool:
+        return not answer.why or asking > self.endpoint.repairs
+
+    async def _ask_waiting(
+        self, waiting: dict[str, Request], caller: Caller, accept: Accept | None
+    ) -> AsyncGenerator[Result, None]:
+        todo = iter(waiting.items())
+        running: set[asyncio.Task[Result]] = set()
+        stop: InputError | None = None
+        try:
+            while True:
+                while stop is None and len(running) < caller.room + AHEAD and (item := next(todo, None)):
+                    running.add(asyncio.create_task(self._ask_one(*item, caller, accept)))
+                if not running:
+                    break
+                done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    try:
+                        yield task.result()
+                    except InputError as error:  # of no use to go on
+                        stop = stop or error
+                        caller.stopping.set()
+                    except Stopped:
+                        continue
+            if stop is not None:
+                raise stop
+        finally:
+            caller.stopping.set()
+            if running:
+                self._tell(f"{len(running)} answers in flight, which are kept; Ctrl-C again leaves at once")
+            await asyncio.gather(*running, return_exceptions=True)  # what is in flight may be billed: it is kept
+
+    async def _ask_one(self, request_id: str, request: Request, caller: Caller, accept: Accept | None) -> Result:
+        """One request through to an answer that is on disk, or a failure."""
+        loop = asyncio.get_running_loop()
+        try:
+            encoded = await loop.run_in_executor(self._encoders, self._encode_all, request)
+        except InputError as error:
+            return request.key, Failure(str(error))
+        asking, said = self._store.askings(request_id) + 1, request
+        while True:
+            try:
+                answer, billed = await caller.ask(f"{request_id}/{asking}", said, encoded)
+            except Fault as fault:
+                return request.key, Failure(fault.reason)
+            messages = self._redact(plain_messages(said, self._hash))
+            keep = (request_id, asking, request.key, messages, answer, billed)
+            await loop.run_in_executor(self._writer, self._store.keep, *keep)
+            self._remember(caller.format)
+            answer = _checked(answer, accept)  # only now: what was paid for is on disk, whatever it is
+            if self._is_final(asking, answer):
+                return request.key, answer
+            complaint = user(COMPLAINT.format(why=answer.why))
+            asking, said = asking + 1, replace(request, messages=(*request.messages, complaint))
+
+    def _encode_all(self, request: Request) -> list[Encoded]:
+        """A request's sounds, within the limits on all of them together."""
+        sounds, sending = request.sounds, self.endpoint.sending
+        seconds = clip_seconds(sending, len(sounds)) if sounds else 0.0
+        return [self._encode(sound, sending, seconds) for sound in sounds]
+
+    def _remember(self, found: Format) -> None:
+        if found != self._format:
+            self._format = found
+            self._store.write_format(found)
+
+
+def _checked(answer: Answer, accept: Accept | None) -> Answer:
+    """The answer with why it cannot be used."""
+    return replace(answer, why=answer.why or (accept(answer.text) if accept else None) or "")

@@ -1,0 +1,174 @@
+"""What an endpoint said, read off the body of its response.
+
+A body that is not JSON, or a stream without its end, is a Fault: gateways send such, and the next try may be better. A
+body that is JSON and still gives no text was the endpoint's answer: it is kept as it came, with the reason.
+"""
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from cmi.llm.faults import Fault
+from cmi.llm.http import DONE
+
+# How many tokens it took is told by the last chunk, if it is asked for.
+STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
+LONGEST_INTEGER = 18  # digits
+
+
+Tokens = tuple[int | None, int | None]  # in and out; None if the endpoint does not tell
+
+
+class Unreadable(ValueError):
+    """Why a body gives no text, in words of our own."""
+
+
+class Reading(NamedTuple):
+    """The text of a response and why it ended there; or, in `why`, why there is no text."""
+
+    text: str = ""
+    finish: str = ""
+    tokens: Tokens = (None, None)
+    why: str = ""
+
+
+def read_response(body: bytes) -> Reading:
+    """The reading of a chat completion, whole or streamed."""
+    text = body.decode("utf-8-sig", "replace")
+    is_stream = text.lstrip().startswith(("data:", "event:", "id:", "retry:", ":"))
+    return _read_stream(text) if is_stream else _read_whole(text)
+
+
+def _read_whole(text: str) -> Reading:
+    try:
+        completion = _json(text)
+        _require_no_error(completion)
+        used = _tokens(completion)
+        choice = _first(completion)
+        if choice is None:
+            raise Unreadable("'choices' is empty")
+        message = _table(choice, "message")
+        content, refusal = message.get("content"), message.get("refusal")
+        if content is not None and not isinstance(content, str):
+            raise Unreadable(f"'content' is {_kind(content)}, expected text")
+        return _reading(content or "", refusal, choice.get("finish_reason"), used)
+    except Unreadable as error:
+        return Reading(why=f"it is not a chat completion: {error}")
+
+
+def _read_stream(text: str) -> Reading:
+    """What the same call would have given in one piece. Fault if no chunk says why the answer ended.
+
+    A connection that is cut may look like a stream's end, so that the end alone proves nothing; '[DONE]' is not sent
+    by all servers.
+    """
+    words: list[str] = []
+    refusal: list[str] = []
+    used: Tokens = (None, None)
+    finish, why, is_done = None, "", False
+    for data in _events(text):
+        if data == DONE.decode():
+            is_done = True
+            break
+        try:
+            chunk = _json(data)
+            _require_no_error(chunk)
+            told = _tokens(chunk)
+            used = told if told != (None, None) else used  # the chunk that tells it may have no choices
+            if (choice := _first(chunk)) is not None:
+                delta = _table(choice, "delta")
+                finish = choice.get("finish_reason") or finish
+                words.append(_piece(delta, "content"))
+                refusal.append(_piece(delta, "refusal"))
+        except Unreadable as error:
+            why = why or f"it is not a chat completion's stream: {error}"
+    if why and (finish is not None or is_done):
+        return Reading(why=why)
+    if finish is None:
+        raise Fault("broken", f"a stream cut off after {len(words)} chunks", billed=True)
+    return _reading("".join(words), "".join(refusal), finish, used)
+
+
+def _events(text: str) -> Iterator[str]:
+    """The data of each event of a stream; lines of one event belong together."""
+    data: list[str] = []
+    for line in [*text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), ""]:
+        if line.startswith("data:"):
+            data.append(line[5:].removeprefix(" "))
+        elif not line and data:
+            yield "\n".join(data).strip()
+            data = []
+
+
+def _reading(text: str, refusal: object, finish: object, used: Tokens) -> Reading:
+    ended = finish if isinstance(finish, str) else ""
+    if text.strip():
+        return Reading(text, ended, used)
+    if isinstance(refusal, str) and refusal:
+        return Reading(refusal, "refusal", used)
+    return Reading("", ended, used, "it is empty")
+
+
+def _json(text: str) -> dict[str, Any]:
+    """An object. Fault if the text is not JSON, Unreadable if it is JSON of another kind."""
+    try:
+        value = json.loads(text, parse_int=read_integer)
+    except json.JSONDecodeError as error:
+        raise Fault("broken", f"a body that is not JSON ({error})", billed=True) from None
+    except RecursionError:
+        raise Unreadable("it is nested too deeply") from None
+    if not isinstance(value, dict):
+        raise Unreadable(f"it is {_kind(value)}, expected an object")
+    return value
+
+
+def read_integer(digits: str) -> float:
+    """An integer of JSON, infinite if it is too long to mean anything: Python reads 4,300 digits at most."""
+    return int(digits) if len(digits) <= LONGEST_INTEGER else math.inf
+
+
+def _require_no_error(completion: dict[str, Any]) -> None:
+    """Some gateways report an error of the model's server with status 200."""
+    if completion.get("error") and not completion.get("choices"):
+        error = completion["error"]
+        message = error.get("message") if isinstance(error, dict) else error
+        raise Fault("broken", f"an error in place of an answer ({message})", billed=True)
+
+
+def _first(completion: dict[str, Any]) -> dict[str, Any] | None:
+    choices = completion.get("choices")
+    if not isinstance(choices, list):
+        raise Unreadable(f"'choices' is {_kind(choices)}, expected a list")
+    if not choices:
+        return None
+    if not isinstance(choices[0], dict):
+        raise Unreadable(f"the first choice is {_kind(choices[0])}, expected an object")
+    return choices[0]
+
+
+def _table(choice: dict[str, Any], name: str) -> dict[str, Any]:
+    value = choice.get(name)
+    if not isinstance(value, dict):
+        raise Unreadable(f"{name!r} is {_kind(value)}, expected an object")
+    return value
+
+
+def _piece(delta: dict[str, Any], name: str) -> str:
+    value = delta.get(name)
+    if value is not None and not isinstance(value, str):
+        raise Unreadable(f"{name!r} is {_kind(value)}, expected text")
+    return value or ""
+
+
+def _tokens(completion: dict[str, Any]) -> Tokens:
+    told = completion.get("usage")
+    counts = (
+        [told.get(name) for name in ("prompt_tokens", "completion_tokens")] if isinstance(told, dict) else [None] * 2
+    )
+    inputs, outputs = (count if type(count) is int and count >= 0 else None for count in counts)
+    return inputs, outputs
+
+
+def _kind(value: object) -> str:
+    return "missing" if value is None else type(value).__name__

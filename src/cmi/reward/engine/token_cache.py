@@ -1,0 +1,148 @@
+"""What an encoder heard, kept on disk by content: no recording is encoded twice, whichever command asks.
+
+One safetensors file for each stretch of a recording, named by the hash of all that its tokens depend on. A file is
+written under another name and then renamed, so that readers in any process see whole files only and a killed writer
+leaves at most a file that is never read. Above the size limit the files that were used longest ago are deleted.
+
+Each entry has a checksum that is verified whenever it is read: one that a disk has damaged is encoded again.
+"""
+
+import mmap
+import os
+import tempfile
+import time
+import warnings
+import zlib
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from cmi._util.cache import cache_folder
+from cmi._util.errors import InputError
+
+GIGABYTE = 10**9
+DEFAULT_LIMIT = 20 * GIGABYTE
+LOOK_AGAIN = 0.05  # of the limit written, then the folder's size is looked at again
+ROOM = 0.9  # of the limit is left in use when files are deleted
+ABANDONED = 3600.0  # seconds after which an unfinished file is one of a killed writer
+
+
+class Entry(NamedTuple):
+    tokens: Tensor  # (T, D)
+    samples: int  # that they were heard from
+    silent: bool
+    stated: float | None = None  # seconds that the file states, if it ended before them
+
+
+class TokenCache:
+    """Entries by key, in `folder` (by default `tokens` in `cache_folder()`), up to `limit` bytes.
+
+    Several processes may share the folder. Each may exceed the limit by a twentieth before it looks again.
+    """
+
+    def __init__(self, folder: Path | None = None, limit: int = DEFAULT_LIMIT) -> None:
+        self.folder = cache_folder() / "tokens" if folder is None else folder
+        self.limit = limit
+        self._unseen = float("inf")  # bytes written since the folder was looked at: not looked at yet
+        self._broken = False
+        self._told = mmap.mmap(-1, 1)  # of damage; one byte for this process and those it forks
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(
+                f"{self.folder}: no place for the cache ({error.strerror}): set CMI_CACHE to a folder to write to"
+            ) from error
+
+    def get(self, key: str) -> Entry | None:
+        path = self._path(key)
+        try:
+            with safe_open(path, "pt") as file:
+                about = file.metadata()
+                stated = float(about["stated"]) if about["stated"] else None
+                entry = Entry(file.get_tensor("tokens"), int(about["samples"]), about["silent"] == "yes", stated)
+            if about["checksum"] != _checksum(key, entry):
+                raise ValueError("another checksum")
+            os.utime(path)  # its age counts from the last use
+        except FileNotFoundError:
+            return None
+        except (SafetensorError, KeyError, ValueError, TypeError, OSError):
+            self._discard(path)  # damaged, by a disk that lost power say: encoded again
+            return None
+        return entry
+
+    def _discard(self, path: Path) -> None:
+        with suppress(OSError):
+            path.unlink()
+        if not self._told[0]:
+            self._told[0] = 1
+            warnings.warn(f"{self.folder}: a damaged entry was deleted, and is made again", stacklevel=3)
+
+    def put_many(self, entries: Mapping[str, Entry]) -> None:
+        for key, entry in entries.items():
+            self.put(key, entry)
+
+    def put(self, key: str, entry: Entry) -> None:
+        """Keep an entry. Where the disk is full or gone, say so once and go on without."""
+        if self._broken:
+            return
+        path = self._path(key)
+        unfinished: str | None = None
+        try:
+            path.parent.mkdir(exist_ok=True)
+            file, unfinished = tempfile.mkstemp(".unfinished", dir=path.parent)
+            os.close(file)
+            about = {"samples": str(entry.samples), "silent": "yes" if entry.silent else "no"}
+            about |= {"stated": "" if entry.stated is None else repr(entry.stated), "checksum": _checksum(key, entry)}
+            save_file({"tokens": entry.tokens.contiguous()}, unfinished, about)
+            # Without fsync, which took 8 ms for an entry where the write took 2: what a power failure leaves of an
+            # entry has another checksum.
+            Path(unfinished).replace(path)
+            self._unseen += path.stat().st_size
+            if self._unseen > self.limit * LOOK_AGAIN:
+                self._make_room()
+        except (OSError, SafetensorError) as error:
+            self._broken = True
+            warnings.warn(f"{self.folder}: the cache can't be written ({error}); going on without it", stacklevel=2)
+        finally:
+            if unfinished is not None:
+                Path(unfinished).unlink(missing_ok=True)
+
+    def _path(self, key: str) -> Path:
+        return self.folder / key[:2] / f"{key}.safetensors"
+
+    def _make_room(self) -> None:
+        """Delete what was used longest ago if there is too much, and what killed writers left behind."""
+        self._unseen = 0
+        entries, total = [], 0
+        for path in self.folder.glob("*/*"):
+            try:
+                about = path.stat()
+            except FileNotFoundError:  # deleted by another process
+                continue
+            if path.suffix == ".unfinished":
+                if time.time() - about.st_mtime > ABANDONED:
+                    path.unlink(missing_ok=True)
+                continue
+            entries.append((about.st_mtime, about.st_size, path))
+            total += about.st_size
+        if total <= self.limit:
+            return
+        for _, size, path in sorted(entries):
+            if total <= self.limit * ROOM:
+                return
+            path.unlink(missing_ok=True)
+            total -= size
+
+
+def _checksum(key: str, entry: Entry) -> str:
+    """CRC-32 of all that is kept, and of its name: 1 ms for 1.2 MB. It is for accidents; nobody is kept out by it."""
+    tokens = entry.tokens.contiguous()
+    about = repr((key, entry.samples, entry.silent, entry.stated, str(tokens.dtype), tuple(tokens.shape)))
+    content = memoryview(tokens.view(-1).view(torch.uint8).numpy().data)
+    return f"{zlib.crc32(content, zlib.crc32(about.encode())):08x}"

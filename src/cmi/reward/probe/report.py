@@ -1,0 +1,129 @@
+"""A probe's report for people: three tables and a picture."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+from cmi._util.errors import MissingExtra
+from cmi.report.pictures import save_picture
+from cmi.report.tables import Table
+from cmi.reward.probe.probe import HALF, RANDOM_CHANGE, Report
+from cmi.reward.probe.versions import STRENGTHS
+from cmi.stats import Interval
+
+VERDICTS = {True: "pass", False: "FAIL", None: "-"}
+
+
+def tables(report: Report) -> list[Table]:
+    return [_changes(report), _falls(report), _orders(report)]
+
+
+def _changes(report: Report) -> Table:
+    rows = [
+        [
+            *(c.probe, c.axis, str(c.n), _share(c.mean), _range(c.interval, _share), _share(c.largest)),
+            *(f"{c.bound:g}", VERDICTS[c.passed]),
+        ]
+        for c in report.changes
+    ]
+    rows.append(["(random scorer)", "any", "", f"{RANDOM_CHANGE:.2f}", "", "", "", ""])
+    spread = ", ".join(f"{axis} {value:.3g}" for axis, value in report.spread.items())
+    return Table(
+        f"{report.model}: should hardly move the score",
+        ["what is changed", "axis", "n", "mean", "95 %", "largest", "bound", "verdict"],
+        rows,
+        labels=2,
+        notes=[f"|Change| in spreads; a spread is the standard deviation of the clean songs' scores: {spread}."],
+    )
+
+
+def _falls(report: Report) -> Table:
+    rows = [
+        [
+            *(f.flaw, f.family, str(f.n), _percent(f.share), _range(f.interval, _percent)),
+            *(f"{f.trend:.2f}", _range(f.trend_interval, "{:.2f}".format), VERDICTS[f.passed]),
+        ]
+        for f in report.falls
+    ]
+    rows.append(["(random scorer)", "any", "", "50", "", "0.00", "", ""])
+    bound = report.falls[0]
+    families = {family: [f.passed for f in report.falls if f.family == family] for family in _families(report)}
+    counts = "; ".join(f"{family} {sum(passed)} of {len(passed)}" for family, passed in families.items())
+    return Table(
+        f"{report.model}: should lower musicality, the more the stronger",
+        ["flaw", "family", "n", f"falls at {HALF:g} (%)", "95 %", "trend", "95 %", "verdict"],
+        rows,
+        labels=2,
+        notes=[
+            f"Pass: falls in {_percent(bound.fall_bound)} % of the songs or more, and a trend (Spearman, strength "
+            f"against score) of {bound.trend_bound:g} or less. Passed: {counts}."
+        ],
+    )
+
+
+def _orders(report: Report) -> Table:
+    rows = [
+        [
+            *(o.probe, str(o.n), _percent(o.share), _range(o.interval, _percent), _percent(o.chance)),
+            *("-" if o.bound is None else _percent(o.bound), VERDICTS[o.passed]),
+        ]
+        for o in report.orders
+    ]
+    return Table(
+        f"{report.model}: should have the higher alignment",
+        ["prompt", "n", "songs (%)", "95 %", "chance", "bound", "verdict"],
+        rows,
+        notes=[*report.notes, _summary(report)],
+    )
+
+
+def _summary(report: Report) -> str:
+    font = f", soundfont {report.soundfont}" if report.soundfont else ""
+    return (
+        f"{sum(report.verdicts)} of {len(report.verdicts)} probes pass. {report.takes} takes scored: {report.source}, "
+        f"{report.seconds:g} s, seed {report.seed}{font}. With few songs, trust the intervals, not the verdicts."
+    )
+
+
+def draw(report: Report, path: Path) -> None:
+    """Mean change of musicality against strength, one panel for each family and one line for each flaw."""
+    try:
+        from matplotlib import colormaps
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError as error:
+        raise MissingExtra("drawing a probe", "plots") from error
+
+    families = _families(report)
+    figure = Figure(figsize=(1 + 4 * len(families), 4.5), layout="constrained")
+    panels = figure.subplots(1, len(families), squeeze=False)[0]
+    for axes, family in zip(panels, families, strict=True):
+        flaws = [fall for fall in report.falls if fall.family == family]
+        for i, fall in enumerate(flaws):
+            colour, mark = colormaps["viridis"](i / len(flaws)), "osD^v"[i % 5]
+            style = "-" if fall.passed else ":"
+            axes.plot((0, *STRENGTHS), (0, *fall.curve), style, marker=mark, color=colour, label=fall.flaw)
+        axes.axhline(0, color="grey", linewidth=0.8)
+        axes.set_title(family, loc="left", fontsize=10)
+        axes.set_xlabel("strength")
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False, fontsize=8)
+    panels[0].set_ylabel("change of musicality, in spreads of clean songs")
+    title = f"{report.model}: mean over {report.songs} songs; lines should fall, dotted ones fail"
+    figure.suptitle(title, fontsize=9)
+    save_picture(figure, path)
+
+
+def _families(report: Report) -> list[str]:
+    return list(dict.fromkeys(fall.family for fall in report.falls))
+
+
+def _share(value: float) -> str:
+    return f"{value:.3f}" if math.isfinite(value) else "-"
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.0f}"
+
+
+def _range(interval: Interval, shown: Callable[[float], str]) -> str:
+    return "-" if math.isnan(interval.low) else f"{shown(interval.low)} to {shown(interval.high)}"

@@ -1,0 +1,291 @@
+"""What a scorer is probed with: songs, and each of them in many versions.
+
+Songs are composed and rendered by the studio, so that what is wrong with a version is known exactly; or they are the
+user's own recordings, which have no notes to spoil and no caption.
+
+    unchanged    the same music in another file: a listener hears no difference, or hardly one
+    flaws        the same music with one thing wrong, at four strengths
+    prompts      the same recording, asked for in other ways
+
+A version is delivered as a file: a scorer meets what a user would give it. WAV, 44.1 kHz, 16 bits unless it says
+otherwise. Everything is drawn from the seed.
+"""
+
+import io
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import soundfile
+import soxr
+
+from cmi._util.errors import InputError, MissingExtra
+from cmi._util.files import cannot_write
+from cmi.studio import recordings, vocals
+from cmi.studio.captions import Caption, caption, facts, paraphrase, wrong_caption
+from cmi.studio.compose import compose
+from cmi.studio.flaws import FLAWS, Flaw, PieceFlaw, SoundFlaw
+from cmi.studio.flaws.production import Sound
+from cmi.studio.lyrics import write_lyrics
+from cmi.studio.piece import Piece
+from cmi.studio.render import render
+from cmi.take import Prompt, Take
+
+RATE = 44_100
+HEADROOM = 0.5  # of full scale: the loudest peak of a clean song, so that 6 dB more do not clip
+STRENGTHS = (0.25, 0.5, 0.75, 1.0)
+OFFSET = 0.02  # seconds
+SHORTEST = 1.0  # seconds, of a recording
+FEWEST = 3  # songs: each needs two others to be told from
+MOST = 1000
+FIRST_SEED = 10**12  # beyond those of the studio's data sets, so that no scorer was trained on what it is probed with
+SUFFIXES = {".wav", ".flac", ".mp3", ".ogg", ".oga", ".opus", ".aif", ".aiff", ".au", ".caf"}
+
+CLEAN = "clean"
+PARAPHRASE, EMPTY = "paraphrase", "empty prompt"
+WRONG_STYLE, WRONG_CAPTION = "wrong style", "wrong caption"
+SUNG, SHUFFLED_LYRICS = "sung", "shuffled lyrics"
+OWN_REFERENCE, OTHER_REFERENCES = "the take itself", ("another song", "a third song")
+
+
+class Version(NamedTuple):
+    """One way to put a song to the scorer. Without a sound of its own it is the clean recording under this prompt."""
+
+    song: int
+    name: str
+    prompt: Prompt
+    make: Callable[[], Sound] | None = None
+    strength: float = 0.0
+    suffix: str = ".wav"
+    rate: int = RATE
+
+    def take(self, folder: Path, clean: Path) -> Take:
+        """The version as a take, its file written to `folder`."""
+        if self.make is None:
+            return Take(self.prompt, clean)
+        path = folder / f"{self.song}-{self.name.replace(' ', '-')}-{self.strength:g}{self.suffix}"
+        write_sound(path, self.make(), self.rate)
+        return Take(self.prompt, path)
+
+
+@dataclass(frozen=True)
+class Composed:
+    """A piece by the studio; its sound, like any song's, is (n, channels) at RATE."""
+
+    seed: int
+    seconds: float
+
+    @cached_property
+    def piece(self) -> Piece:
+        return compose(self.seed, seconds=self.seconds)
+
+    @property
+    def name(self) -> str:
+        return self.piece.name
+
+    def sound(self) -> Sound:
+        return _played(self.piece)
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The beginning of a file of the user's."""
+
+    path: Path
+    seconds: float
+    piece: None = None
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    def sound(self) -> Sound:
+        return _read(self.path, self.seconds)
+
+
+Song = Composed | Recording
+
+
+def compose_songs(count: int, seconds: float, seed: int) -> list[Composed]:
+    """Pieces that no other seed's probe has."""
+    return [Composed(FIRST_SEED + seed * MOST + i, seconds) for i in range(count)]
+
+
+def read_songs(folder: Path, count: int, seconds: float) -> list[Recording]:
+    """The first `count` recordings of a folder, by name."""
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder")
+    paths = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)[:count]
+    if len(paths) < FEWEST:
+        raise InputError(f"{folder}: {len(paths)} recordings, expected {FEWEST} or more (WAV, FLAC, MP3, OGG, AIFF)")
+    return [Recording(path, seconds) for path in paths]
+
+
+def write_sound(path: Path, sound: Sound, rate: int) -> None:
+    subtype = "PCM_16" if path.suffix == ".wav" else None
+    encoded = io.BytesIO()
+    soundfile.write(encoded, np.clip(sound, -1, 1), rate, subtype=subtype, format=path.suffix.removeprefix("."))
+    try:
+        path.write_bytes(encoded.getvalue())
+    except OSError as error:
+        raise cannot_write(path, error) from error
+
+
+def plan(songs: Sequence[Song], clean: Sequence[Path], seed: int) -> Iterator[Version]:
+    """Every version of every song, song by song; `clean` are the files of the clean recordings.
+
+    The first version of a song is the clean one, under the prompt that all have that are not about the prompt.
+    """
+    for i, song in enumerate(songs):
+        others = [clean[(i + step) % len(songs)] for step in (1, 2)]
+        rng = random.Random(f"cmi.reward.probe.versions {seed} {song.name}")  # noqa: S311
+        fitting = None if song.piece is None else caption(facts(song.piece), rng)
+        base = Version(i, CLEAN, Prompt("" if fitting is None else fitting.text))
+        yield base
+        yield from _unchanged(base, song)
+        yield from _flawed(base, song, seed)
+        yield from _referred(base, clean[i], others)
+        if fitting is not None and isinstance(song, Composed):
+            yield from _asked_otherwise(base, song, fitting, rng)
+            if _can_sing():
+                yield from _sung(base, song, rng)
+
+
+def unchanged_names() -> list[str]:
+    return list(_UNCHANGED)
+
+
+def _unchanged(base: Version, song: Song) -> Iterator[Version]:
+    for name, (change, suffix, rate) in _UNCHANGED.items():
+        yield base._replace(name=name, make=partial(_changed, song, change), suffix=suffix, rate=rate)
+
+
+def _changed(song: Song, change: Callable[[Sound], Sound]) -> Sound:
+    return change(_clean(song))
+
+
+def _flawed(base: Version, song: Song, seed: int) -> Iterator[Version]:
+    for flaw in FLAWS.values():
+        if _applies(flaw, song.piece, [seed, base.song]):
+            for strength in STRENGTHS:
+                make = partial(_spoilt, song, flaw, strength, [seed, base.song])
+                yield base._replace(name=flaw.name, make=make, strength=strength)
+
+
+def _applies(flaw: Flaw, piece: Piece | None, seed: list[int]) -> bool:
+    """Whether there is something to spoil: no part is out of tune alone."""
+    if isinstance(flaw, SoundFlaw):
+        return True
+    return piece is not None and flaw.measure(piece, flaw.apply(piece, 0.5, np.random.default_rng(seed))) > 0
+
+
+def _spoilt(song: Song, flaw: Flaw, strength: float, seed: list[int]) -> Sound:
+    rng = np.random.default_rng(seed)  # the same at every strength, so that the flaw only grows
+    if isinstance(flaw, PieceFlaw):
+        assert song.piece is not None
+        return _played(flaw.apply(song.piece, strength, rng))
+    return flaw.apply(_clean(song), RATE, strength, rng)
+
+
+def _referred(base: Version, itself: Path, others: Sequence[Path]) -> Iterator[Version]:
+    for name, reference in zip((OWN_REFERENCE, *OTHER_REFERENCES), (itself, *others), strict=True):
+        yield base._replace(name=name, prompt=Prompt(base.prompt.text, reference=reference))
+
+
+def _asked_otherwise(base: Version, song: Composed, fitting: Caption, rng: random.Random) -> Iterator[Version]:
+    """The same recording under no caption, the same in other words, and captions that are wrong."""
+    known = facts(song.piece)
+    texts = {
+        EMPTY: "",
+        PARAPHRASE: paraphrase(fitting, rng).text,
+        WRONG_STYLE: wrong_caption(known, rng, about="style").text,
+        WRONG_CAPTION: wrong_caption(known, rng).text,
+    }
+    for name, text in texts.items():
+        yield base._replace(name=name, prompt=Prompt(text))
+
+
+def _can_sing() -> bool:
+    try:
+        vocals.syllables("la")
+    except MissingExtra:
+        return False
+    return True
+
+
+def _sung(base: Version, song: Composed, rng: random.Random) -> Iterator[Version]:
+    """The piece with a voice: under the words that are sung, and under the same words in another order."""
+    lyrics = write_lyrics(rng)
+    text = caption(facts(song.piece, vocals=True), rng).text
+    for name, asked in ((SUNG, lyrics), (SHUFFLED_LYRICS, _in_other_order(lyrics, rng))):
+        make = partial(_with_voice, song.seed, lyrics)
+        yield base._replace(name=name, prompt=Prompt(text, asked), make=make, rate=recordings.RATE)
+
+
+def _in_other_order(lyrics: str, rng: random.Random) -> str:
+    """All the words at random, in lines as long as they were."""
+    words = lyrics.split()
+    rng.shuffle(words)
+    rest = iter(words)
+    return "\n".join(" ".join(next(rest) for _ in line.split()) for line in lyrics.splitlines())
+
+
+@lru_cache(maxsize=1)
+def _with_voice(seed: int, lyrics: str) -> Sound:
+    return recordings.record(recordings.Recipe(recordings.Source(seed), lyrics=lyrics))[0]
+
+
+@lru_cache(maxsize=1)  # versions come song by song
+def _clean(song: Song) -> Sound:
+    return song.sound()
+
+
+def _played(piece: Piece) -> Sound:
+    return render(piece, RATE) * np.float32(HEADROOM)
+
+
+def _read(path: Path, seconds: float) -> Sound:
+    """At most `seconds` of at most two channels, turned down where its peak leaves no headroom."""
+    try:
+        with soundfile.SoundFile(path) as file:
+            heard = file.read(round(seconds * file.samplerate), dtype="float32", always_2d=True)[:, :2]
+            sound = soxr.resample(heard, file.samplerate, RATE) if file.samplerate != RATE else heard
+    except soundfile.LibsndfileError as error:
+        raise InputError(f"{path}: {error.error_string}") from error
+    if len(sound) < SHORTEST * RATE:
+        raise InputError(f"{path}: {len(sound) / RATE:.2f} s of sound, expected {SHORTEST:g} s or more")
+    peak = float(np.abs(sound).max())
+    if not (np.isfinite(peak) and peak > 0):
+        raise InputError(f"{path}: {'silent' if peak == 0 else 'samples that are NaN or infinite'}: nothing to judge")
+    return sound * np.float32(min(1.0, HEADROOM / peak))
+
+
+def _delayed(sound: Sound) -> Sound:
+    """Later by OFFSET, and as long as it was."""
+    silence = np.zeros((round(OFFSET * RATE), sound.shape[1]), np.float32)
+    return np.concatenate([silence, sound])[: len(sound)]
+
+
+def _other_channels(sound: Sound) -> Sound:
+    """Two channels averaged to one, or one twice."""
+    return sound.mean(axis=1, keepdims=True) if sound.shape[1] == 2 else np.repeat(sound, 2, axis=1)
+
+
+def _as_it_is(sound: Sound) -> Sound:
+    return sound
+
+
+_UNCHANGED: dict[str, tuple[Callable[[Sound], Sound], str, int]] = {
+    "gain +6 dB": (lambda sound: sound * np.float32(10 ** (6 / 20)), ".wav", RATE),
+    "gain -6 dB": (lambda sound: sound * np.float32(10 ** (-6 / 20)), ".wav", RATE),
+    "polarity": (lambda sound: -sound, ".wav", RATE),
+    "20 ms later": (_delayed, ".wav", RATE),
+    "48 kHz": (lambda sound: soxr.resample(sound, RATE, 48_000), ".wav", 48_000),
+    "mono or stereo": (_other_channels, ".wav", RATE),
+    "mp3": (_as_it_is, ".mp3", RATE),
+    "ogg": (_as_it_is, ".ogg", RATE),
+}

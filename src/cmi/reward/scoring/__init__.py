@@ -1,0 +1,1 @@
+"""Scorers by name, and the scores that they give to takes."""

@@ -1,0 +1,113 @@
+"""Where a take is strong and where it is weak: sections of 10 s, each judged on its own, over time."""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cmi._util.errors import InputError, MissingExtra
+from cmi.report.pictures import require_picture, save_picture
+from cmi.reward.scoring.scorer import Judged, RewardScorer, Section
+from cmi.take import Score, Take
+
+WINDOW = "mean10"
+MOST_TAKES = 20  # in one picture
+COLOURS = {"musicality": "#0072b2", "alignment": "#d55e00"}  # told apart by all eyes
+
+
+class Explanation(NamedTuple):
+    take: str
+    sections: tuple[Section, ...]
+
+    def extremes(self, axis: str) -> tuple[Section, Section]:
+        """The weakest and the strongest section on an axis."""
+        ordered = sorted(self.sections, key=lambda section: getattr(section.score, axis))
+        return ordered[0], ordered[-1]
+
+    def sentences(self) -> list[str]:
+        if len(self.sections) < 2:
+            return ["too short to tell its parts apart"]
+        return [
+            f"{axis} is strongest at {_span(strongest)} ({getattr(strongest.score, axis):.3f}) "
+            f"and weakest at {_span(weakest)} ({getattr(weakest.score, axis):.3f})"
+            for axis in Score._fields
+            for weakest, strongest in [self.extremes(axis)]
+        ]
+
+    def record(self) -> dict[str, Any]:
+        """For machines: every section, and the weakest and strongest by their number from 0."""
+        places = {id(section): i for i, section in enumerate(self.sections)}
+        sections = [{"start": s.start, "end": s.end, **s.score._asdict()} for s in self.sections]
+        extremes = {
+            axis: {"weakest": places[id(weakest)], "strongest": places[id(strongest)]}
+            for axis in Score._fields
+            for weakest, strongest in [self.extremes(axis)]
+        }
+        return {"sections": sections, **extremes}
+
+
+def explain_takes(
+    takes: Iterable[tuple[str, Take]], scorer: RewardScorer, on_explained: Callable[[], None]
+) -> list[Explanation]:
+    """Explanations of the takes that can be heard."""
+    rows = list(takes)
+    explanations = []
+    for (name, _), judged in zip(rows, scorer.judge(take for _, take in rows), strict=True):
+        if isinstance(judged, Judged):
+            explanations.append(Explanation(name, judged.sections))
+        on_explained()
+    return explanations
+
+
+def annotated(records: Iterable[dict[str, Any]], explanations: Iterable[Explanation]) -> list[dict[str, Any]]:
+    """The takes' records, each with its explanation, in numbers and in words."""
+    known = {explanation.take: explanation for explanation in explanations}
+    return [
+        {**record, "explained": one.record(), "notes": [*record.get("notes", ()), *one.sentences()]}
+        if (one := known.get(record["id"]))
+        else record
+        for record in records
+    ]
+
+
+def check_picture(path: Path, takes: int) -> None:
+    """InputError if no picture could be drawn there in the end."""
+    require_picture(path)
+    if takes > MOST_TAKES:
+        raise InputError(f"{takes} takes are too many for one picture: explain at most {MOST_TAKES} at a time")
+
+
+def draw(explanations: Sequence[Explanation], path: Path, model: str) -> None:
+    """One row for each take: both scores over time. Nothing is drawn of nothing."""
+    if not explanations:
+        return
+    try:
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError as error:
+        raise MissingExtra("drawing scores over time", "plots") from error
+
+    figure = Figure(figsize=(9, 1 + 2 * len(explanations)), layout="constrained")
+    rows = figure.subplots(len(explanations), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+    for axes, explanation in zip(rows, explanations, strict=True):
+        edges = [*(section.start for section in explanation.sections), explanation.sections[-1].end]
+        for axis, colour in COLOURS.items():
+            values = [getattr(section.score, axis) for section in explanation.sections]
+            axes.stairs(values, edges, baseline=None, color=colour, linewidth=2, label=axis)
+            if len(explanation.sections) > 1:
+                for mark, section in zip("v^", explanation.extremes(axis), strict=True):
+                    middle = (section.start + section.end) / 2
+                    axes.plot(middle, getattr(section.score, axis), mark, color=colour, markersize=8)
+        axes.set_title(explanation.take, loc="left", fontsize=10)
+        axes.set_ylabel("score")
+        axes.spines[["top", "right"]].set_visible(False)
+    rows[-1].set_xlabel("seconds")
+    figure.legend(*rows[0].get_legend_handles_labels(), loc="outside lower center", frameon=False, ncols=2)
+    figure.suptitle(f"Sections of 10 s, each judged on its own by {model}; ▲ strongest, ▼ weakest", fontsize=9)
+    save_picture(figure, path)
+
+
+def _span(section: Section) -> str:
+    return f"{_clock(section.start)}-{_clock(section.end)}"
+
+
+def _clock(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"

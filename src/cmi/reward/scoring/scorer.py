@@ -1,0 +1,231 @@
+"""Scores for takes: the same file gets the same score, alone, in any batch and in any order.
+
+    files -> workers: hash, cache, decode, resample -> encoder, in batches -> prompts, fused once each -> scores
+
+Takes are worked through in groups, so that memory does not grow with them; while one is computed the next is read. A
+recording, a text or a prompt that comes again soon is not encoded again.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain, islice, tee
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from cmi._util.errors import InputError
+from cmi.audio import cut_off_note, duration
+from cmi.reward.engine import audio_tokens as sounds
+from cmi.reward.engine.audio_tokens import Stretch
+from cmi.reward.engine.batching import Batching, to_host
+from cmi.reward.engine.plans import Group, Plan, plan_groups
+from cmi.reward.engine.prompt_tokens import PromptIds, PromptReader
+from cmi.reward.engine.read_ahead import Job, Loaded, Loader, default_workers, read_ahead
+from cmi.reward.engine.token_cache import Entry, TokenCache
+from cmi.reward.engine.windows import DEFAULT_WINDOW, SPAN, Window, find_window
+from cmi.reward.model.encoders import Encoder
+from cmi.reward.model.head import RewardHead, mask_of
+from cmi.take import Score, Take
+
+FEW = 4  # takes that are not worth starting workers for
+STEP = 32  # tokens that the length of a take or a prompt is rounded up to on a GPU
+
+Heard = dict[Job, Entry | InputError]
+
+
+class Section(NamedTuple):
+    """A stretch of a take that was judged on its own, in seconds."""
+
+    start: float
+    end: float
+    score: Score
+
+
+class Judged(NamedTuple):
+    """A take's score, how many of its seconds were heard, its sections, and what was left out of its prompt."""
+
+    score: Score
+    seconds: float
+    sections: tuple[Section, ...]
+    notes: tuple[str, ...]
+
+
+class Model(Protocol):
+    """What a scorer needs of a reward model."""
+
+    @property
+    def encoder(self) -> Encoder: ...
+
+    @property
+    def head(self) -> RewardHead: ...
+
+    @property
+    def encoder_name(self) -> str:
+        """Names the encoder's weights and precision; '' if they have no name, so that nothing is kept of them."""
+
+    def tokenize(self, text: str) -> list[int]:
+        """A text's token ids, all of them, between a start and an end token."""
+
+
+class _Ready(NamedTuple):
+    """A take that can be judged."""
+
+    name: str
+    prompt: PromptIds
+    stretches: list[Stretch]
+    notes: tuple[str, ...]
+
+
+class RewardScorer:
+    """A reward model behind `Scorer.score`.
+
+    `batch` is the number of chunks, texts or takes in one call; `workers` that of the processes that read ahead. With
+    `all_words`, what the encoder can't take at once of text and lyrics is read on in further windows; else it is cut,
+    and the notes say so.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        window: str = DEFAULT_WINDOW,
+        batch: int | None = None,
+        workers: int | None = None,
+        cache: TokenCache | None = None,
+        all_words: bool = False,
+    ) -> None:
+        self.model = model
+        self.window: Window = find_window(window)
+        self.all_words = all_words
+        device = next(model.head.parameters()).device
+        on_gpu = device.type != "cpu"
+        self.batching = Batching(batch or (32 if on_gpu else 1), fixed=on_gpu, device=device)
+        self.group = self.batching.size * (2 if on_gpu else 1)  # takes
+        self.workers = default_workers(device) if workers is None else workers
+        self.cache = cache if model.encoder_name else None
+        self._writer = ThreadPoolExecutor(1)
+        self._kept: Future[Any] = self._writer.submit(lambda: None)
+        encoder = model.encoder
+        self._loader = Loader(encoder.rate, encoder.shortest, model.encoder_name, self.cache)
+        self._reader = PromptReader(model.tokenize, encoder, model.head, self.batching, all_words)
+
+    def score(self, takes: Sequence[Take]) -> list[Score]:
+        """Scores in the takes' order. InputError for the first take that can't be heard."""
+        scores = []
+        for judged in self.judge(takes):
+            if isinstance(judged, InputError):
+                raise judged
+            scores.append(judged.score)
+        return scores
+
+    def judge(self, takes: Iterable[Take]) -> Iterator[Judged | InputError]:
+        """Each take's score in turn, or why it can't be heard: one broken file spoils no other."""
+        rest = iter(takes)
+        first = list(islice(rest, FEW))
+        groups, ahead = tee(plan_groups(chain(first, rest), self.window, self.group))
+        files = (job for group in ahead for job in group.fresh if isinstance(job.sound, Path))
+        workers = self.workers if len(first) == FEW else 0
+        held = self.group + self.window.limit // SPAN + 1  # stretches of a group, and of its last take
+        loaded = read_ahead(files, self._loader, workers, 2 * self.group, held)
+        heard: Heard = {}
+        waiting: Callable[[], list[Judged | InputError]] | None = None
+        for group in groups:
+            fresh = {job: next(loaded) if isinstance(job.sound, Path) else self._loader[job] for job in group.fresh}
+            started = self._start(group, fresh, heard)
+            if waiting is not None:
+                yield from waiting()  # while the GPU is at the group just started
+            waiting = started
+            if not self.batching.fixed:  # computed already: nothing is gained by waiting
+                yield from waiting()
+                waiting = None
+        if waiting is not None:
+            yield from waiting()
+        self._kept.result()
+
+    @torch.inference_mode()
+    def _start(
+        self, group: Group, fresh: Mapping[Job, Loaded | InputError], heard: Heard
+    ) -> Callable[[], list[Judged | InputError]]:
+        """Hand a group to the device; the result waits for its scores."""
+        heard |= {job: error for job, error in fresh.items() if isinstance(error, InputError)}
+        new = {job: loaded for job, loaded in fresh.items() if isinstance(loaded, Loaded)}
+        encoded = sounds.encode(new, self.model.encoder, self.batching)
+        heard |= encoded
+        ready = [self._ready(plan, heard) for plan in group.plans]
+        takes = [take for take in ready if isinstance(take, _Ready)]
+        prompts = self._reader.fuse((take.prompt for take in takes), heard)
+        items = [(prompts[take.prompt], stretch.tokens) for take in takes for stretch in take.stretches]
+        scores = self.batching.apply(self._judge, items, STEP, STEP)
+        keys = {loaded.key: job for job, loaded in new.items() if loaded.key and loaded.entry is None}
+        wait = to_host([*scores, *(encoded[job].tokens for job in keys.values())])
+        for job in group.forgotten:
+            heard.pop(job)
+
+        def finish() -> list[Judged | InputError]:
+            host = iter(wait())
+            rows = iter([next(host).tolist() for _ in scores])
+            self._keep({key: encoded[job]._replace(tokens=next(host)) for key, job in keys.items()})
+            return [_judged(take, rows) if isinstance(take, _Ready) else take for take in ready]
+
+        return finish
+
+    def _keep(self, entries: dict[str, Entry]) -> None:
+        """Write to the cache while the next group is computed; at most one group waits to be written."""
+        self._kept.result()
+        if self.cache is not None:
+            self._kept = self._writer.submit(self.cache.put_many, entries)
+
+    def _ready(self, plan: Plan, heard: Heard) -> _Ready | InputError:
+        """A take with all it needs, or why it can't be judged."""
+        try:
+            if plan.error is not None:
+                raise plan.error
+            references = [plan.reference] if plan.reference is not None else []
+            about_reference = self._cut_off(references, _audible(references, heard)) if references else ()
+            ids, notes = self._reader.ids(plan.take.prompt, plan.reference)
+            entries = _audible(plan.audio, heard)
+            notes += tuple(f"reference {note}" for note in about_reference) + self._cut_off(plan.audio, entries)
+        except InputError as error:
+            return error
+        parts = [s for job, entry in entries.items() for s in sounds.stretches(job, entry, self.model.encoder)]
+        thin = [part._replace(tokens=self.model.head.thin(part.tokens[None])[0]) for part in parts]
+        return _Ready(plan.audio[0].name, ids, thin, notes)
+
+    def _cut_off(self, jobs: Sequence[Job], entries: Mapping[Job, Entry]) -> tuple[str, ...]:
+        """What is to be said of a recording that ended before its file states."""
+        last, entry = list(entries.items())[-1]
+        stated = entry.stated
+        if len(entries) < len(jobs) and isinstance(last.sound, Path):  # nothing was there to decode after it
+            stated = duration(last.sound)
+        return () if stated is None else (cut_off_note(last.span.offset + entry.samples / self._loader.rate, stated),)
+
+    def _judge(self, prompt: Tensor, take: Tensor, prompts: Tensor | None, takes: Tensor | None) -> Tensor:
+        masks = mask_of(prompts, prompt.shape[1]), mask_of(takes, take.shape[1])
+        return self.model.head.judge(prompt, take, *masks)  # (B, 2)
+
+
+def _audible(jobs: Sequence[Job], heard: Heard) -> dict[Job, Entry]:
+    """What could be heard of a recording. Only its beginning must be there: a file may end before its header says."""
+    first = heard[jobs[0]]
+    if isinstance(first, InputError):
+        raise first
+    entries = {job: entry for job in jobs if isinstance(entry := heard[job], Entry)}
+    if all(entry.silent for entry in entries.values()):
+        raise InputError(f"{jobs[0].name}: silent: nothing to judge")
+    return entries
+
+
+def _judged(take: _Ready, rows: Iterator[list[float]]) -> Judged | InputError:
+    """A take's score from its sections' [alignment, musicality]: the mean, weighted by their seconds."""
+    sections = tuple(
+        Section(part.start, part.start + part.seconds, Score(musicality=row[1], alignment=row[0]))
+        for part, row in zip(take.stretches, rows, strict=False)
+    )
+    seconds = sum(part.seconds for part in take.stretches)
+    weighted = [(part.seconds / seconds, section.score) for part, section in zip(take.stretches, sections, strict=True)]
+    score = Score(*(sum(weight * score[axis] for weight, score in weighted) for axis in range(2)))
+    if not all(map(math.isfinite, score)):
+        return InputError(f"{take.name}: the model gave {score.musicality} and {score.alignment}, not finite numbers")
+    return Judged(score, seconds, sections, take.notes)

@@ -1,0 +1,137 @@
+"""`tags`: an untrained scorer of alignment, the floor that a trained one has to beat.
+
+    z     = (musicnn's log-odds of 100 tags - their mean in a bank of music) / their deviation in it
+    w     = cosine of MiniLM's vectors of the text and of each tag's name, centred over tags, cubed with its sign
+    score = z . w, standardised: minus its mean and over its deviation in the bank, for this very text
+
+Without the last step a text that is near many common tags would score high whatever is heard. A reference is a text
+without words: w is then its own z at unit length. Of text and reference together the score is the mean. Lyrics are not
+looked at, and musicality is 0 for every take, since the scorer has nothing to say of it.
+
+The bank (models/tags) is the tags of some 200 tracks of free music, of which `cmi.reward.scoring.tags_bank` made it.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from cmi.audio import Waveform, content_hash, load, require_sound, resample
+from cmi.reward.engine.token_cache import Entry, TokenCache
+from cmi.reward.model.encoders import musicnn
+from cmi.reward.model.encoders.nano import TAGS, TEXT_TOKENS, levelled, load_minilm, load_tokenizer
+from cmi.reward.model.head import masked_mean
+from cmi.reward.scoring.load_scorer import TAGS as NAME
+from cmi.take import Audio, Prompt, Score, Take
+
+BANK = Path(__file__).parent.parent / "model" / "weights" / NAME / "bank.npy"
+SECONDS = 120.0  # that are heard of a take
+HEARD_AS = "musicnn's tags, 1"  # changes with what `Tagger.hear` gives
+POWER = 3
+
+Array = NDArray[np.float64]
+
+
+class Tagger:
+    """musicnn's two nets, and MiniLM."""
+
+    def __init__(self) -> None:
+        self.nets = [musicnn.load_musicnn("MTT_musicnn"), musicnn.load_musicnn("MSD_musicnn")]
+        self.minilm = load_minilm()
+        self.tokenize = load_tokenizer()
+
+    @torch.inference_mode()
+    def hear(self, sound: Waveform) -> Array:
+        """(100,): the log-odds of each of TAGS, at one level."""
+        samples = levelled(torch.from_numpy(resample(sound, musicnn.RATE).samples)[None])
+        padded = functional.pad(samples, (0, max(0, musicnn.SHORTEST - samples.shape[1])))
+        mel = musicnn.mel(padded)
+        odds = torch.cat([net.odds(net.frames(mel)) for net in self.nets], dim=-1)[0]
+        return cast(Array, odds.double().numpy())
+
+    @torch.inference_mode()
+    def read(self, text: str) -> Tensor:
+        """(384,): MiniLM's vector of a text, at unit length."""
+        ids = torch.tensor([self.tokenize(text)[:TEXT_TOKENS]])
+        tokens = self.minilm(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state
+        return functional.normalize(masked_mean(tokens, torch.ones_like(ids, dtype=torch.bool)), dim=-1)[0]
+
+
+class TagScorer:
+    """Alignment by tags, standardised over a bank (N, 100) of log-odds."""
+
+    def __init__(self, tagger: Tagger, bank: Array, cache: TokenCache | None = None) -> None:
+        self.tagger = tagger
+        self.cache = cache
+        self.mean, self.spread = bank.mean(axis=0), bank.std(axis=0)
+        self.bank = (bank - self.mean) / self.spread  # (N, 100)
+        self.names = np.stack([tagger.read(name).numpy() for name in TAGS])  # (100, 384)
+        self._heard: dict[Audio, Array] = {}
+        self._read: dict[str, Array] = {}
+
+    def score(self, takes: Sequence[Take]) -> list[Score]:
+        return [Score(musicality=0.0, alignment=self._align(take)) for take in takes]
+
+    def _align(self, take: Take) -> float:
+        """0 under a prompt that asks for nothing."""
+        heard = self._hear(take.audio)
+        parts = [standardised(heard, weights, self.bank) for weights in self._weights(take.prompt)]
+        return sum(parts) / len(parts) if parts else 0.0
+
+    def _weights(self, prompt: Prompt) -> list[Array]:
+        text = [self._of_text(prompt.text)] if prompt.text.strip() else []
+        if prompt.reference is None:
+            return text
+        heard = self._hear(prompt.reference)
+        return [*text, heard / np.linalg.norm(heard)]
+
+    def _of_text(self, text: str) -> Array:
+        if text not in self._read:
+            self._read[text] = tag_weights(self.names @ self.tagger.read(text).numpy())
+        return self._read[text]
+
+    def _hear(self, audio: Audio) -> Array:
+        """(100,): a recording's z."""
+        if audio not in self._heard:
+            self._heard[audio] = (self._odds(audio) - self.mean) / self.spread
+        return self._heard[audio]
+
+    def _odds(self, audio: Audio) -> Array:
+        """(100,), those of a file kept on disk by its content."""
+        if not isinstance(audio, Path):
+            require_sound(audio)
+            return self.tagger.hear(audio)
+        key = hashlib.sha256(f"{HEARD_AS}\n{content_hash(audio)}\n{SECONDS}".encode()).hexdigest()
+        known = None if self.cache is None else self.cache.get(key)
+        if known is not None:
+            return cast(Array, known.tokens[0].numpy())
+        sound = load(audio, musicnn.RATE, SECONDS)
+        require_sound(sound, audio)
+        odds = self.tagger.hear(sound)
+        if self.cache is not None:
+            self.cache.put(key, Entry(torch.from_numpy(odds)[None], len(sound.samples), silent=False))
+        return odds
+
+
+def tag_weights(cosines: Array) -> Array:
+    """How much each tag says of a text, from its cosines with the tags' names: (100,) -> (100,)."""
+    centred = cosines - cosines.mean()
+    return cast(Array, np.sign(centred) * np.abs(centred) ** POWER)
+
+
+def standardised(heard: Array, weights: Array, bank: Array) -> float:
+    """heard . weights, in deviations from its mean over the bank (N, 100)."""
+    usual = bank @ weights
+    return float((heard @ weights - usual.mean()) / usual.std())
+
+
+def load_tags(bank: Path = BANK) -> tuple[str, TagScorer]:
+    """The scorer with its name, which changes with the bank."""
+    odds = np.load(bank, allow_pickle=False).astype(np.float64)
+    return f"{NAME}@{hashlib.sha256(bank.read_bytes()).hexdigest()[:12]}", TagScorer(Tagger(), odds, TokenCache())

@@ -1,0 +1,66 @@
+"""What a recording sounds like in forty numbers, without a model: mel-frequency cepstra, their mean and their spread.
+
+    30 s or less from the beginning, mono, 16 kHz -> frames of 64 ms -> 40 mel bands, log -> cosine transform, 1 to 20
+
+The cepstrum's first number, the level, is left out: two takes do not differ because one is louder.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cmi._util.errors import InputError
+from cmi.audio import Waveform, load, resample
+from cmi.take import Audio, Take
+
+RATE = 16_000
+SECONDS = 30.0
+FRAME, HOP = 1024, 512  # samples
+BANDS, COEFFICIENTS = 40, 20
+LOWEST, HIGHEST = 40.0, 8000.0  # hertz
+FLOOR = 1e-8  # of power, below which nothing is heard
+
+Array = NDArray[np.float64]
+
+
+def timbre_of_each(takes: Iterable[Take], on_heard: Callable[[], None]) -> dict[Take, Array | InputError]:
+    """Each take's timbre, or why it can't be heard."""
+    found: dict[Take, Array | InputError] = {}
+    for take in takes:
+        try:
+            found[take] = timbre(take.audio)
+        except InputError as error:
+            found[take] = error
+        on_heard()
+    return found
+
+
+def timbre(audio: Audio) -> Array:
+    """(2 * COEFFICIENTS,): the coefficients' means over time, then their standard deviations."""
+    sound = resample(audio, RATE) if isinstance(audio, Waveform) else load(audio, RATE, SECONDS)
+    samples = sound.samples[: round(SECONDS * RATE)]
+    padded = np.pad(samples, (0, max(0, FRAME - len(samples))))
+    frames = np.lib.stride_tricks.sliding_window_view(padded, FRAME)[::HOP]  # (T, FRAME)
+    power = np.abs(np.fft.rfft(frames * np.hanning(FRAME))) ** 2 / FRAME  # (T, FRAME / 2 + 1)
+    cepstra = np.log(power @ _mel_bands().T + FLOOR) @ _cosines().T  # (T, COEFFICIENTS)
+    return np.concatenate([cepstra.mean(axis=0), cepstra.std(axis=0)])
+
+
+@lru_cache(maxsize=1)
+def _mel_bands() -> Array:
+    """(BANDS, FRAME / 2 + 1): triangles that overlap by half, evenly spaced in mel."""
+    lowest, highest = (2595 * math.log10(1 + hertz / 700) for hertz in (LOWEST, HIGHEST))
+    edges = 700 * (10 ** (np.linspace(lowest, highest, BANDS + 2) / 2595) - 1)
+    heard = np.fft.rfftfreq(FRAME, 1 / RATE)
+    low, centre, high = edges[:-2, None], edges[1:-1, None], edges[2:, None]
+    return np.maximum(0, np.minimum((heard - low) / (centre - low), (high - heard) / (high - centre)))
+
+
+@lru_cache(maxsize=1)
+def _cosines() -> Array:
+    """(COEFFICIENTS, BANDS): the cosine transform (DCT-II, orthonormal) without its first row."""
+    order, band = np.arange(1, COEFFICIENTS + 1)[:, None], np.arange(BANDS)
+    return np.sqrt(2 / BANDS) * np.cos(np.pi * order * (2 * band + 1) / (2 * BANDS))

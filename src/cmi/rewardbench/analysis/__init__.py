@@ -1,0 +1,1 @@
+"""The analyses of the paper's appendices, on any run."""

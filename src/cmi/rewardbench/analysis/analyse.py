@@ -1,0 +1,121 @@
+"""All analyses of the paper's appendices on any sources, each as a table for people and records for machines.
+
+modality, kind, month, confidence, duration, question    every task in groups (Tables 17, 20, 21)
+windows        scores under other listening windows (Tables 18, 19)
+aggregate      one number for each data set (Table 4)
+predictors     musicality against alignment as predictors of the overall preference (Table 15)
+agreement      raters with each other, and the two axes with each other (Tables 6, 7)
+context        musicality with the prompt and without (Table 14)
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from cmi.report.tables import Table
+from cmi.rewardbench.analysis import aggregate as aggregating
+from cmi.rewardbench.analysis import agreement as agreeing
+from cmi.rewardbench.analysis import context as contextual
+from cmi.rewardbench.analysis import predictors as predicting
+from cmi.rewardbench.analysis import windows as windowing
+from cmi.rewardbench.analysis.groupings import groupings
+from cmi.rewardbench.evaluation.cells import EVERYTHING
+from cmi.rewardbench.evaluation.tables import cell_tables
+from cmi.rewardbench.runs.sources import Source
+from cmi.rewardbench.tasks import TASKS, Protocol
+
+GROUPS = ("modality", "kind", "month", "confidence", "duration", "question")
+GROUP_METRICS = ("ACC", "SRCC")  # what the paper's tables by group show
+
+
+class Analysis(NamedTuple):
+    tables: list[Table]
+    records: list[dict[str, Any]]
+
+
+class Setting(NamedTuple):
+    protocol: Protocol
+    resamples: int
+
+
+def grouped(name: str) -> Callable[[Source, Setting], Analysis]:
+    """The analysis by one grouping; empty where no item is in a group."""
+
+    def analyse(source: Source, setting: Setting) -> Analysis:
+        by = groupings(source.heard).get(name)
+        if by is None:
+            return Analysis([], [])
+        found = source.evaluate(setting.protocol, setting.resamples, by, TASKS)
+        shown = [
+            cell
+            for cell in found.cells
+            if cell.group != EVERYTHING and cell.metric in GROUP_METRICS and not cell.is_null
+        ]
+        tables = cell_tables(shown, f"by {name}, protocol {setting.protocol}")
+        return Analysis(tables, [cell.to_json() for cell in shown])
+
+    return analyse
+
+
+def windows(source: Source, _setting: Setting) -> Analysis:
+    changes = windowing.window_changes(source)
+    return Analysis([windowing.windows_table(changes)] if changes else [], [change._asdict() for change in changes])
+
+
+def aggregate(source: Source, setting: Setting) -> Analysis:
+    found = {name: aggregating.aggregate(source.items, s, setting.protocol) for name, s in source.models.items()}
+    known = {name: one for name, one in found.items() if any(value is not None for value in one.values())}
+    table = aggregating.aggregate_table(known, setting.protocol)
+    return Analysis([table] if known else [], [{"model": name, **one} for name, one in known.items()])
+
+
+def predictors(source: Source, _setting: Setting) -> Analysis:
+    found = [one for name, scores in source.models.items() for one in predicting.predictors(source.items, name, scores)]
+    if not found:
+        return Analysis([], [])
+    fitted = {name: predicting.weights(source.items, scores) for name, scores in source.models.items()}
+    return Analysis([predicting.predictors_table(found, fitted)], [one._asdict() for one in found])
+
+
+def agreement(source: Source, _setting: Setting) -> Analysis:
+    raters, axes = agreeing.between_raters(source.items), agreeing.between_axes(source.items)
+    tables = [agreeing.raters_table(raters)] if raters else []
+    tables += [agreeing.axes_table(axes)] if axes else []
+    return Analysis(tables, [*raters, *axes])
+
+
+def context(source: Source, setting: Setting) -> Analysis:
+    cells, versus = contextual.context(source, *setting)
+    tables = [contextual.context_table(cells, versus)] if versus else []
+    return Analysis(tables, [one.to_json() for one in versus])
+
+
+ANALYSES: Mapping[str, Callable[[Source, Setting], Analysis]] = {
+    **{name: grouped(name) for name in GROUPS},
+    "windows": windows,
+    "aggregate": aggregate,
+    "predictors": predictors,
+    "agreement": agreement,
+    "context": context,
+}
+
+
+def analyse(sources: Iterable[Source], names: Sequence[str], setting: Setting) -> dict[str, Analysis]:
+    """The named analyses over all sources; those that have nothing to say are empty."""
+    found: dict[str, Analysis] = {}
+    for name in names:
+        parts = [ANALYSES[name](source, setting) for source in sources]
+        tables = [table for part in parts for table in part.tables]
+        found[name] = Analysis(tables, [_plain(record) for part in parts for record in part.records])
+    return found
+
+
+def _plain(record: dict[str, Any]) -> dict[str, Any]:
+    """Without what JSON can't hold."""
+    return {name: None if isinstance(value, float) and value != value else value for name, value in record.items()}
+
+
+def flat(found: Mapping[str, Analysis]) -> list[dict[str, Any]]:
+    """All records in one list with the same fields, for a spreadsheet."""
+    rows = [{"analysis": name, **record} for name, one in found.items() for record in one.records]
+    fields = dict.fromkeys(field for row in rows for field in row)
+    return [{field: row.get(field) for field in fields} for row in rows]

@@ -1,0 +1,122 @@
+"""Is it musicality or alignment that makes people prefer a take overall? Table 15 of the paper.
+
+From the differences of both scores, people's overall choice is predicted: by the sign of one difference or of their
+mean, and by models fitted in five folds (logistic regression; support vector machines, linear and RBF, with Platt's
+probabilities). No prompt is in two folds. Accuracy, the area under the ROC curve, and the mean squared error of the
+probability; for a single difference that is its logistic function.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cmi._util.errors import MissingExtra
+from cmi.report.tables import Table
+from cmi.rewardbench.items import Item
+from cmi.rewardbench.tasks import Scores, Task, answers, ask
+from cmi.stats import logistic
+from cmi.stats.detection import detection
+
+FOLDS = 5
+SEED = 0
+FEWEST = 50  # pairs; fewer say nothing about five folds
+OVERALL = tuple(Task("overall", True, ("overall",), answer) for answer in ("musicality", "alignment", "mean"))
+
+Array = NDArray[np.float64]
+
+
+class Predictor(NamedTuple):
+    model: str
+    dataset: str
+    method: str
+    n: int
+    accuracy: float
+    auc: float
+    mse: float
+
+
+def predictors(items: Sequence[Item], model: str, scores: Scores) -> list[Predictor]:
+    """All methods on all data sets with overall votes; none for a data set with too few decided pairs."""
+    found = []
+    for by_musicality, by_alignment, by_mean in zip(*(ask(items, [task]) for task in OVERALL), strict=True):
+        differences = [answers(asked, scores) for asked in (by_musicality, by_alignment, by_mean)]
+        counted = ~np.isnan(differences[2]) & (by_mean.truth != 0.5)
+        truth, clusters = by_mean.truth[counted], by_mean.clusters[counted]
+        if counted.sum() < FEWEST or len(np.unique(truth)) < 2:
+            continue
+        musicality, alignment, mean = (values[counted] for values in differences)
+        about = (model, by_mean.dataset)
+        for method, values in (("musicality", musicality), ("alignment", alignment), ("mean of both", mean)):
+            found.append(_measured(about, f"sign of {method}", logistic(values), truth))
+        both = np.stack([musicality, alignment], axis=1)
+        for method, fit in _fitters().items():
+            found.append(_measured(about, method, _in_folds(both, truth, clusters, fit), truth))
+    return found
+
+
+def weights(items: Sequence[Item], scores: Scores) -> dict[str, tuple[float, float, float]]:
+    """Logistic regression on all pairs of each data set: the weights of musicality and alignment, and the bias."""
+    found = {}
+    for by_musicality, by_alignment in zip(*(ask(items, [task]) for task in OVERALL[:2]), strict=True):
+        both = np.stack([answers(by_musicality, scores), answers(by_alignment, scores)], axis=1)
+        counted = ~np.isnan(both).any(axis=1) & (by_musicality.truth != 0.5)
+        if counted.sum() >= FEWEST:
+            fitted = _fitters()["logistic regression"]().fit(both[counted], by_musicality.truth[counted])
+            musicality, alignment = fitted.coef_[0]
+            found[by_musicality.dataset] = (float(musicality), float(alignment), float(fitted.intercept_[0]))
+    return found
+
+
+def _fitters() -> dict[str, Callable[[], Any]]:
+    try:
+        from sklearn.calibration import CalibratedClassifierCV
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.svm import SVC
+    except ModuleNotFoundError as error:
+        raise MissingExtra("fitting predictors of the overall preference", "rewardbench") from error
+    return {
+        "logistic regression": LogisticRegression,
+        "SVM, linear": lambda: CalibratedClassifierCV(SVC(kernel="linear"), ensemble=False),
+        "SVM, RBF": lambda: CalibratedClassifierCV(SVC(kernel="rbf"), ensemble=False),
+    }
+
+
+def _in_folds(both: Array, truth: Array, clusters: NDArray[np.int64], fit: Callable[[], Any]) -> Array:
+    """Each pair's probability by a model that has not seen its prompt."""
+    from sklearn.model_selection import StratifiedGroupKFold
+
+    said = np.empty(len(truth))
+    folds = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=SEED)
+    for train, test in folds.split(both, truth, clusters):
+        said[test] = fit().fit(both[train], truth[train]).predict_proba(both[test])[:, 1]
+    return said
+
+
+def _measured(about: tuple[str, str], method: str, said: Array, truth: Array) -> Predictor:
+    right = np.where(said == 0.5, 0.5, (said > 0.5) == (truth == 1))
+    auc = detection(said, truth == 1, np.ones((1, len(truth)))).roc_auc[0]
+    return Predictor(*about, method, len(truth), float(right.mean()), float(auc), float(np.mean((said - truth) ** 2)))
+
+
+def predictors_table(found: Sequence[Predictor], fitted: dict[str, dict[str, tuple[float, float, float]]]) -> Table:
+    rows = [
+        [
+            one.model,
+            one.dataset,
+            one.method,
+            f"{100 * one.accuracy:.1f}",
+            f"{one.auc:.4f}",
+            f"{one.mse:.4f}",
+            str(one.n),
+        ]
+        for one in found
+    ]
+    notes = [
+        f"{model}, {dataset}: logistic regression weighs musicality {m:.2f}, alignment {a:.2f}, bias {b:.2f}."
+        for model, by_dataset in fitted.items()
+        for dataset, (m, a, b) in by_dataset.items()
+    ]
+    headers = ["model", "data set", "method", "ACC", "AUC", "MSE", "n"]
+    return Table("Predicting the overall preference (Table 15)", headers, rows, labels=3, notes=notes)

@@ -1,0 +1,225 @@
+"""The data sets of the benchmark: what each is, where it comes from, and who reads it.
+
+A data set is named on the command line as NAME, which is looked for in `data_folder()`; as NAME=FOLDER; or, if it is
+your own, by the path of its file.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from cmi._util.cache import cache_folder
+from cmi._util.errors import InputError
+from cmi.report.tables import Table
+from cmi.rewardbench.data.rows import LeftOut
+from cmi.rewardbench.items import Item
+
+HUB = "https://huggingface.co"
+
+
+class Reader(Protocol):
+    """What each module of this package offers. `split` None is all splits; the default is what the benchmark uses."""
+
+    def read(self, folder: Path, split: str | None = ...) -> Iterator[Item]: ...
+
+    def survey(self, folder: Path, split: str | None = ...) -> Iterator[Item | LeftOut]: ...
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A data set: what it is called and where it comes from.
+
+    `hub` is a data set's id on the hub, `url` the address of an archive or a file; without either it can't be
+    downloaded; `recipe` says that it is put together from public repositories (`cmi.rewardbench.data.recipes`). `files`
+    are the patterns of what is needed of it. `size` is what was stated of the download, in bytes.
+    `samples` and `tested` are the paper's Table 1: how many there are, and how many the benchmark uses.
+    """
+
+    name: str
+    title: str
+    licence: str
+    origin: str
+    module: str
+    hub: str = ""
+    url: str = ""
+    recipe: bool = False
+    files: tuple[str, ...] = ("*",)
+    size: int | None = None
+    samples: int | None = None
+    tested: int | None = None
+
+    @property
+    def is_downloadable(self) -> bool:
+        return bool(self.hub or self.url or self.recipe)
+
+    @property
+    def reader(self) -> Reader:
+        return import_module(f"{__name__}.{self.module}")
+
+
+DATA_SETS = {
+    each.name: each
+    for each in (
+        DataSet(
+            "pam",
+            "PAM, its music: clips rated by listeners",
+            "see its page",
+            "https://zenodo.org/records/10737388",
+            "pam",
+            url="https://zenodo.org/records/10737388/files/human_eval.zip?download=1",
+            files=("human_eval/music/*",),
+            samples=500,
+            tested=500,
+        ),
+        DataSet(
+            "musiceval",
+            "MusicEval: clips rated by experts",
+            "CC BY-NC 4.0",
+            f"{HUB}/datasets/BAAI/MusicEval",
+            "musiceval",
+            hub="BAAI/MusicEval",
+            files=("data/*.parquet", "README.md"),
+            size=1_903_173_150,
+            samples=2748,
+            tested=413,
+        ),
+        DataSet(
+            "music-arena",
+            "Music Arena: visitors' votes on pairs",
+            "CC BY 4.0",
+            f"{HUB}/datasets/music-arena/music-arena-dataset",
+            "music_arena",
+            hub="music-arena/music-arena-dataset",
+            files=("battle_data/*", "audio_files/*", "README.md"),
+            samples=2800,
+            tested=1340,
+        ),
+        DataSet(
+            "cmi-pref",
+            "CMI-Pref: experts' votes on pairs",
+            "CC BY-NC-SA 4.0",
+            f"{HUB}/datasets/HaiwenXia/cmi-pref",
+            "cmi_pref",
+            hub="HaiwenXia/cmi-pref",
+            size=15_000_000_000,
+            samples=4027,
+            tested=500,
+        ),
+        DataSet(
+            "cmi-pref-pseudo",
+            "CMI-Pref-Pseudo: a language model's votes on pairs",
+            "CC BY-NC-SA 4.0",
+            f"{HUB}/datasets/HaiwenXia/cmi-pref-pseudo",
+            "cmi_pref_pseudo",
+            hub="HaiwenXia/cmi-pref-pseudo",
+            samples=110_000,
+        ),
+        DataSet(
+            "cmi-real",
+            "real and generated clips of public repositories",
+            "per repository",
+            "public repositories on GitHub",
+            "cmi_real",
+            recipe=True,
+            size=991_386_519,
+        ),
+        DataSet(
+            "released",
+            "the authors' list of all tested rows, without audio",
+            "CC BY-NC-SA 4.0",
+            "https://github.com/Haiwen-Xia/CMI-RewardBench",
+            "released",
+            url="https://raw.githubusercontent.com/Haiwen-Xia/CMI-RewardBench/main/data/all_test.jsonl",
+            samples=2753,
+            tested=2753,
+        ),
+        DataSet(
+            "studio",
+            "pairs whose winner is known, made here",
+            "yours",
+            "make it: cmi studio make FOLDER, then studio=FOLDER",
+            "studio",
+        ),
+        DataSet("own", "your own preferences or ratings", "yours", "name the file: mine.jsonl, or own=FILE", "own"),
+    )
+}
+
+
+class Found(NamedTuple):
+    """A data set and where it lies."""
+
+    dataset: DataSet
+    folder: Path
+
+
+def data_folder() -> Path:
+    """Where data sets are kept: $CMI_DATA, or `data` in `cmi._util.cache.cache_folder()`."""
+    own = os.environ.get("CMI_DATA")
+    return Path(own).expanduser() if own else cache_folder() / "data"
+
+
+def named(name: str) -> DataSet:
+    """The data set of that name. InputError if there is none."""
+    if name not in DATA_SETS:
+        raise InputError(f"no data set is called {name!r}, expected one of {', '.join(DATA_SETS)}")
+    return DATA_SETS[name]
+
+
+def find(given: str, root: Path | None = None) -> Found:
+    """The data set that the command line names: NAME in `root` (by default `data_folder()`), NAME=FOLDER, or a file."""
+    name, equals, folder = given.partition("=")
+    if equals:
+        found = Found(named(name), Path(folder))
+    elif name in DATA_SETS:
+        found = Found(DATA_SETS[name], (data_folder() if root is None else root) / name)
+    elif Path(given).is_file():
+        found = Found(DATA_SETS["own"], Path(given))
+    else:
+        raise InputError(f"{given!r} is neither a file nor a data set; those are {', '.join(DATA_SETS)}")
+    if not found.folder.exists():
+        get = f"cmi data get {found.dataset.name}" if found.dataset.is_downloadable else found.dataset.origin
+        raise InputError(f"{found.dataset.name}: not at {found.folder}; {get}")
+    return found
+
+
+class Counts(NamedTuple):
+    """How many rows were kept, how many were left out for each reason, and how many items lack a recording."""
+
+    kept: int
+    left_out: dict[str, int]
+    absent: int
+
+    @property
+    def rows(self) -> int:
+        return self.kept + sum(self.left_out.values())
+
+
+def count(found: Iterable[Item | LeftOut]) -> Counts:
+    """Count rows, and the items that name a file which is not there."""
+    left_out: Counter[str] = Counter()
+    kept = absent = 0
+    for each in found:
+        if isinstance(each, LeftOut):
+            left_out[each.reason] += 1
+        else:
+            kept += 1
+            sounds = (*each.takes, each.prompt.reference)
+            absent += any(isinstance(sound, Path) and not sound.exists() for sound in sounds)
+    return Counts(kept, dict(sorted(left_out.items())), absent)
+
+
+def counts_table(dataset: DataSet, counts: Counts) -> Table:
+    """Rows, those left out and why, and those kept, beside the paper's Table 1."""
+    rows = [["rows", f"{counts.rows:,}", _paper(dataset.samples)]]
+    rows += [[f"left out: {reason}", f"{number:,}", ""] for reason, number in counts.left_out.items()]
+    rows += [["kept", f"{counts.kept:,}", _paper(dataset.tested)]]
+    notes = [f"{counts.absent:,} of those kept name a recording that is not there."] if counts.absent else []
+    return Table(dataset.name, ["", "here", "paper"], rows, notes=notes)
+
+
+def _paper(number: int | None) -> str:
+    return "-" if number is None else f"{number:,}"

@@ -1,0 +1,42 @@
+"""CMI-Pref-Pseudo: pairs that a language model judged, in both orders alike; for training, not for the benchmark.
+
+Layout (files on the hub, HaiwenXia/cmi-pref-pseudo)
+    *.jsonl    one pair a line with the fields of CMI-Pref, less rater and feedback; a name that ends in _train, _val
+               or _test tells the split
+
+Only the fields are documented, not the names of the files: every JSON-lines file in the folder's top is read. A pair
+that is a tie on both axes is left out.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from cmi._util.errors import InputError
+from cmi._util.records import read_records
+from cmi.rewardbench.data.cmi_pref import pair_item, path_in
+from cmi.rewardbench.data.rows import LeftOut, kept, of_split
+from cmi.rewardbench.items import Item
+
+NAME = "cmi-pref-pseudo"
+SPLIT = re.compile(r".*_(train|val|test)")
+
+
+def read(folder: Path, split: str | None = None) -> Iterator[Item]:
+    return kept(survey(folder, split))
+
+
+def survey(folder: Path, split: str | None = None) -> Iterator[Item | LeftOut]:
+    """Each line of the files: an item, or why it is none."""
+    return of_split(_rows(folder), split)
+
+
+def _rows(folder: Path) -> Iterator[Item | LeftOut]:
+    files = sorted(folder.glob("*.jsonl"))
+    if not files:
+        raise InputError(f"{folder}: no *.jsonl in it, expected a data set as it was published")
+    for file in files:
+        named = SPLIT.fullmatch(file.stem)
+        for place, row in read_records(file):
+            where, name = f"{file} {place}", f"{file.stem}-{place.split()[-1]}"
+            yield pair_item(row, where, NAME, name, named[1] if named else "", path_in(folder, NAME, where))

@@ -1,0 +1,306 @@
+"""cmi-real: real and generated music of public repositories, and what is known of it.
+
+Layout: owner+name/path, as the recipe says (`cmi.rewardbench.data.recipes`).
+
+Five kinds of questions, each a data set of its own in tables, and one beside them
+    cmi-real people       ratings of listeners: the mean of each piece, and one listener's two ratings as a pair; votes
+    cmi-real rewards      not people: published scores of a reward model that people taught
+    cmi-real systems      one prompt, two systems that a listening test put in order
+    cmi-real text         a clip under its own text and under another's; and a text with its own clip and with another
+    cmi-real edits        the same, of texts that differ in a word or two
+    cmi-real reference    the same, of the melody or the music that a clip was made from, or of its other half
+
+Wrong texts, clips and references are drawn from other families, by a hash of both names: the questions are the same
+everywhere, whichever clips are missing. Which of the two comes first is drawn in the same way.
+"""
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import soundfile
+
+from cmi._util.files import whole_file
+from cmi._util.records import csv_records
+from cmi.rewardbench.data.parquet import PREPARED
+from cmi.rewardbench.data.recipes import Recipe, read_recipe
+from cmi.rewardbench.data.recipes.sheets import sheet_rows
+from cmi.rewardbench.data.recipes.texts import text_of
+from cmi.rewardbench.data.rows import LeftOut, kept, of_split
+from cmi.rewardbench.items import Item, Vote
+from cmi.take import Axis, Prompt
+
+NAME = "cmi-real"
+PEOPLE, REWARDS, SYSTEMS, TEXT, EDITS, REFERENCE = (
+    f"{NAME} {kind}" for kind in ("people", "rewards", "systems", "text", "edits", "reference")
+)
+WRONG = 3  # wrong texts, and wrong clips, that each clip is asked about
+SPLIT = "test"
+SIDES = {"Track A": "AB", "Track B": "BA"}  # a vote, and then the winner and the loser
+NO_TEXT = LeftOut("no text known", SPLIT)
+
+
+@dataclass(frozen=True)
+class Clip:
+    """A file of the recipe, and what its group says of it."""
+
+    key: str
+    place: str  # in the data set's folder
+    path: Path
+    system: str
+    question: str
+    families: frozenset[str]  # what it must not be confused with
+    text: str = ""
+    reference: Path | None = None
+
+    @property
+    def prompt(self) -> Prompt:
+        return Prompt(self.text, "", self.reference)
+
+
+def read(folder: Path, split: str | None = SPLIT) -> Iterator[Item]:
+    return kept(survey(folder, split))
+
+
+def survey(folder: Path, split: str | None = SPLIT) -> Iterator[Item | LeftOut]:
+    """Each question: an item, or why it is none."""
+    return of_split(questions(folder, read_recipe(NAME)), split)
+
+
+def questions(folder: Path, recipe: Recipe) -> Iterator[Item | LeftOut]:
+    for group in recipe.groups["ratings"]:
+        yield from _rated(folder, recipe, group)
+    for group in recipe.groups["votes"]:
+        yield from _voted(folder, recipe, group)
+    for group in recipe.groups["scores"]:
+        yield from _scored(folder, recipe, group)
+    for group in recipe.groups["order"]:
+        yield from _ordered(folder, recipe, group)
+    yield from _matched(TEXT, _clips(folder, recipe, "text"))
+    yield from _matched(EDITS, _clips(folder, recipe, "edit"))
+    yield from _referred(folder, _clips(folder, recipe, "reference"))
+
+
+# What groups name.
+
+
+def _clips(folder: Path, recipe: Recipe, kind: str) -> Iterator[Clip | LeftOut]:
+    for group in recipe.groups[kind]:
+        references = {
+            match["reference"]: folder / file.place
+            for file, match in recipe.matches(group["source"], group.get("references", ""))
+        }
+        for file, match in recipe.matches(group["source"], group["files"]):
+            names = match.groupdict()
+            said = text_of(recipe, group["text"], file, names["key"], folder) if "text" in group else None
+            if said is None and "text" in group:
+                yield NO_TEXT
+                continue
+            of = names.get("reference") or names.get("family")
+            called = (of,) if of else said.names if said and group["text"]["rule"] == "labels" else (names["key"],)
+            yield Clip(
+                names["key"],
+                file.place,
+                folder / file.place,
+                group["system"],
+                group["name"].format(**names).replace("_", " "),
+                frozenset(_family(recipe, group.get("families", ""), name) for name in called),
+                said.text if said else "",
+                references.get(names.get("reference", "")),
+            )
+
+
+def _family(recipe: Recipe, families: str, name: str) -> str:
+    """What a name is one of; itself if it is in no family."""
+    return next((one[0] for one in recipe.families.get(families, []) if name in one), name)
+
+
+# 1. People.
+
+
+def _rated(folder: Path, recipe: Recipe, group: dict[str, Any]) -> Iterator[Item | LeftOut]:
+    """The mean rating of each piece, and each two ratings of a listener that are apart enough."""
+    answers = folder / recipe.sources[group["source"]].folder / group["answers"]
+    if not answers.exists():
+        yield LeftOut("no ratings", SPLIT)
+        return
+    pieces = {match["key"]: folder / file.place for file, match in recipe.matches(group["source"], group["files"])}
+    by_listener: dict[str, dict[str, int]] = defaultdict(dict)
+    for _, row in csv_records(answers, ("USER_ID", "SONG_ID", "RATING")):
+        if row["SONG_ID"] in pieces:
+            by_listener[row["USER_ID"]][row["SONG_ID"]] = int(row["RATING"])
+    for piece, path in pieces.items():
+        given = [ratings[piece] for ratings in by_listener.values() if piece in ratings]
+        if given:
+            about = {"question": group["name"], "split": SPLIT, "cluster": piece, "raters": str(len(given))}
+            mean = sum(given) / len(given)
+            yield Item(f"{group['name']}/{piece}", PEOPLE, Prompt(), (path,), {"musicality": mean}, about=about)
+    for listener, ratings in by_listener.items():
+        for one, other in combinations(sorted(ratings, key=int), 2):
+            if abs(ratings[one] - ratings[other]) < group["apart"]:
+                yield LeftOut("ratings too close", SPLIT)
+                continue
+            right, wrong = (one, other) if ratings[one] > ratings[other] else (other, one)
+            name = f"{group['name']}/{listener}/{one}/{other}"
+            about = {"rater": listener, "question": group["name"], "cluster": one, "cluster_b": other}
+            about |= {"better_rating": str(ratings[right]), "worse_rating": str(ratings[wrong])}
+            yield _pair(name, PEOPLE, "overall", pieces[right], pieces[wrong], about=about)
+
+
+def _voted(folder: Path, recipe: Recipe, group: dict[str, Any]) -> Iterator[Item | LeftOut]:
+    """Each vote of each musician on a pair of pieces."""
+    answers = folder / recipe.sources[group["source"]].folder / group["answers"]
+    if not answers.exists():
+        yield LeftOut("no votes", SPLIT)
+        return
+    pieces = {
+        (match["key"], match["side"]): folder / file.place
+        for file, match in recipe.matches(group["source"], group["files"])
+    }
+    for number, row in enumerate(sheet_rows(answers), 1):
+        for column, said in row.items():
+            asked = re.fullmatch(group["column"], column, re.DOTALL)
+            if asked is None or said not in SIDES:
+                continue
+            right, wrong = (pieces[asked["key"], side] for side in SIDES[said])
+            pair = f"{answers.stem}/{asked['key']}"
+            about = {"rater": f"{answers.stem} {number}", "question": group["name"], "cluster": pair}
+            yield _pair(f"{group['name']}/{pair}/{number}", PEOPLE, "overall", right, wrong, about=about)
+
+
+def _scored(folder: Path, recipe: Recipe, group: dict[str, Any]) -> Iterator[Item | LeftOut]:
+    for file, match in recipe.matches(group["source"], group["files"]):
+        stated = text_of(recipe, group["value"], file, match["key"], folder)
+        if stated is None:
+            yield LeftOut("no score known", SPLIT)
+            continue
+        about, value = {"question": group["name"], "split": SPLIT, "cluster": file.place}, float(stated.text)
+        path = folder / file.place
+        yield Item(f"{group['name']}/{file.place}", REWARDS, Prompt(), (path,), {"musicality": value}, about=about)
+
+
+# 2. Systems.
+
+
+def _ordered(folder: Path, recipe: Recipe, group: dict[str, Any]) -> Iterator[Item | LeftOut]:
+    better = {match["key"]: file for file, match in recipe.matches(group["source"], group["better"])}
+    for file, match in recipe.matches(group["source"], group["worse"]):
+        first = better.get(match["key"])
+        if first is None:
+            yield LeftOut("no other system", SPLIT)
+            continue
+        said = text_of(recipe, group["text"], first, match["key"], folder)
+        if said is None:
+            yield NO_TEXT
+            continue
+        name, about = f"{group['name']}/{file.path}", {"question": group["name"]}
+        yield _pair(name, SYSTEMS, "overall", folder / first.place, folder / file.place, Prompt(said.text), about=about)
+
+
+# 3 and 4. Texts.
+
+
+def _matched(dataset: str, clips: Iterable[Clip | LeftOut]) -> Iterator[Item | LeftOut]:
+    """Every clip under its own and under wrong texts, and every text with its own and with wrong clips."""
+    pools, left_out = _pools(clips)
+    yield from left_out
+    for pool in pools:
+        for right in pool:
+            siblings = [other for other in pool if other.families == right.families and other.text != right.text]
+            for wrong in siblings if dataset == EDITS else _wrong(right, pool):
+                yield from _both_ways(dataset, right, wrong, "text")
+
+
+def _pools(clips: Iterable[Clip | LeftOut]) -> tuple[list[list[Clip]], list[LeftOut]]:
+    """Clips of one system that answer the same kind of question, and what is no clip."""
+    pools: dict[tuple[str, str], list[Clip]] = defaultdict(list)
+    left_out = []
+    for clip in clips:
+        if isinstance(clip, LeftOut):
+            left_out.append(clip)
+        else:
+            pools[clip.question, clip.system].append(clip)
+    return list(pools.values()), left_out
+
+
+def _wrong(clip: Clip, pool: Sequence[Clip]) -> list[Clip]:
+    """A few clips of other families under other prompts, each prompt once."""
+    others = [other for other in pool if not clip.families & other.families and other.prompt != clip.prompt]
+    drawn = sorted(others, key=lambda other: _digest(f"{clip.place}\n{other.place}"))
+    return list({other.prompt: other for other in reversed(drawn)}.values())[::-1][:WRONG]
+
+
+def _both_ways(dataset: str, right: Clip, wrong: Clip, changed: str) -> Iterator[Item]:
+    """A clip under its own and under another's prompt; and its prompt with the clip and with the other."""
+    name = f"{right.question}/{right.place}/{wrong.place}"
+    prompts, about = (right.prompt, wrong.prompt), _about(right, changed)
+    yield _pair(f"{name}/{changed}", dataset, "alignment", right.path, right.path, *prompts, about)
+    yield _pair(f"{name}/clip", dataset, "alignment", right.path, wrong.path, right.prompt, about=_about(right, "clip"))
+
+
+def _about(clip: Clip, changed: str) -> dict[str, str]:
+    """What is asked. Questions go together by their text, by what they refer to, or by both."""
+    origin = "real" if clip.system == "real" else "generated"
+    named = "/".join(sorted(clip.families))
+    about = {"question": f"{clip.question}, {origin}: wrong {changed}", "system": clip.system}
+    about |= {"cluster": clip.text or named}
+    return about | ({"cluster_b": named} if clip.text and clip.reference else {})
+
+
+# 5. References.
+
+
+def _referred(folder: Path, clips: Iterable[Clip | LeftOut]) -> Iterator[Item | LeftOut]:
+    pools, left_out = _pools(clips)
+    yield from left_out
+    for pool in pools:
+        made = pool if pool[0].reference else [_halved(folder, clip) for clip in pool]
+        for right in made:
+            alike = [other for other in made if other.text == right.text]
+            for wrong in _wrong(right, alike):
+                yield from _both_ways(REFERENCE, right, wrong, "reference")
+            siblings = [other for other in made if other.reference == right.reference and other.text != right.text]
+            for wrong in sorted(siblings, key=lambda other: _digest(f"{right.place}\n{other.place}"))[:WRONG]:
+                name, about = f"{right.question}/{right.place}/{wrong.place}/text", _about(right, "text")
+                yield _pair(name, REFERENCE, "alignment", right.path, wrong.path, right.prompt, about=about)
+
+
+def _halved(folder: Path, clip: Clip) -> Clip:
+    """The second half of a clip as a take, the first as what it refers to; cut once, into `prepared`."""
+    first, second = (folder / PREPARED / f"{clip.place}.{half}.wav" for half in (1, 2))
+    if clip.path.exists() and not second.exists():
+        samples, rate = soundfile.read(clip.path, dtype="float32")
+        middle = len(samples) // 2
+        for half, part in ((first, samples[:middle]), (second, samples[middle:])):
+            half.parent.mkdir(parents=True, exist_ok=True)
+            with whole_file(half) as path:
+                soundfile.write(path, part, rate, format="WAV")
+    return replace(clip, path=second, reference=first)
+
+
+def _pair(
+    name: str,
+    dataset: str,
+    axis: Axis,
+    right: Path,
+    wrong: Path,
+    prompt: Prompt = Prompt(),  # noqa: B008 (frozen)
+    wrong_prompt: Prompt | None = None,
+    about: dict[str, str] | None = None,
+) -> Item:
+    """The right one first or second, as a hash of the name says."""
+    known = {**(about or {}), "split": SPLIT}
+    if int(_digest(name), 16) % 2:
+        return Item(name, dataset, prompt, (right, wrong), {}, {axis: Vote("a")}, known, wrong_prompt)
+    first = prompt if wrong_prompt is None else wrong_prompt
+    second = None if wrong_prompt is None else prompt
+    return Item(name, dataset, first, (wrong, right), {}, {axis: Vote("b")}, known, second)
+
+
+def _digest(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()

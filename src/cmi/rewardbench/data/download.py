@@ -1,0 +1,313 @@
+"""Fetch a data set, and tell later whether it is still what was fetched.
+
+    ROOT/NAME.partial/         while it is downloaded; the same command resumes there
+    ROOT/NAME/                 when it is whole: renamed in one step
+    ROOT/NAME.manifest.json    the size and SHA-256 of every file, recorded when it was first fetched or checked
+
+A data set that is fetched again must be what the manifest says. One by recipe (`cmi.rewardbench.data.recipes`) needs
+none: the recipe has the hashes. It appears without what could not be fetched, and the same command tries that again.
+What readers prepare (`prepared/`) is made from the files and is not part of them.
+"""
+
+import hashlib
+import json
+import shutil
+import stat
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatch
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from cmi._util.errors import InputError
+from cmi._util.files import DISK_FULL, cannot_write, write_whole
+from cmi._util.hub import quiet_hub, require_packages
+from cmi.rewardbench.data import DataSet
+from cmi.rewardbench.data.fetch import OnBytes, fetch, length_of
+from cmi.rewardbench.data.locks import locked
+from cmi.rewardbench.data.parquet import PREPARED
+from cmi.rewardbench.data.recipes import read_recipe
+from cmi.rewardbench.data.recipes.get import Missing, from_mirrors, from_web, get_files, is_complete
+
+OURS = ".cmi"  # what is needed while downloading
+NOT_ITS_OWN = (OURS, ".cache", PREPARED, f"{PREPARED}.partial", f"{PREPARED}.lock")  # .cache is the hub's client's
+
+
+class Summed(NamedTuple):
+    """What a file is known by."""
+
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Where a data set came from, and each of its files by its path."""
+
+    name: str
+    origin: str
+    revision: str
+    files: dict[str, Summed] = field(hash=False)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self) | {"files": {path: summed._asdict() for path, summed in sorted(self.files.items())}}
+
+
+class Checked(NamedTuple):
+    """What a check found: files by their paths. `is_first` if nothing was recorded before."""
+
+    manifest: Manifest
+    is_first: bool
+    missing: list[str]
+    changed: list[str]
+    unlisted: list[str]
+
+
+class Plan(NamedTuple):
+    """What would be downloaded: its size in bytes, None if the server does not say, and its revision on the hub."""
+
+    size: int | None
+    revision: str = ""
+
+
+def is_there(dataset: DataSet, root: Path) -> bool:
+    """Whether nothing is left to get of a data set."""
+    folder = root / dataset.name
+    return folder.exists() and (not dataset.recipe or is_complete(read_recipe(dataset.name), folder))
+
+
+def plan(dataset: DataSet, root: Path) -> Plan:
+    """Ask how large a data set is, without downloading it. A download that was begun keeps its revision."""
+    if not dataset.is_downloadable:
+        raise InputError(f"{dataset.name} can't be downloaded; {dataset.origin}")
+    if dataset.recipe:
+        return Plan(read_recipe(dataset.name).size)
+    if dataset.url:
+        return Plan(length_of(dataset.url, _by_hand(dataset, root)))
+    begun = _partial(root, dataset) / OURS / "revision"
+    manifest = read_manifest(root / dataset.name)
+    revision = begun.read_text() if begun.exists() else manifest.revision if manifest else ""
+    with _hub(dataset, root) as hub:
+        info = hub.HfApi().dataset_info(dataset.hub, revision=revision or None, files_metadata=True)
+    wanted = [file for file in info.siblings or () if any(fnmatch(file.rfilename, each) for each in dataset.files)]
+    if not wanted:
+        raise InputError(f"{dataset.origin} has no {' or '.join(dataset.files)} any more: {_by_hand(dataset, root)}")
+    return Plan(sum(file.size or 0 for file in wanted), info.sha or "")
+
+
+def get(dataset: DataSet, root: Path, planned: Plan, on_bytes: OnBytes = lambda done, total: None) -> Path:
+    """The folder of a data set, downloaded unless it is there. InputError leaves what was downloaded to be resumed."""
+    done, partial = root / dataset.name, _partial(root, dataset)
+    if done.exists():
+        return done
+    try:
+        (partial / OURS).mkdir(parents=True, exist_ok=True)
+        _require_space(root, planned.size)
+        with locked(partial / OURS / "lock", waits=False):
+            if dataset.hub:
+                _fetch_snapshot(dataset, root, partial, planned.revision)
+            else:
+                _fetch_file(dataset, root, partial, on_bytes)
+            _settle(dataset, root, partial, planned.revision)
+            partial.rename(done)
+    except OSError as error:
+        raise cannot_write(error.filename or partial, error) from error
+    return done
+
+
+def get_by_recipe(
+    dataset: DataSet, root: Path, mirrors: Path | None = None, on_bytes: OnBytes = lambda done, total: None
+) -> list[Missing]:
+    """Bring a data set's files from the web, or from a folder of mirrors; what could not be fetched is returned.
+
+    InputError if nothing at all could be.
+    """
+    recipe, done = read_recipe(dataset.name), root / dataset.name
+    place = done if done.exists() else _partial(root, dataset)
+    try:
+        (place / OURS).mkdir(parents=True, exist_ok=True)
+        _require_space(root, sum(file.size for name, file in recipe.files.items() if not (place / name).exists()))
+        with locked(place / OURS / "lock", waits=False):
+            missing = get_files(recipe, place, from_web() if mirrors is None else from_mirrors(mirrors), on_bytes)
+            if len(missing) == len(recipe.files):
+                raise InputError(f"{dataset.name}: none of its {len(missing)} files could be had: {missing[0].reason}")
+        shutil.rmtree(place / OURS, ignore_errors=True)
+        if place != done:
+            place.rename(done)
+    except OSError as error:
+        raise InputError(f"{error.filename or root}: {error.strerror or error}") from error
+    return missing
+
+
+def check(dataset: DataSet, folder: Path) -> Checked:
+    """Compare a data set's files with what was recorded of them; record them if nothing was."""
+    try:
+        known = _manifest_by_recipe(dataset) if dataset.recipe else read_manifest(folder)
+        found = _sums(folder)
+        if known is None:
+            manifest = Manifest(dataset.name, dataset.origin, "", found)
+            write_manifest(folder, manifest)
+            return Checked(manifest, True, [], [], [])
+    except OSError as error:
+        raise cannot_write(error.filename or folder, error) from error
+    missing = sorted(known.files.keys() - found.keys())
+    changed = sorted(path for path in known.files.keys() & found.keys() if known.files[path] != found[path])
+    return Checked(known, False, missing, changed, sorted(found.keys() - known.files.keys()))
+
+
+def manifest_of(folder: Path) -> Path:
+    """Where the manifest of a data set lies: beside its folder."""
+    return folder.with_name(f"{folder.name}.manifest.json")
+
+
+def read_manifest(folder: Path) -> Manifest | None:
+    """What was recorded of the data set in a folder, None if nothing was."""
+    path = manifest_of(folder)
+    try:
+        row = json.loads(path.read_text(encoding="utf-8"))
+        files = {name: Summed(**summed) for name, summed in row["files"].items()}
+        return Manifest(row["name"], row["origin"], row["revision"], files)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{path}: not a manifest; remove it, and it will be recorded again") from error
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    write_whole(manifest_of(folder), json.dumps(manifest.to_json(), indent=1) + "\n")
+
+
+def _manifest_by_recipe(dataset: DataSet) -> Manifest:
+    files = read_recipe(dataset.name).files
+    return Manifest(
+        dataset.name, dataset.origin, "", {place: Summed(file.size, file.sha256) for place, file in files.items()}
+    )
+
+
+def _settle(dataset: DataSet, root: Path, partial: Path, revision: str) -> None:
+    """Record what was downloaded, or hold it against the record, and remove what was needed only on the way."""
+    folder = root / dataset.name
+    known, found = read_manifest(folder), _sums(partial)
+    if known is None:
+        write_manifest(folder, Manifest(dataset.name, dataset.origin, revision, found))
+    elif known.files != found:
+        differs = sorted(path for path in known.files.keys() | found.keys() if known.files.get(path) != found.get(path))
+        for path in differs:
+            (partial / path).unlink(missing_ok=True)
+        shutil.rmtree(partial / OURS)
+        raise InputError(
+            f"{dataset.name}: {differs[0]} is not what was recorded when it was first fetched ({len(differs)} files "
+            f"differ): if its publisher changed it, remove {manifest_of(folder)} and get it again"
+        )
+    for folder in (partial / OURS, partial / ".cache"):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sums(folder: Path) -> dict[str, Summed]:
+    """The size and hash of each file of a data set."""
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    named = ((path.relative_to(folder), path) for path in paths)
+    return {name.as_posix(): _sum(path) for name, path in named if name.parts[0] not in NOT_ITS_OWN}
+
+
+def _sum(path: Path) -> Summed:
+    with path.open("rb") as file:
+        return Summed(path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest())
+
+
+def _fetch_snapshot(dataset: DataSet, root: Path, partial: Path, revision: str) -> None:
+    (partial / OURS / "revision").write_text(revision)
+    with _hub(dataset, root) as hub:
+        hub.snapshot_download(
+            dataset.hub,
+            repo_type="dataset",
+            revision=revision,
+            local_dir=partial,
+            allow_patterns=list(dataset.files),
+        )
+
+
+@contextmanager
+def _hub(dataset: DataSet, root: Path) -> Iterator[Any]:
+    """The hub's client, whose errors become one sentence."""
+    require_packages(f"fetching {dataset.name}", "rewardbench", "huggingface_hub")
+    import huggingface_hub
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+
+    by_hand = _by_hand(dataset, root)
+    try:
+        with quiet_hub():
+            yield huggingface_hub
+    except GatedRepoError as error:
+        raise InputError(
+            f"{dataset.name} is given to registered users only: accept its terms at {dataset.origin}, log in with "
+            f"'hf auth login', and run this again"
+        ) from error
+    except RepositoryNotFoundError as error:
+        raise InputError(f"the hub has no {dataset.hub!r}, or it is private: {by_hand}") from error
+    except Exception as error:  # the client raises its own, the HTTP library's and the system's errors alike
+        if isinstance(error, OSError) and error.errno in DISK_FULL:
+            raise
+        raise InputError(f"{dataset.name} could not be downloaded ({type(error).__name__}): {by_hand}") from error
+
+
+def _by_hand(dataset: DataSet, root: Path) -> str:
+    """How to get it without us."""
+    folder = root / dataset.name
+    if dataset.hub:
+        return f"on a connected machine run 'hf download {dataset.hub} --repo-type dataset --local-dir {folder}'"
+    return f"get it yourself from {dataset.origin} and lay it into {folder}"
+
+
+def _fetch_file(dataset: DataSet, root: Path, partial: Path, on_bytes: OnBytes) -> None:
+    name = PurePosixPath(urlsplit(dataset.url).path).name
+    fetched = partial / OURS / name
+    fetch(dataset.url, fetched, _by_hand(dataset, root), on_bytes)
+    if fetched.suffix != ".zip":
+        fetched.replace(partial / name)
+        return
+    try:
+        unzip(fetched, partial, dataset.files, dataset.url)
+    except InputError:
+        fetched.unlink()
+        raise
+
+
+def unzip(archive: Path, folder: Path, wanted: tuple[str, ...], name: str) -> None:
+    """Unpack what matches `wanted`. InputError for an archive that is damaged or would write elsewhere."""
+    try:
+        with zipfile.ZipFile(archive) as file:
+            members = [member for member in file.infolist() if not member.is_dir()]
+            for member in members:
+                _require_inside(member, name)
+            members = [member for member in members if any(fnmatch(member.filename, each) for each in wanted)]
+            if not members:
+                raise InputError(f"{name}: no {' or '.join(wanted)} in it")
+            _require_space(folder, sum(member.file_size for member in members))
+            for member in members:
+                path = folder / member.filename
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with file.open(member) as source, path.open("wb") as target:
+                    shutil.copyfileobj(source, target, 2**20)
+    except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+        raise InputError(f"{name}: a damaged archive ({error}); run this again to fetch it anew") from error
+
+
+def _require_inside(member: zipfile.ZipInfo, name: str) -> None:
+    path = PurePosixPath(member.filename.replace("\\", "/"))
+    is_link = stat.S_ISLNK(member.external_attr >> 16)
+    if path.is_absolute() or ".." in path.parts or ":" in member.filename or is_link:
+        raise InputError(f"{name}: the member {member.filename!r} leads out of the archive; nothing was unpacked")
+
+
+def _require_space(folder: Path, size: int | None) -> None:
+    free = shutil.disk_usage(folder).free
+    if size is not None and size > free:
+        raise InputError(f"{folder}: {size:,} bytes are needed and {free:,} are free")
+
+
+def _partial(root: Path, dataset: DataSet) -> Path:
+    return root / f"{dataset.name}.partial"

@@ -1,0 +1,84 @@
+"""Music Arena: two systems answer a visitor's prompt, and the visitor says which answer is better.
+
+Layout (files on the hub, music-arena/music-arena-dataset)
+    battle_data/PERIOD/*.json      one battle each; PERIOD is '01-2025JULAUG', '02-2025SEP', ...
+    audio_files/PERIOD/*.mp3
+
+Visitors are asked one question, so a vote is `overall`; the paper counts it as musicality. Left out as in the paper:
+ties, 'both bad', and battles of which a recording is missing, because its generation failed or its system is not
+public. The paper's battles are those until December 2025, split 'test'; later ones are split 'later'.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from cmi._util.errors import InputError
+from cmi.rewardbench.data.rows import LeftOut, first_of, inside, kept, label, of_split, present, required, text
+from cmi.rewardbench.items import Item, Vote
+from cmi.take import Prompt
+
+NAME = "music-arena"
+LAST_MONTH = "2025-12"  # of the paper
+WORDS = {"a": "a", "b": "b", "tie": "tie", "both_bad": "both bad"}
+
+
+def read(folder: Path, split: str | None = "test") -> Iterator[Item]:
+    return kept(survey(folder, split))
+
+
+def survey(folder: Path, split: str | None = "test") -> Iterator[Item | LeftOut]:
+    """Each battle: an item, or why it is none."""
+    return of_split(_battles(folder), split)
+
+
+def _battles(folder: Path) -> Iterator[Item | LeftOut]:
+    for file in sorted(first_of(folder, "battle_data").glob("*/*.json")):
+        yield _battle(_object(file), str(file), folder, file.parent.name)
+
+
+def _object(file: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{file}: {error.strerror or error}") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{file}: not JSON ({error})") from error
+    if not isinstance(found, dict):
+        raise InputError(f"{file}: {type(found).__name__}, expected an object such as {{...}}")
+    return found
+
+
+def _battle(row: dict[str, Any], where: str, folder: Path, period: str) -> Item | LeftOut:
+    for field in ("preference", "audio_a", "audio_b"):
+        if field not in row:
+            raise InputError(f"{where}: no {field!r} ({', '.join(row)})")
+    month = _month(row, where)
+    split = "later" if month > LAST_MONTH else "test"
+    choice = label(row, "preference", where, WORDS)
+    takes = [inside(folder, path, where) for side in "ab" if (path := text(row, f"audio_{side}", where))]
+    if choice not in ("a", "b"):
+        return LeftOut(choice or "no vote", split)
+    if len(takes) < 2:
+        return LeftOut("a recording is missing", split)
+    about = present(
+        month=month,
+        period=period,
+        generator_a=text(row, "system_a", where),
+        generator_b=text(row, "system_b", where),
+        rater=text(row, "user_pseudonym", where),
+        split=split,
+    )
+    vote = Vote("a" if choice == "a" else "b")
+    prompt = Prompt(text(row, "prompt", where), text(row, "lyrics", where))
+    return Item(required(row, "battle_uuid", where), NAME, prompt, tuple(takes), votes={"overall": vote}, about=about)
+
+
+def _month(row: dict[str, Any], where: str) -> str:
+    """Such as '2025-08', '' if the battle has no date."""
+    date = text(row, "date", where)
+    if date and not re.match(r"\d{4}-\d{2}-\d{2}", date):
+        raise InputError(f"{where}: 'date' is {date!r}, expected one such as 2025-08-13T10:00:00-04:00")
+    return date[:7]

@@ -1,0 +1,43 @@
+"""PAM: 100 prompts of MusicCaps, each as four models and a real recording sound, rated by listeners.
+
+Layout (the archive human_eval.zip)
+    human_eval/music/scores.csv               Model, File Name, Text, OVL, REL
+    human_eval/music/MODEL/FILE NAME.wav
+
+OVL, the quality of the recording, is the paper's musicality, and REL its alignment to the text. The archive's other
+half, human_eval/audio, is about sound effects and is not read.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from cmi._util.records import csv_records
+from cmi.rewardbench.data.rows import LeftOut, first_of, inside, kept, number, of_split, present, required
+from cmi.rewardbench.items import Item
+from cmi.take import Axis, Prompt
+
+NAME = "pam"
+COLUMNS: dict[Axis, str] = {"musicality": "OVL", "alignment": "REL"}
+
+
+def read(folder: Path, split: str | None = "test") -> Iterator[Item]:
+    return kept(survey(folder, split))
+
+
+def survey(folder: Path, split: str | None = "test") -> Iterator[Item | LeftOut]:
+    """Each row of scores.csv: an item, or why it is none."""
+    return of_split(_rows(folder), split)
+
+
+def _rows(folder: Path) -> Iterator[Item | LeftOut]:
+    scores = first_of(folder, "human_eval/music/scores.csv", "music/scores.csv", "scores.csv")
+    for place, row in csv_records(scores, ("Model", "File Name", "Text", *COLUMNS.values())):
+        where = f"{scores} {place}"
+        model, file = required(row, "Model", where), required(row, "File Name", where)
+        ratings = {axis: value for axis, column in COLUMNS.items() if (value := number(row, column, where)) is not None}
+        if not ratings:
+            yield LeftOut("no rating", "test")
+            continue
+        audio = inside(scores.parent, f"{model}/{file}.wav", where)
+        about = present(generator=model, split="test")
+        yield Item(f"{model}/{file}", NAME, Prompt(required(row, "Text", where)), (audio,), ratings, about=about)

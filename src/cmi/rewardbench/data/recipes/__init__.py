@@ -1,0 +1,122 @@
+"""Data sets by recipe: what is asked of which files of public repositories, without the files.
+
+NAME.toml      written by hand: repositories with their commits and licences, and groups of clips
+NAME.sha256    hash, size and place (owner+name/path) of every file that the groups name; `make_list` writes it
+"""
+
+import hashlib
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cmi._util.errors import InputError
+
+HERE = Path(__file__).parent
+KINDS = ("ratings", "votes", "scores", "order", "text", "edit", "reference")
+PATTERNS = ("files", "better", "worse", "references")
+FORMATTED = re.compile(r"\{\w+\}")
+
+
+class RecipeSource(NamedTuple):
+    """A public repository at one commit."""
+
+    repository: str
+    commit: str
+    licence: str
+
+    @property
+    def folder(self) -> str:
+        return self.repository.replace("/", "+")
+
+
+class RecipeFile(NamedTuple):
+    """A file of a repository, by its content."""
+
+    source: RecipeSource
+    path: str
+    sha256: str
+    size: int
+
+    @property
+    def place(self) -> str:
+        """Where it lies in the data set's folder."""
+        return f"{self.source.folder}/{self.path}"
+
+
+class Recipe(NamedTuple):
+    name: str
+    sources: Mapping[str, RecipeSource]  # by their repositories
+    files: Mapping[str, RecipeFile]  # by their places
+    groups: Mapping[str, list[dict[str, Any]]]  # of each of KINDS
+    families: Mapping[str, list[list[str]]]
+    labels: Mapping[str, str]
+
+    @property
+    def size(self) -> int:
+        return sum(file.size for file in self.files.values())
+
+    def matches(self, repository: str, pattern: str) -> Iterator[tuple[RecipeFile, re.Match[str]]]:
+        """The files of a repository whose whole paths match."""
+        for file in self.files.values():
+            if file.source.repository == repository and (found := re.fullmatch(pattern, file.path)):
+                yield file, found
+
+
+@cache
+def read_recipe(name: str, folder: Path = HERE) -> Recipe:
+    """A recipe of this package. InputError for one that is not in order."""
+    given = _toml(folder / f"{name}.toml")
+    sources = {one["repository"]: RecipeSource(**one) for one in given["source"]}
+    by_folder = {source.folder: source for source in sources.values()}
+    files = {}
+    for number, line in enumerate((folder / f"{name}.sha256").read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            sha256, size, place = line.split(" ", 2)
+            repository, path = place.split("/", 1)
+            files[place] = RecipeFile(by_folder[repository], path, sha256, int(size))
+        except (ValueError, KeyError) as error:
+            raise InputError(f"{name}.sha256 line {number}: expected 'SHA256 SIZE OWNER+NAME/PATH'") from error
+    groups = {kind: given.get(kind, []) for kind in KINDS}
+    return Recipe(name, sources, files, groups, given.get("families", {}), given.get("labels", {}))
+
+
+def make_list(name: str, mirrors: Path, folder: Path = HERE) -> str:
+    """The lines of NAME.sha256, from checked-out trees: MIRRORS/owner+name/path."""
+    lines = set()
+    given = _toml(folder / f"{name}.toml")
+    for kind in KINDS:
+        for group in given.get(kind, []):
+            for repository, pattern in _patterns(group):
+                tree = mirrors / repository.replace("/", "+")
+                for path in sorted(each for each in tree.rglob("*") if each.is_file()):
+                    if re.fullmatch(pattern, path.relative_to(tree).as_posix()):
+                        content = path.read_bytes()
+                        place = path.relative_to(mirrors).as_posix()
+                        lines.add((place, hashlib.sha256(content).hexdigest(), len(content)))
+    return "".join(f"{sha256} {size} {place}\n" for place, sha256, size in sorted(lines))
+
+
+def _patterns(group: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The repository and the regular expression of all that a group needs."""
+    source = group["source"]
+    yield from ((source, group[field]) for field in PATTERNS if field in group)
+    if "answers" in group:
+        yield source, re.escape(group["answers"])
+    for rule in (group.get(field, {}) for field in ("text", "value")):
+        if "file" in rule:
+            yield rule.get("source", source), _any(rule["file"])
+
+
+def _any(template: str) -> str:
+    """A path in which whatever stands in braces is left open."""
+    return "[^/]+".join(re.escape(part) for part in FORMATTED.split(template))
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: not a recipe ({error})") from error

@@ -1,0 +1,145 @@
+"""The benchmark's own list of rows, all_test.jsonl: what the printed numbers were computed on.
+
+Fields: source, split, audio-path, audio2, ref-audio-path, prompt, lyrics, modality; labels musicality and 'text-music
+alignment' (PAM, MusicEval), preference (Music Arena), preference-musicality, preference-alignment and their confidences
+(CMI-Pref). `source` tells the data set, whose name each item bears.
+
+Recordings are looked for in the list's own folder, under the names that the authors' download script gives, and then in
+the folders beside it that `cmi data get` made. For the `paper` protocol, `Item.about` keeps what the released evaluator
+groups by: `month` (a part of Music Arena's paths) and `modality`, in which a null counts as present.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from pathlib import Path, PurePosixPath
+from typing import cast
+
+from cmi._util.records import read_records
+from cmi.rewardbench.data import cmi_pref, music_arena, musiceval, pam
+from cmi.rewardbench.data.parquet import PREPARED
+from cmi.rewardbench.data.rows import (
+    WORDS,
+    LeftOut,
+    Row,
+    first_of,
+    inside,
+    kept,
+    label,
+    number,
+    of_split,
+    present,
+    required,
+    text,
+)
+from cmi.rewardbench.items import Item, Vote
+from cmi.take import Axis, Choice, Prompt
+
+FILE = "all_test.jsonl"
+# where the authors' script puts a data set, and where ours does
+PLACES = {"human_eval": "pam/human_eval", "MusicArena_data": "music-arena", "cmi-pref": "cmi-pref"}
+CLIPS = PurePosixPath("MusicEval_data/test_audio")  # MusicEval's test clips by their row, counted from 0
+RATED: dict[Axis, str] = {"musicality": "musicality", "alignment": "text-music alignment"}
+
+
+def read(folder: Path, split: str | None = "test") -> Iterator[Item]:
+    return kept(survey(folder, split))
+
+
+def survey(folder: Path, split: str | None = "test") -> Iterator[Item | LeftOut]:
+    """Each line of the list: an item, or why it is none."""
+    return of_split(_rows(folder), split)
+
+
+def _rows(folder: Path) -> Iterator[Item | LeftOut]:
+    file = first_of(folder, FILE, f"data/{FILE}")
+    for place, row in read_records(file):
+        yield _item(row, f"{file} {place}", place.split()[-1], file.parent)
+
+
+def _item(row: Row, where: str, name: str, folder: Path) -> Item | LeftOut:
+    split, source = text(row, "split", where), text(row, "source", where)
+    locate = partial(_locate, folder, where)
+    about = present(modality=modality(row), split=split)
+    if "PAM" in source:
+        return _rated(row, where, pam.NAME, name, about, locate, tuple(RATED))
+    if source in ("MusicEval", "SongEval"):
+        return _rated(row, where, musiceval.NAME, name, about, locate, ("musicality",))
+    if "Music Arena" in source:
+        return _battle(row, where, name, about, locate)
+    if source == "cmi-arena-annotation":
+        found = cmi_pref.pair_item(row, where, cmi_pref.NAME, name, split, locate)
+        return found if isinstance(found, LeftOut) else _with(found, about)
+    return LeftOut(f"source {source!r}", split)
+
+
+def _rated(
+    row: Row,
+    where: str,
+    dataset: str,
+    name: str,
+    about: dict[str, str],
+    locate: Callable[[str], Path],
+    axes: tuple[Axis, ...],
+) -> Item | LeftOut:
+    ratings = {axis: value for axis in axes if (value := number(row, RATED[axis], where)) is not None}
+    if not ratings:
+        return LeftOut("no rating", about.get("split", ""))
+    prompt = Prompt(text(row, "prompt", where), text(row, "lyrics", where))
+    take = locate(required(row, "audio-path", where))
+    return Item(name, dataset, prompt, (take,), ratings, about=about)
+
+
+def _battle(row: Row, where: str, name: str, about: dict[str, str], locate: Callable[[str], Path]) -> Item | LeftOut:
+    choice = label(row, "preference", where, music_arena.WORDS | WORDS)
+    if choice not in ("a", "b", "both", "neither"):
+        return LeftOut(choice or "tie or no vote", about.get("split", ""))
+    vote = Vote(cast(Choice, choice))
+    paths = [required(row, field, where) for field in ("audio-path", "audio2")]
+    prompt = Prompt(text(row, "prompt", where), text(row, "lyrics", where))
+    takes = tuple(map(locate, paths))
+    return Item(
+        name, music_arena.NAME, prompt, takes, votes={"overall": vote}, about=about | present(month=month(paths))
+    )
+
+
+def modality(row: Row) -> str:
+    """The group that the released evaluator puts a row into: what is null or not there is present to it, as 'None'."""
+    stated = str(row.get("modality") or "").strip()
+    if stated and stated != "nan":
+        return stated
+    parts = {"lyrics": "lyrics", "ref": "ref-audio-path"}
+    return "+".join(["text", *(part for part, field in parts.items() if str(row.get(field)).strip())])
+
+
+def month(paths: list[str]) -> str:
+    """The released evaluator's month: the part of a path that is two after MusicArena_data, '' if there is none."""
+    for path in paths:
+        parts = PurePosixPath(path).parts
+        if "MusicArena_data" in parts and parts.index("MusicArena_data") + 2 < len(parts):
+            return parts[parts.index("MusicArena_data") + 2]
+    return ""
+
+
+def _with(item: Item, about: dict[str, str]) -> Item:
+    return Item(item.id, item.dataset, item.prompt, item.takes, votes=item.votes, about={**item.about, **about})
+
+
+def _locate(folder: Path, where: str, path: str) -> Path:
+    given = inside(folder, path, where)
+    if given.exists():
+        return given
+    first, *rest = given.relative_to(folder).parts
+    if PurePosixPath(path).parent == CLIPS:
+        clips = _clips(folder.parent / musiceval.NAME / PREPARED)
+        return clips.get(PurePosixPath(path).stem, given)
+    beside = folder.parent.joinpath(PLACES[first], *rest) if first in PLACES else given
+    return beside if beside.exists() else given
+
+
+@cache
+def _clips(prepared: Path) -> dict[str, Path]:
+    """MusicEval's test clips by the number of their row, from 0; none if the data set is not there."""
+    rows = prepared / "test.jsonl"
+    if not rows.exists():
+        return {}
+    return {str(i): prepared / row["audio"]["file"] for i, (_, row) in enumerate(read_records(rows))}

@@ -1,0 +1,130 @@
+"""What readers of published data share: fields of a row, as strict as the benchmark needs them, and what is left out.
+
+A field that is not there, null, blank, NaN, or one of the words 'None', 'null' and 'nan' alone is absent. Whatever else
+is not what was expected is an InputError with the row's place. Paths stay inside the data set's folder; whether a
+recording is there is not looked at, so that one that is missing costs its own item and no other.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple, cast
+
+from cmi._util.errors import InputError
+from cmi.rewardbench.items import Item, Vote
+from cmi.take import Axis, Choice, text_field
+
+LOWEST, HIGHEST = 1.0, 5.0  # of ratings and of confidences
+WORDS = {"a": "a", "model_a": "a", "b": "b", "model_b": "b", "both": "both", "neither": "neither", "tie": ""}
+
+Row = dict[str, Any]
+
+
+class LeftOut(NamedTuple):
+    """A row that is no item of the benchmark, and why."""
+
+    reason: str
+    split: str = ""
+
+
+def kept(found: Iterable[Item | LeftOut]) -> Iterator[Item]:
+    return (each for each in found if isinstance(each, Item))
+
+
+def of_split(found: Iterable[Item | LeftOut], split: str | None) -> Iterator[Item | LeftOut]:
+    """What was found, less all rows that another split holds; None is any split."""
+    for each in found:
+        belongs = each.about.get("split", "") if isinstance(each, Item) else each.split
+        yield each if split is None or belongs == split else LeftOut(f"split {belongs or 'not stated'}", belongs)
+
+
+def text(row: Row, field: str, where: str) -> str:
+    """A field's text, '' if it is absent."""
+    return "" if is_nan(row.get(field)) else text_field(row, field, where)
+
+
+def is_nan(value: object) -> bool:
+    """Whether a value is NaN, or that word alone."""
+    if isinstance(value, float):
+        return math.isnan(value)
+    return isinstance(value, str) and value.strip().lower() == "nan"
+
+
+def identifier(row: Row, field: str, where: str) -> str:
+    """A field that is text or a whole number, as text; '' if it is absent."""
+    value = row.get(field)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return text(row, field, where)
+
+
+def required(row: Row, field: str, where: str) -> str:
+    """A field's text. InputError if it is absent."""
+    found = text(row, field, where)
+    if not found:
+        raise InputError(f"{where}: {field!r} is missing")
+    return found
+
+
+def number(row: Row, field: str, where: str) -> float | None:
+    """A rating or a confidence from 1 to 5, written as a number or as text; None if it is absent."""
+    value = row.get(field)
+    if isinstance(value, str) or value is None:
+        written = text(row, field, where)
+        if not written:
+            return None
+        try:
+            value = float(written)
+        except ValueError:
+            value = written
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not LOWEST <= value <= HIGHEST:
+        raise InputError(f"{where}: {field!r} is {value!r}, expected a number from {LOWEST:g} to {HIGHEST:g}")
+    return float(value)
+
+
+def label(row: Row, field: str, where: str, known: Mapping[str, str]) -> str | None:
+    """What a label means, whatever its case; None if it is absent. InputError if it is not known."""
+    written = text(row, field, where).strip()
+    if not written:
+        return None
+    if written.lower() not in known:
+        raise InputError(f"{where}: {field!r} is {written!r}, expected one of {', '.join(known)}")
+    return known[written.lower()]
+
+
+def votes(row: Row, where: str) -> dict[Axis, Vote]:
+    """The votes of a row in the layout of CMI-Pref.
+
+    'tie' is no vote: the released evaluator leaves it out, unlike 'both' and 'neither'.
+    """
+    found: dict[Axis, Vote] = {}
+    axes: tuple[Axis, ...] = ("musicality", "alignment")
+    for axis in axes:
+        choice = label(row, f"preference-{axis}", where, WORDS)
+        sure = number(row, f"confidence_preference-{axis}", where)
+        if choice:
+            found[axis] = Vote(cast(Choice, choice), sure)
+    return found
+
+
+def present(**about: str) -> dict[str, str]:
+    """What is known, for `Item.about`."""
+    return {name: value for name, value in about.items() if value}
+
+
+def inside(folder: Path, path: str, where: str) -> Path:
+    """A path of a row, which starts at `folder`. InputError if it leads out of it."""
+    parts = PurePosixPath(path.replace("\\", "/"))
+    if parts.is_absolute() or not parts.parts or ".." in parts.parts or ":" in path or "\0" in path:
+        raise InputError(f"{where}: the path {path!r} leads out of {folder}, expected one inside it")
+    return folder / parts
+
+
+def first_of(folder: Path, *places: str) -> Path:
+    """The first of `places` that is in a folder. InputError that names the one it expected."""
+    for place in places:
+        if (folder / place).exists():
+            return folder / place
+    raise InputError(f"{folder}: no {places[0]} in it, expected a data set as it was published")

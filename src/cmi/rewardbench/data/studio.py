@@ -1,0 +1,19 @@
+"""A preference set that `cmi studio make` wrote: pairs whose winner is known, because one of them was spoilt."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from cmi.rewardbench.data.own import read_file
+from cmi.rewardbench.data.rows import LeftOut, first_of, kept, of_split
+from cmi.rewardbench.items import Item
+
+NAME = "studio"
+
+
+def read(folder: Path, split: str | None = "test") -> Iterator[Item]:
+    return kept(survey(folder, split))
+
+
+def survey(folder: Path, split: str | None = "test") -> Iterator[Item | LeftOut]:
+    """Each pair of the set: an item, or why it is none."""
+    return of_split(read_file(first_of(folder, "preferences.jsonl"), NAME), split)

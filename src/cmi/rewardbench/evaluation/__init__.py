@@ -1,0 +1,1 @@
+"""From scores to cells: metrics, intervals, nulls, ceilings and tables."""

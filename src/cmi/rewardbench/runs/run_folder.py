@@ -1,0 +1,219 @@
+"""A run on disk: what was asked, what each model scored, and what nulls heard; no audio is needed to read it.
+
+    items.jsonl                    every item: its labels, its prompt, and the keys of its takes
+    heard.jsonl                    loudness, length, brightness and density of each take, for nulls
+    models/NAME/about.json         which model spoke, on which axes, with which window, with or without the prompt
+    models/NAME/scores.jsonl       one line for each take, by its key; written as it comes
+    models/NAME/pair_scores.jsonl  a judge's, in place of that: of a pair's two takes, in this pair alone
+    models/NAME/failures.jsonl     the takes that could not be scored, and why; written when the run ends
+
+A take's key is a hash of its prompt and of its files' paths, sizes and times: a file that is mended gets another key,
+and is scored again by the same command.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cmi._util.errors import InputError
+from cmi._util.files import write_whole
+from cmi._util.folders import make_folder
+from cmi._util.records import read_records
+from cmi._util.runlog import PARTIAL
+from cmi._util.runlog import read_records as read_log
+from cmi.audio import Waveform, content_hash
+from cmi.reward.scoring.score_key import score_key
+from cmi.rewardbench.evaluation.nulls import Heard
+from cmi.rewardbench.items import Item, Vote
+from cmi.rewardbench.tasks import Key, Scores, key
+from cmi.take import Audio, Axis, Prompt, Score
+
+ITEMS, HEARD, MODELS, JUDGES = "items.jsonl", "heard.jsonl", "models", "judges"
+ABOUT, SCORES, PAIR_SCORES, FAILURES = "about.json", "scores.jsonl", "pair_scores.jsonl", "failures.jsonl"
+
+
+class Question(NamedTuple):
+    """An item and the keys of its takes."""
+
+    item: Item
+    keys: tuple[str, ...]
+
+
+class Failure(NamedTuple):
+    """A take that could not be scored."""
+
+    audio: str
+    error: str
+
+
+@dataclass(frozen=True)
+class About:
+    """Which model spoke, and how it was asked."""
+
+    model: str
+    axes: tuple[Axis, ...] = ("musicality", "alignment")  # on which it has something to say
+    window: str = ""  # '' for the model's own
+    prompt: bool = True  # False: the prompt was kept from it
+
+    @property
+    def name(self) -> str:
+        return self.model + (f", {self.window}" if self.window else "") + ("" if self.prompt else ", no prompt")
+
+
+class System(NamedTuple):
+    """A model's scores of a run."""
+
+    about: About
+    scores: Scores
+
+
+class Run(NamedTuple):
+    items: list[Item]
+    systems: list[System]
+    heard: dict[Key, tuple[Heard | None, ...]]  # empty where nothing was heard
+
+
+def question(item: Item) -> Question:
+    return Question(item, tuple(score_key(take, [])[:32] for take in item.asked))
+
+
+def write_items(folder: Path, questions: Sequence[Question]) -> None:
+    """Add the items to the folder's, in place of those of the same data sets."""
+    path = folder / ITEMS
+    new = {one.item.dataset for one in questions}
+    kept = [one for one in read_items(folder) if one.item.dataset not in new] if path.exists() else []
+    seen: set[Key] = set()
+    for one in questions:
+        if key(one.item) in seen:
+            raise InputError(f"{one.item.dataset}: item {one.item.id!r} is there twice; were two sets of a name given?")
+        seen.add(key(one.item))
+    write_whole(path, "".join(json.dumps(_record(one)) + "\n" for one in [*kept, *questions]))
+
+
+def _record(one: Question) -> dict[str, Any]:
+    item = one.item
+    other = {} if item.other_prompt is None else {"other_prompt": _prompt_record(item.other_prompt)}
+    return {
+        **{"dataset": item.dataset, "id": item.id, **_prompt_record(item.prompt), **other},
+        "takes": [_named(audio) for audio in item.takes],
+        "keys": list(one.keys),
+        "ratings": dict(item.ratings),
+        "votes": {axis: vote._asdict() for axis, vote in item.votes.items()},
+        "about": dict(item.about),
+    }
+
+
+def _prompt_record(prompt: Prompt) -> dict[str, str | None]:
+    reference = None if prompt.reference is None else _named(prompt.reference)
+    return {"text": prompt.text, "lyrics": prompt.lyrics, "reference": reference}
+
+
+def _read_prompt(row: Mapping[str, Any]) -> Prompt:
+    reference = row["reference"]
+    return Prompt(row["text"], row["lyrics"], None if reference is None else Path(reference))
+
+
+def _named(audio: Audio) -> str:
+    return f"waveform {content_hash(audio)}" if isinstance(audio, Waveform) else str(audio)
+
+
+def read_items(folder: Path) -> Iterator[Question]:
+    path = folder / ITEMS
+    if not path.exists():
+        raise InputError(f"{folder}: no {ITEMS} in it, expected a folder of `cmi rewardbench run`")
+    for place, row in read_records(path):
+        try:
+            other = row.get("other_prompt")
+            takes = tuple(Path(name) for name in row["takes"])
+            votes = {axis: Vote(vote["choice"], vote["confidence"]) for axis, vote in row["votes"].items()}
+            item = Item(
+                *(row["id"], row["dataset"], _read_prompt(row), takes, row["ratings"], votes, row["about"]),
+                None if other is None else _read_prompt(other),
+            )
+            yield Question(item, tuple(row["keys"]))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"{path} {place}: not an item of `cmi rewardbench run` ({error})") from error
+
+
+def model_folder(folder: Path, about: About) -> Path:
+    """Where a model's scores go; made if it is not there."""
+    digest = hashlib.sha256(about.name.encode()).hexdigest()[:8]
+    plain = "".join(letter if letter.isalnum() or letter in "@.-_" else "-" for letter in about.name)
+    place = folder / MODELS / f"{plain[:80]}-{digest}"
+    place.mkdir(parents=True, exist_ok=True)
+    write_whole(place / ABOUT, json.dumps(asdict(about), indent=1) + "\n")
+    return place
+
+
+def judge_folder(folder: Path, spec: str) -> Path:
+    """Where a judge's verdicts are kept; made if it is not there."""
+    place = folder / JUDGES / hashlib.sha256(spec.encode()).hexdigest()[:12]
+    make_folder(place.parent)
+    return place
+
+
+def write_pair_scores(folder: Path, about: About, scores: Mapping[Key, tuple[Score, Score]]) -> None:
+    """What a judge's verdicts come to, in place of what was there."""
+    lines = [
+        json.dumps({"dataset": dataset, "id": name, "scores": [_plain(score) for score in both]}) + "\n"
+        for (dataset, name), both in scores.items()
+    ]
+    write_whole(model_folder(folder, about) / PAIR_SCORES, "".join(lines))
+
+
+def _plain(score: Score) -> list[float | None]:
+    return [None if math.isnan(value) else value for value in score]
+
+
+def _read_pair_scores(path: Path) -> dict[Key, tuple[Score | None, ...]]:
+    if not path.exists():
+        return {}
+    return {
+        (row["dataset"], row["id"]): tuple(
+            Score(*(math.nan if value is None else value for value in one)) for one in row["scores"]
+        )
+        for _, row in read_records(path)
+    }
+
+
+def write_failures(place: Path, failures: Iterable[Failure]) -> None:
+    """The takes that could not be scored, and why; the file says nothing where all could."""
+    lines = (json.dumps(failure._asdict()) + "\n" for failure in failures)
+    write_whole(place / FAILURES, "".join(lines))
+
+
+def read_run(folder: Path) -> Run:
+    """A run, finished or not."""
+    questions = list(read_items(folder))
+    systems = [_read_system(place, questions) for place in sorted((folder / MODELS).glob(f"*/{ABOUT}"))]
+    heard = {}
+    if _exists(folder / HEARD):
+        by_key = {
+            record["key"]: Heard(*(record.get(name, math.nan) for name in Heard._fields))  # NaN: from before that null
+            for record in read_log(folder / HEARD)
+        }
+        heard = {key(one.item): tuple(by_key.get(name) for name in one.keys) for one in questions}
+    return Run([one.item for one in questions], systems, heard)
+
+
+def _read_system(path: Path, questions: Iterable[Question]) -> System:
+    try:
+        record = json.loads(path.read_bytes())
+        about = About(record["model"], tuple(record["axes"]), record["window"], record["prompt"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: can't be read as a model's record ({error})") from error
+    silent = {axis: float("nan") for axis in Score._fields if axis not in about.axes}
+    log = path.parent / SCORES
+    records = read_log(log) if _exists(log) else ()
+    by_key = {one["key"]: Score(one["musicality"], one["alignment"])._replace(**silent) for one in records}
+    by_pair = _read_pair_scores(path.parent / PAIR_SCORES)
+    by_take = {key(one.item): tuple(by_key.get(name) for name in one.keys) for one in questions}
+    return System(about, by_take | by_pair)
+
+
+def _exists(log: Path) -> bool:
+    return log.exists() or log.with_name(log.name + PARTIAL).exists()

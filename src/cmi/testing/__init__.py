@@ -1,0 +1,1 @@
+"""Fake endpoints and models, for your tests and ours."""

@@ -1,0 +1,70 @@
+"""A local endpoint that judges by a rule anyone can check, to try `cmi judge` without a model, a key or a bill.
+
+    python -m cmi.testing.rule_endpoint --port 8123 --first 0.1 --faults 0.2
+
+Musicality is tonality: one minus the spectral flatness of a recording, so that music beats noise and silence; marks
+that are close are a tie. Of the prompt it understands nothing: alignment is always 'both'. A share `first` of its
+answers names the first recording, drawn by what it hears, so that the same request gets the same answer.
+"""
+
+import argparse
+import hashlib
+import json
+import random
+import time
+from functools import partial
+
+import numpy as np
+
+from cmi.audio import Waveform
+from cmi.judge.prompt_file import DEFAULT, Role, read_role
+from cmi.testing.chat_endpoint import Body, rehearsal, sounds_of
+
+WINDOW = 1024  # samples of a spectrum
+CLOSE = 0.2  # marks apart that are a tie
+
+
+def tonality(sound: Waveform) -> float:
+    """From 0 (silence, white noise) to 1 (pure tones)."""
+    frames = sound.samples[: sound.samples.size // WINDOW * WINDOW].reshape(-1, WINDOW)
+    if not frames.size or not np.abs(frames).max() > 0:
+        return 0.0
+    power = (np.abs(np.fft.rfft(frames * np.hanning(WINDOW))[:, 1:]) ** 2).mean(axis=0) + 1e-12
+    return float(1 - np.exp(np.log(power).mean()) / power.mean())
+
+
+def judge(body: Body, role: Role, first: float = 0.0, seed: int = 0) -> str:
+    """The answer to a request in a role with marks for musicality, alignment or both."""
+    *_, a, b = sounds_of(body)
+    low, high = role.scale
+    marks = [round(low + (high - low) * tonality(sound), 1) for sound in (a, b)]
+    heard = hashlib.sha256(a.samples.tobytes() + b.samples.tobytes()).hexdigest()
+    if random.Random(f"cmi.rule {seed} {heard}").random() < first:  # noqa: S311
+        choice = "model_a"
+    elif abs(marks[0] - marks[1]) <= CLOSE:
+        choice = "both"
+    else:
+        choice = "model_a" if marks[0] > marks[1] else "model_b"
+    answer: dict[str, object] = {}
+    for axis, keys in role.axes.items():
+        values = ("both", high, high) if axis == "alignment" else (choice, *marks)
+        answer |= dict(zip((keys.choice, keys.score_a, keys.score_b), values, strict=True))
+    return json.dumps(answer | ({role.reason: "by rule"} if role.reason else {}))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="A local endpoint that judges by a rule.")
+    parser.add_argument("--port", type=int, default=8123)
+    parser.add_argument("--prompt", default=DEFAULT, help="the role that it answers in")
+    parser.add_argument("--first", type=float, default=0.0, help="share of answers that name the first recording")
+    parser.add_argument("--faults", type=float, default=0.0, help="share of calls that go wrong")
+    asked = parser.parse_args()
+    answer = partial(judge, role=read_role(asked.prompt), first=asked.first)
+    with rehearsal(answer, asked.port, faults=asked.faults) as server:
+        print(server.url, flush=True)
+        while True:
+            time.sleep(3600)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+"""Votes out: what `cmi train` and `cmi rewardbench` read, without names, gold, repeats or those who withdrew."""
+
+import errno
+import json
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+from sqlalchemy import update
+
+from cmi._util.errors import InputError
+from cmi.arena.exchange.exporting import export, rows
+from cmi.arena.exchange.importing import hear_source, import_pairs
+from cmi.arena.store import people, projects
+from cmi.arena.store.assign import View, begin, next_view
+from cmi.arena.store.schema import pairs as pairs_table
+from cmi.arena.store.votes import Ballot, counted, save
+from cmi.preferences import read_preferences
+from cmi.reward.train.config import Source
+from cmi.reward.train.data import read_examples
+from cmi.rewardbench.data import own
+
+
+@pytest.fixture
+def study(database, tmp_path: Path, tone):
+    """A project with real sounds, and two people who voted on all of it."""
+    folder = tmp_path / "sounds"
+    folder.mkdir()
+    for number in range(7):
+        tone(folder / f"{number}.wav", seconds=0.2, frequency=200 + 70 * number)
+    lines = [
+        {"id": f"p{n}", "text": "tëxt", "a": f"{n}.wav", "b": f"{n + 1}.wav", "system_a": "s", "split": "train"}
+        | ({"lyrics": "la", "reference": "6.wav"} if n == 1 else {})
+        | ({"gold": {"musicality": "a"}} if n == 4 else {})
+        | {"x_song": n, "truth": {"deep": [1]}}
+        for n in range(5)
+    ]
+    (folder / "pairs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    shares = {"overlap_share": 1.0, "gold_share": 1.0, "repeat_share": 0.3, "heard_share": 0.0}
+    project = projects.create(database, "Study", shares)
+    import_pairs(database, project.id, hear_source(folder / "pairs.jsonl"))
+    crowd = []
+    for invite, name in zip(people.invite(database, project.id, "annotator", 1, count=2), ("Ada", "Bob"), strict=True):
+        person = people.join(database, invite.token, name, True).person
+        crowd.append(person)
+        while isinstance(view := next_view(database, person), View):
+            begin(database, person, view.key)
+            save(database, person, view.key, Ballot("a", 2, "b", 5, f'{name}: at 0:20 "好"\n'))
+            save(database, person, view.key, Ballot("b", 2, "b", 5, 'at 0:20 "好"\n'))
+    return project, crowd
+
+
+def test_an_export_is_what_training_and_the_benchmark_read(database, study, tmp_path: Path):
+    project, crowd = study
+    done = export(database, project.id, tmp_path / "out")
+    assert done.votes == 8 and done.sounds == 6
+    found = list(read_preferences(done.path))
+    assert len(found) == 16 and {one.preference.rater for one in found} == set(crowd)
+    for one in found:
+        assert one.preference.pair.a.is_file() and one.preference.pair.b.is_file()
+        assert one.preference.pair.a.is_relative_to(tmp_path / "out")
+    items = list(own.read(done.path))
+    assert len(items) == 8 and {item.about["generator_a"] for item in items} == {"s"}
+    assert {frozenset(item.votes) for item in items} == {frozenset({"musicality", "alignment"})}
+    [examples] = read_examples([Source(done.path, split="train")])
+    assert len(examples.examples) == 8
+    assert sum(example.prompt.reference is not None for example in examples.examples) == 2
+
+
+def test_a_row_says_how_the_vote_came_about_and_no_name(database, study, tmp_path: Path):
+    project, _ = study
+    text = export(database, project.id, tmp_path / "out").path.read_text(encoding="utf-8")
+    assert "Ada" not in text and "Bob" not in text and str(tmp_path) not in text
+    found = [json.loads(line) for line in text.splitlines()]
+    by_vote = {vote.view: vote for vote in counted(database, project.id)}
+    for row in found:
+        assert (row["confidence"], row["corrections"], row["kind"], row["repeat"]) in (
+            (5, 1, "ordinary", False),
+            (2, 1, "ordinary", False),
+        )
+        assert row["feedback"] == 'at 0:20 "好"\n' and row["truth"] == {"deep": [1]} and "x_song" in row
+        assert row["choice"] == ("a" if row["first"] == "b" else "b"), "both axes chose what was shown as B"
+        assert row["voted"].endswith("+00:00") and row["pair"] in {"p0", "p1", "p2", "p3"}
+    assert len({row["id"] for row in found}) == len(found) and len(by_vote) > len(found) / 2
+
+
+def test_gold_and_repeats_come_on_request_and_are_marked(database, study):
+    project, _ = study
+    everything = list(rows(database, project.id, gold=True, repeats=True))
+    assert {(row["kind"], row["repeat"]) for row in everything} >= {("gold", False), ("ordinary", False)}
+    assert sum(row["kind"] == "gold" for row in everything) == 4
+    assert len(everything) == 2 * len(list(counted(database, project.id)))
+    assert {row["kind"] for row in rows(database, project.id)} == {"ordinary"}
+
+
+def test_who_withdrew_is_in_no_export(database, study, tmp_path: Path):
+    project, (leaver, other) = study
+    people.withdraw(database, project.id, leaver)
+    path = export(database, project.id, tmp_path / "out").path
+    assert leaver not in path.read_text() and {one.preference.rater for one in read_preferences(path)} == {other}
+
+
+def test_sounds_can_be_linked_or_left_and_paths_stay_relative(database, study, tmp_path: Path):
+    project, _ = study
+    linked = list(read_preferences(export(database, project.id, tmp_path / "l", audio="link").path))
+    assert all(one.preference.pair.a.is_symlink() and one.preference.pair.a.is_file() for one in linked)
+    left = export(database, project.id, tmp_path / "deep" / "er", audio="leave").path
+    row = json.loads(left.read_text().splitlines()[0])
+    assert row["a"].startswith("../../sounds/") and (left.parent / row["a"]).is_file()
+    assert not (tmp_path / "deep" / "er" / "audio").exists()
+
+
+def test_parquet_has_the_same_rows(database, study, tmp_path: Path):
+    project, _ = study
+    table = pyarrow.parquet.read_table(export(database, project.id, tmp_path / "out", "parquet").path)
+    lines = [json.loads(line) for line in export(database, project.id, tmp_path / "out").path.read_text().splitlines()]
+    assert table.num_rows == len(lines)
+    for row, line in zip(table.to_pylist(), lines, strict=True):
+        about = json.loads(row.pop("about"))
+        assert {**row, **about} == line
+
+
+def test_a_sound_that_is_gone_is_named_and_an_empty_study_is_an_empty_file(database, study, tmp_path: Path):
+    project, _ = study
+    (tmp_path / "sounds" / "2.wav").unlink()
+    with pytest.raises(InputError, match=r"2\.wav: No such file.*--audio leave"):
+        export(database, project.id, tmp_path / "out")
+    empty = projects.create(database, "Empty")
+    assert export(database, empty.id, tmp_path / "empty").path.read_text() == ""
+    assert export(database, empty.id, tmp_path / "empty", "parquet").votes == 0
+
+
+@pytest.mark.parametrize("format_", ["jsonl", "parquet"])
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_a_study_into_which_nan_and_half_characters_came_can_still_be_exported(
+    database, study, tmp_path: Path, format_
+):
+    """As imports of earlier versions let them in: PostgreSQL never did."""
+    project, _ = study
+    bad = {"rating": float("nan"), "notes": ["half \ud83d", {"k\udc00": float("-inf")}], "fine": 1.5}
+    with database.writing() as connection:
+        connection.execute(update(pairs_table).values(about=bad))
+    path = export(database, project.id, tmp_path / "out", format_, "leave").path
+    if format_ == "parquet":
+        rows_ = [json.loads(row["about"]) for row in pyarrow.parquet.read_table(path).to_pylist()]
+    else:
+        rows_ = [json.loads(line, parse_constant=pytest.fail) for line in path.read_text("utf-8").splitlines()]
+        assert len(list(read_preferences(path))) == 16
+    assert len(rows_) == 16
+    for row in rows_:
+        assert (row["x_rating"], row["x_fine"]) == (None, 1.5) and row["x_notes"] == ["half \ufffd", {"k\ufffd": None}]
+
+
+def test_a_sound_that_cannot_be_copied_names_the_file_that_failed(database, study, tmp_path: Path, monkeypatch):
+    project, _ = study
+
+    def no_room(_source: Path, target: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(_source))  # as shutil says it
+
+    monkeypatch.setattr("cmi._util.files.shutil.copyfile", no_room)
+    with pytest.raises(InputError, match=r"out/audio/\w+\.wav: the disk is full"):
+        export(database, project.id, tmp_path / "out")
+    assert not list((tmp_path / "out").rglob("*.wav")) and not list((tmp_path / "out").rglob("*.unfinished"))
+
+
+@pytest.mark.parametrize("audio", ["copy", "link", "leave"])
+def test_a_file_that_was_replaced_is_not_passed_off_as_what_people_heard(database, study, tmp_path: Path, tone, audio):
+    project, _ = study
+    tone(tmp_path / "sounds" / "2.wav", seconds=0.2, frequency=999)
+    with pytest.raises(InputError, match=r"2\.wav: changed, so that it is not what people voted on; put the file back"):
+        export(database, project.id, tmp_path / "out", audio=audio)
+    assert not (tmp_path / "out" / "preferences.jsonl").exists()
+    assert not (tmp_path / "out" / "audio").exists()
+    tone(tmp_path / "sounds" / "2.wav", seconds=0.2, frequency=200 + 70 * 2)
+    assert export(database, project.id, tmp_path / "out", audio=audio).votes == 8
+
+
+def test_what_was_exported_before_outlives_the_file_but_not_a_change_of_its_own(database, study, tmp_path: Path, tone):
+    project, _ = study
+    export(database, project.id, tmp_path / "out")
+    tone(tmp_path / "sounds" / "2.wav", seconds=0.2, frequency=999)
+    assert export(database, project.id, tmp_path / "out").votes == 8
+    copied = next((tmp_path / "out" / "audio").iterdir())
+    copied.write_bytes(b"cut off")
+    with pytest.raises(InputError, match=r"audio/.*changed.*delete it and export again"):
+        export(database, project.id, tmp_path / "out")

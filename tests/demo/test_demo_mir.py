@@ -1,0 +1,75 @@
+"""The demonstration's MIR set: what a listener hears stands beside nulls, and what it can't hear is said."""
+
+import pytest
+
+from cmi.bench.ask.run import read_data
+from cmi.demo import mir
+from cmi.demo.mir import hear_mir
+
+
+@pytest.fixture
+def constant(tmp_path, monkeypatch):
+    """A listener of ours that needs no ears, in a module of its own."""
+    (tmp_path / "constant_ears.py").write_text(
+        "from cmi.bench.ask.nulls import NullListener\n"
+        "class Ears(NullListener):\n"
+        "    def __init__(self):\n"
+        "        super().__init__('null:constant')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    return "constant_ears:Ears"
+
+
+def hear(folder, listener):
+    steps = []
+    tables = hear_mir(folder, listener, 2, 4, 1, lambda *step: steps.append(step))
+    return tables[0], steps
+
+
+def column(table, name):
+    return {(row[0], row[1]): row[table.headers.index(name)] for row in table.rows}
+
+
+def test_a_listener_stands_beside_nulls_with_n_and_intervals(tmp_path, constant):
+    table, steps = hear(tmp_path / "mir", constant)
+    assert ("MIR clips heard", 2, 2) in steps
+    assert column(table, "Ears") == column(table, "constant")  # it is one of the nulls itself
+    assert set(column(table, "n").values()) == {"2"}
+    assert column(table, "unparsed")["pitch", "Acc."] == "2"
+    assert column(table, "best null")["beat", "FM@70ms"] == "0.5 s grid"
+    assert float(column(table, "constant")["beat", "FM@70ms"]) > 0 == float(column(table, "empty")["beat", "FM@70ms"])
+    intervals = column(table, "95 %")  # of two clips: Wilson's for a share, none for anything else
+    assert " – " in intervals["pitch", "Acc."] and intervals["key", "GES"] == "-"
+
+
+def test_a_second_call_asks_nothing(tmp_path, monkeypatch, constant):
+    first, _ = hear(tmp_path / "mir", constant)
+    monkeypatch.setattr(mir, "process_pool", lambda: pytest.fail("asked again"))
+    again, _ = hear(tmp_path / "mir", constant)
+    assert again == first
+
+
+def test_tasks_whose_packages_are_not_installed_are_named_with_what_to_install(tmp_path, monkeypatch):
+    """As after a plain set-up: no package of the `listen` extra, and here no network for musicnn either."""
+    monkeypatch.setattr("cmi.bench.ask.reference.version", lambda part: None)
+    monkeypatch.setattr("cmi.bench.ask.reference.parts.version", lambda part: None)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    table, _ = hear(tmp_path / "mir", "reference")
+    [madmom] = [note for note in table.notes if "beats and keys" in note]
+    assert madmom.startswith("Not heard here: key, beat, downbeat; ") and "cmi[listen]" in madmom
+    assert any("Not heard here: pitch, melody; " in note and "cmi[listen]" in note for note in table.notes)
+    assert set(column(table, "reference").values()) == {""}
+    assert set(column(table, "failed").values()) == {"2"}
+    assert column(table, "constant")["beat", "FM@70ms"] != ""
+
+    class Mended:
+        batch = 1
+        name = "reference: "  # as it is called without any package
+
+        def answer(self, questions):
+            return ["C minor" for _ in questions]
+
+    monkeypatch.setattr(mir, "_loaded", lambda listener: Mended())
+    table, _ = hear(tmp_path / "mir", "reference")  # what failed is asked again
+    assert set(column(table, "failed").values()) == {"0"}
+    assert len(read_data([tmp_path / "mir" / "annotations"])) == 6
