@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from cmi.arena.audio.sounds import Measured, measure, register_all
+from cmi.arena.audio.sounds import SoundMeasurement, measure, register_all
 from cmi.arena.store import people
 from cmi.arena.store.database import Database, open_database
 from cmi.arena.store.pairs import NewPair, add_all
@@ -162,7 +162,7 @@ def make_study(
     project = create(database, "A study", {"heard_share": 0.0, **settings})
     with database.writing() as connection:
         names = [f"{number}{side}" for number in range(pairs) for side in "abr"]
-        known = [Measured(name, 10.0, 44_100, 2, -20.0, -3.0, [0.5, 1.0], "audio/flac") for name in names]
+        known = [SoundMeasurement(name, 10.0, 44_100, 2, -20.0, -3.0, [0.5, 1.0], "audio/flac") for name in names]
         files = [(Path(f"/sounds/{one.digest}"), one) for one in known]
         if folder is not None:
             paths = [write_tone(folder / f"{name}.wav", 0.1, 100 + 5 * place) for place, name in enumerate(names)]

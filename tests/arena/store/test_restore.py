@@ -106,7 +106,7 @@ def voted(tmp_path: Path, new_study, new_people) -> Callable[[str, int], Path]:
 def with_a_foreign_log(db: Path, put: Path) -> None:
     """Leave `db` as kill -9 leaves it, with a log, and put another file in its place, as one would by hand."""
     code = (
-        "import os, sys; from cmi.arena.store.database import open_database; from cmi.arena import projects\n"
+        "import os, sys; from cmi.arena.store.database import open_database; from cmi.arena.store import projects\n"
         "database = open_database(sys.argv[1])\n"
         "for n in range(40): projects.create(database, str(n), consent='x' * 9000)\n"
         "os.kill(os.getpid(), 9)"
@@ -240,7 +240,7 @@ def test_a_restore_that_is_killed_at_any_moment_leaves_the_old_database_or_the_n
 
 
 KILLED_WRITER = (
-    "import os, sys; from cmi.arena.store.database import open_database; from cmi.arena import projects\n"
+    "import os, sys; from cmi.arena.store.database import open_database; from cmi.arena.store import projects\n"
     "projects.create(open_database(sys.argv[1]), 'only in the log'); os.kill(os.getpid(), 9)"
 )
 

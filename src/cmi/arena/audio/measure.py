@@ -34,7 +34,7 @@ MEDIA_TYPES = {
 }
 
 
-class Measured(NamedTuple):
+class SoundMeasurement(NamedTuple):
     """What is known of a file once it was decoded."""
 
     digest: str
@@ -47,7 +47,7 @@ class Measured(NamedTuple):
     media_type: str
 
 
-def measure(path: Path) -> Measured:
+def measure(path: Path) -> SoundMeasurement:
     """Decode a file once, a stretch at a time. It touches no database, so that it can run in another process.
 
     InputError: it can't be decoded to its end, is too short or too long, or browsers can't play it.
@@ -62,7 +62,7 @@ def measure(path: Path) -> Measured:
         raise InputError(f"{path}: can't be decoded to its end; make it again") from error
 
 
-def _measure(path: Path, file: soundfile.SoundFile) -> Measured:
+def _measure(path: Path, file: soundfile.SoundFile) -> SoundMeasurement:
     if file.format not in MEDIA_TYPES:
         raise InputError(f"{path}: {file.format}, which browsers can't play; make it WAV, FLAC, MP3 or OGG")
     if file.channels > MOST_CHANNELS:
@@ -81,7 +81,7 @@ def _measure(path: Path, file: soundfile.SoundFile) -> Measured:
         meter.hear(samples)
         peaks.extend(_peaks(samples, here[:-1] - here[0]))
     lufs = meter.integrated()
-    return Measured(
+    return SoundMeasurement(
         digest=content_hash(path),
         seconds=file.frames / file.samplerate,
         rate=file.samplerate,

@@ -6,22 +6,22 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
 
-from cmi.arena.audio.measure import Measured, measure
+from cmi.arena.audio.measure import SoundMeasurement, measure
 from cmi.arena.audio.originals import Original
 from cmi.arena.store.database import Database, require_id
 from cmi.arena.store.errors import NotFound
 from cmi.arena.store.pairs import mark_broken
 from cmi.arena.store.schema import new_id, sounds
 
-__all__ = ["Measured", "find", "known", "measure", "register", "register_all"]
+__all__ = ["SoundMeasurement", "find", "known", "measure", "register", "register_all"]
 
 
-def register(connection: Connection, project: str, path: Path, measured: Measured | None = None) -> str:
+def register(connection: Connection, project: str, path: Path, measured: SoundMeasurement | None = None) -> str:
     """The id of a file in a project; the same bytes have the same id. `measured` saves decoding it here."""
     return register_all(connection, project, [(path, measured or measure(path))])[0]
 
 
-def register_all(connection: Connection, project: str, files: Sequence[tuple[Path, Measured]]) -> list[str]:
+def register_all(connection: Connection, project: str, files: Sequence[tuple[Path, SoundMeasurement]]) -> list[str]:
     """As `register`, for many files at once. A sound whose file is lost is found again in a file of the same bytes."""
     ids = known(connection, project)
     lost = _lost(connection, project)

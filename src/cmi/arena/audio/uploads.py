@@ -32,7 +32,7 @@ from cmi._util.errors import InputError
 from cmi._util.files import UNFINISHED, sync_file, sync_folder
 from cmi._util.folders import make_folder
 from cmi.arena.audio import sounds
-from cmi.arena.audio.measure import Measured
+from cmi.arena.audio.measure import SoundMeasurement
 from cmi.arena.store.database import Database
 from cmi.arena.store.file_lock import lock_file
 from cmi.arena.store.journal import note
@@ -55,7 +55,7 @@ class Uploads:
         self._lock: IO[bytes] | None = None
 
     @asynccontextmanager
-    async def receive(self, request: Request) -> AsyncIterator[tuple[Path, Measured]]:
+    async def receive(self, request: Request) -> AsyncIterator[tuple[Path, SoundMeasurement]]:
         """The sound in the request's field `file`, decoded to an unfinished file, which is gone after the block.
 
         Refusal if it is not to be kept.
@@ -96,7 +96,7 @@ def _remove_unfinished(folder: Path) -> None:
                 left.unlink()
 
 
-def keep(database: Database, project: str, decoded: Path, measured: Measured) -> str:
+def keep(database: Database, project: str, decoded: Path, measured: SoundMeasurement) -> str:
     """Give a decoded upload its name, and the database its row: the sound's id. The same bytes are kept once."""
     path = decoded.with_suffix(".flac").resolve()
     sync_file(decoded)
@@ -131,7 +131,7 @@ def _copy(source: IO[bytes], target: Path) -> None:
         shutil.copyfileobj(source, file)
 
 
-async def _decode(upload: Path, decoded: Path, most_seconds: float) -> Measured:
+async def _decode(upload: Path, decoded: Path, most_seconds: float) -> SoundMeasurement:
     process = await asyncio.create_subprocess_exec(
         # -P: no module is to come from the folder that the server happens to run in
         *(sys.executable, "-P", "-m", "cmi.arena.audio.decode", str(upload), str(decoded), str(most_seconds)),
@@ -157,7 +157,7 @@ async def _decode(upload: Path, decoded: Path, most_seconds: float) -> Measured:
     if "disk_full" in answer:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(decoded))
     try:
-        return Measured(**answer["measured"])
+        return SoundMeasurement(**answer["measured"])
     except (KeyError, TypeError) as error:
         raise InputError("the decoder of uploads gave no measurement") from error
 

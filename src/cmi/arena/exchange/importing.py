@@ -13,13 +13,12 @@ from typing import NamedTuple
 from sqlalchemy import Connection, select
 
 from cmi._util.errors import InputError
-from cmi.arena.audio.sounds import Measured, measure, register_all
+from cmi.arena.audio.sounds import SoundMeasurement, measure, register_all
 from cmi.arena.exchange.sources import SourcePair, read_source
 from cmi.arena.store import projects
-from cmi.arena.store.chance import chance
 from cmi.arena.store.database import Database, storable
 from cmi.arena.store.journal import note
-from cmi.arena.store.pairs import NewPair, add_all
+from cmi.arena.store.pairs import NewPair, add_all, chance
 from cmi.arena.store.schema import pairs
 from cmi.arena.store.study import Study
 
@@ -37,7 +36,7 @@ class Source(NamedTuple):
     """Pairs whose files were all decoded."""
 
     pairs: list[SourcePair]
-    sounds: dict[Path, Measured]
+    sounds: dict[Path, SoundMeasurement]
 
 
 def hear_source(
@@ -97,10 +96,10 @@ def _with_gold(found: list[SourcePair], share: float, seed: int) -> list[SourceP
 
 def _hear_all(
     found: Sequence[SourcePair], workers: int | None, on_heard: Callable[[int, int], None]
-) -> dict[Path, Measured]:
+) -> dict[Path, SoundMeasurement]:
     """Each file once; InputError with the line that names the first one that can't be used."""
     first = {path: (pair.where, name) for pair in reversed(found) for name, path in pair.sounds.items()}
-    heard: dict[Path, Measured] = {}
+    heard: dict[Path, SoundMeasurement] = {}
     with ExitStack() as stack:
         if len(first) > FEW:
             from cmi._util.workers import process_pool
@@ -117,7 +116,7 @@ def _hear_all(
     return heard
 
 
-def _hear(path: Path) -> Measured | InputError:
+def _hear(path: Path) -> SoundMeasurement | InputError:
     try:
         str(path.resolve()).encode()
         return measure(path)

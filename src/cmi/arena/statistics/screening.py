@@ -36,7 +36,7 @@ SAME_CONFIDENCE = 0.95
 VERDICT_LEVEL = 0.99
 
 
-class Share(NamedTuple):
+class HitShare(NamedTuple):
     hits: int
     n: int
 
@@ -52,10 +52,10 @@ class Share(NamedTuple):
 class Measures(NamedTuple):
     """Of one person on one axis."""
 
-    gold: Share
-    consistency: Share
-    others: Share
-    first: Share
+    gold: HitShare
+    consistency: HitShare
+    others: HitShare
+    first: HitShare
 
     @property
     def position_p(self) -> float:
@@ -117,10 +117,10 @@ def _measure(
         if lead:
             with_others.append(lead > 0)
     first = [(choice(vote, axis) == "a") != vote.swapped for vote in firsts]
-    return Measures(*(Share(sum(hits), len(hits)) for hits in (gold, steady, with_others, first)))
+    return Measures(*(HitShare(sum(hits), len(hits)) for hits in (gold, steady, with_others, first)))
 
 
-def _pooled(shares: Sequence[Share]) -> float | None:
+def _pooled(shares: Sequence[HitShare]) -> float | None:
     n = sum(share.n for share in shares)
     return sum(share.hits for share in shares) / n if n else None
 

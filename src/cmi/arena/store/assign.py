@@ -22,9 +22,9 @@ from typing import Any, Literal, NamedTuple
 from sqlalchemy import Connection, Row, bindparam, exists, func, insert, select, update
 
 from cmi.arena.store import pairs as pair_rows
-from cmi.arena.store.chance import chance
 from cmi.arena.store.database import Database
 from cmi.arena.store.errors import NotFound, Refused
+from cmi.arena.store.pairs import chance
 from cmi.arena.store.schema import BEGUN, UNTOUCHED, new_id, pairs, people, projects, views
 from cmi.arena.store.study import Study
 from cmi.arena.store.views import View, ViewRow, open_view, read_view, require_view

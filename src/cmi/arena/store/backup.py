@@ -25,7 +25,7 @@ from cmi.arena.store.sqlite_file import beside, claimed_alone, finish_restore, m
 _UNWRITTEN = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC", "SQLITE_IOERR_TRUNCATE", "SQLITE_CANTOPEN")
 
 
-class Counts(NamedTuple):
+class RestoredCounts(NamedTuple):
     projects: int
     votes: int
     withdrawn: int  # people who had withdrawn since the backup was made, and now have from it too
@@ -33,7 +33,7 @@ class Counts(NamedTuple):
 
 class Restored(NamedTuple):
     path: Path
-    counts: Counts
+    counts: RestoredCounts
     replaced: Path | None  # where the database is kept that was there before
 
 
@@ -111,7 +111,7 @@ def _withdrawn(path: Path) -> list[tuple[str, str]]:
         return []
 
 
-def _prepare(path: Path, name: Path, withdrawn: list[tuple[str, str]]) -> Counts:
+def _prepare(path: Path, name: Path, withdrawn: list[tuple[str, str]]) -> RestoredCounts:
     """Bring a copy of the backup `name` up to date, and let those who have withdrawn since withdraw from it."""
     database = Database(sqlite_engine(URL.create("sqlite", database=str(path))))
     try:
@@ -127,7 +127,7 @@ def _prepare(path: Path, name: Path, withdrawn: list[tuple[str, str]]) -> Counts
         raise InputError(f"{name}: not an arena's database ({error.__cause__})") from error
     finally:
         database.close()
-    return Counts(there, cast, again)
+    return RestoredCounts(there, cast, again)
 
 
 def _withdraw(database: Database, project: str, person: str) -> bool:

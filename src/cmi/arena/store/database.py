@@ -37,7 +37,7 @@ from cmi.arena.store.database_url import shown_url, without_passwords
 from cmi.arena.store.errors import DiskFull, NotFound, Unavailable
 from cmi.arena.store.queue_lock import QueueLock
 from cmi.arena.store.schema import views, votes
-from cmi.arena.store.sqlite_file import Claim, empty_log, make_private
+from cmi.arena.store.sqlite_file import DatabaseClaim, empty_log, make_private
 from cmi.arena.store.steady_clock import SteadyClock
 
 BUSY_TIMEOUT = 30.0  # seconds that a process waits for another one that writes to the same SQLite file
@@ -55,7 +55,9 @@ _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 class Database:
     """Transactions on an engine. `now` is the clock by which everything is timed; `claim` is released at the end."""
 
-    def __init__(self, engine: Engine, now: Callable[[], float] | None = None, claim: Claim | None = None) -> None:
+    def __init__(
+        self, engine: Engine, now: Callable[[], float] | None = None, claim: DatabaseClaim | None = None
+    ) -> None:
         self.engine = engine
         self.now = now or SteadyClock()
         self.is_sqlite = engine.dialect.name == "sqlite"
@@ -249,7 +251,7 @@ def _sqlite(url: URL) -> Database:
     path = Path(url.database)
     if path.is_dir():
         raise InputError(f"{path}: a folder, expected a file such as study.sqlite3")
-    claim = Claim(path)
+    claim = DatabaseClaim(path)
     try:
         make_private(path)
     except BaseException:

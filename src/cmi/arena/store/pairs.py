@@ -6,6 +6,7 @@ Overlap
     none: each annotator may get each of them.
 """
 
+import hashlib
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -16,7 +17,6 @@ from sqlalchemy import Connection, Integer, bindparam, exists, func, insert, or_
 
 from cmi._util.errors import InputError
 from cmi.arena.exchange.extra_fields import require_json
-from cmi.arena.store.chance import chance
 from cmi.arena.store.database import Database, storable
 from cmi.arena.store.errors import NotFound
 from cmi.arena.store.schema import BEGUN, BROKEN, FULL, UNTOUCHED, new_id, pairs, projects, sounds, stage_of, views
@@ -239,3 +239,9 @@ def _check(new: NewPair, sounds_there: Collection[str]) -> None:
         raise InputError("both takes are the same recording")
     if any(sound and sound not in sounds_there for sound in (new.a, new.b, new.reference)):
         raise NotFound("there is no such sound in this project")
+
+
+def chance(seed: int, *names: object) -> float:
+    """A number from 0 up to 1, exclusive."""
+    text = "\x1f".join(map(str, ("cmi.arena", seed, *names)))
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:6]) / 2**48

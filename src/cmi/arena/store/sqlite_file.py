@@ -40,7 +40,7 @@ def real_path(path: Path) -> Path:
     return path.resolve() if path.is_symlink() else path
 
 
-class Claim:
+class DatabaseClaim:
     """Says that this process uses a database: until it is released, no restore begins.
 
     A restore that was cut short is finished first. InputError if one is under way, or if the log is another's.

@@ -17,7 +17,7 @@ Side = Literal["a", "b"]
 Part = Literal["a", "b", "reference"]
 
 
-class Sound(NamedTuple):
+class PlayableSound(NamedTuple):
     original: Original
     seconds: float
     peaks: list[float]
@@ -44,9 +44,9 @@ class View(NamedTuple):
     text: str
     lyrics: str
     modality: str
-    reference: Sound | None
-    a: Sound
-    b: Sound
+    reference: PlayableSound | None
+    a: PlayableSound
+    b: PlayableSound
     needed_a: float  # seconds that must be heard before a vote
     needed_b: float
     begun: float | None
@@ -70,7 +70,7 @@ class ViewRow(NamedTuple):
 
 
 _PART = {side: sounds.alias(side) for side in ("a", "b", "reference")}
-_SOUND = (*Original._fields, *Sound._fields[1:])
+_SOUND = (*Original._fields, *PlayableSound._fields[1:])
 _COLUMNS = [views.c[name] for name in ViewRow._fields]
 _MINE = select(*_COLUMNS).where((views.c.key == bindparam("key")) & (views.c.person == bindparam("person")))
 _MINE_LOCKED = _MINE.with_for_update(key_share=True)
@@ -140,9 +140,9 @@ def find_original(connection: Connection, person: str, key: str, part: Part) -> 
     return Original._make(found)
 
 
-def _sound(values: list[Any]) -> Sound:
+def _sound(values: list[Any]) -> PlayableSound:
     ends = len(Original._fields)
-    return Sound(Original._make(values[:ends]), *values[ends:])
+    return PlayableSound(Original._make(values[:ends]), *values[ends:])
 
 
 def _latest(connection: Connection, row: ViewRow) -> Given | None:

@@ -1,4 +1,4 @@
-"""The arena over HTTP: routes, the guard in front of them, and errors as JSON that a page can show."""
+"""The arena over HTTP: routes, the middleware in front of them, and errors as JSON that a page can show."""
 
 import logging
 
@@ -11,10 +11,10 @@ from cmi._util.errors import InputError
 from cmi._util.files import DISK_FULL
 from cmi.arena.store.database import Database
 from cmi.arena.store.errors import DiskFull, NotFound, Refused, Unavailable
-from cmi.arena.web.middleware import Guard
+from cmi.arena.web.middleware import ArenaMiddleware
 from cmi.arena.web.refusals import Refusal, not_found
 from cmi.arena.web.routes import annotate, media, owner, pages, results, sign_in
-from cmi.arena.web.settings import Settings
+from cmi.arena.web.settings import ServerSettings
 from cmi.arena.web.state import Arena
 
 STATUS = {"role": 403, "withdrawn": 403, "consent": 403, "ballot": 422}  # of a refusal by the store; 409 otherwise
@@ -23,14 +23,14 @@ SHOWN_DETAIL = 200  # characters
 log = logging.getLogger("cmi.arena")
 
 
-def create_app(database: Database, settings: Settings) -> FastAPI:
+def create_app(database: Database, settings: ServerSettings) -> FastAPI:
     """The whole application, ready for an ASGI server. It opens nothing and leaves the database open at its end."""
     app = FastAPI(title="cmi arena", openapi_url=None, docs_url=None, redoc_url=None)
     app.state.arena = Arena(database, settings, pages.read_files(settings.pages, settings.player))
     for module in (sign_in, annotate, media, owner, results, pages):
         app.include_router(module.router)
     app.add_api_route("/healthz", _healthy, include_in_schema=False)
-    app.add_middleware(Guard, settings=settings)
+    app.add_middleware(ArenaMiddleware, settings=settings)
     app.add_exception_handler(Refusal, _refusal)
     app.add_exception_handler(InputError, _input_error)
     app.add_exception_handler(OSError, _os_error)

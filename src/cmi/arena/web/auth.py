@@ -1,6 +1,6 @@
 """Who is asking: the session behind a request's cookie, and whether its role may do what is asked.
 
-Every route of the API that needs a session has one of the doors among its parameters. A door checks the session, the
+Every route of the API that needs a session has one of the roles below among its parameters. It checks the session, the
 role, how often this person has asked lately, and the CSRF token of a request that changes something: no route can
 forget one of them.
 """
@@ -23,7 +23,7 @@ async def find_session(request: Request) -> Session | None:
     return await arena_of(request).sessions.find(token)
 
 
-class Door:
+class RequireRole:
     """Lets people of some roles in."""
 
     def __init__(self, *roles: str) -> None:
@@ -43,7 +43,7 @@ class Door:
         return session
 
 
-Anyone = Annotated[Session, Depends(Door("owner", "observer", "annotator"))]
-Annotator = Annotated[Session, Depends(Door("annotator"))]
-Reader = Annotated[Session, Depends(Door("owner", "observer"))]
-Owner = Annotated[Session, Depends(Door("owner"))]
+Anyone = Annotated[Session, Depends(RequireRole("owner", "observer", "annotator"))]
+Annotator = Annotated[Session, Depends(RequireRole("annotator"))]
+Reader = Annotated[Session, Depends(RequireRole("owner", "observer"))]
+Owner = Annotated[Session, Depends(RequireRole("owner"))]

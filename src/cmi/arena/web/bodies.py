@@ -55,21 +55,21 @@ class Confirm(Body):
     confirm: Yes
 
 
-class Answer(Body):
+class AnswerBody(Body):
     choice: Side
     confidence: Annotated[int, Field(ge=1, le=5)]
 
 
-class Heard(Body):
+class HeardBody(Body):
     a: Seconds
     b: Seconds
 
 
-class Vote(Body):
-    alignment: Answer
-    musicality: Answer
+class VoteBody(Body):
+    alignment: AnswerBody
+    musicality: AnswerBody
     feedback: Feedback = ""
-    heard: Heard
+    heard: HeardBody
 
 
 class ProjectChange(Body):
@@ -97,7 +97,7 @@ class NewInvites(Body):
     quota: Quota | None = None
 
 
-class NewPair(Body):
+class NewPairBody(Body):
     text: Instruction
     lyrics: Lyrics = ""
     reference: Id | None = None

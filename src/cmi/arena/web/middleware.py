@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from cmi.arena.web import security
 from cmi.arena.web.rate_limit import RateLimiter, address_key
 from cmi.arena.web.refusals import Refusal, too_large, too_often, too_slow
-from cmi.arena.web.settings import Settings
+from cmi.arena.web.settings import ServerSettings
 
 UPLOAD_PATH = "/api/owner/sounds"
 COSTLY = ("/api/", "/media/")
@@ -26,10 +26,10 @@ log = logging.getLogger("cmi.arena")
 access_log = logging.getLogger("cmi.arena.access")
 
 
-class Guard:
+class ArenaMiddleware:
     """Lets a request through to `app`, or answers it."""
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+    def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
         self._app = app
         self._limits = settings.limits
         self._hosts = security.own_hosts(settings.public_url)

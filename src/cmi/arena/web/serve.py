@@ -15,6 +15,7 @@ import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -23,6 +24,27 @@ from cmi._util.errors import InputError
 from cmi._util.printable import printable
 from cmi.arena.store.database import Database, open_database, parse_url
 from cmi.arena.web.security import LOOPBACK_HOSTS, host_name, normal_url
+
+_Error = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
+
+
+class PrintableFormatter(logging.Formatter):
+    """Escapes what a terminal would obey; the lines of a traceback are marked, so that none passes for an entry."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  (the library's name)
+        return printable(super().formatMessage(record))
+
+    def formatException(self, ei: _Error) -> str:  # noqa: N802
+        return "\n".join(f"  | {printable(line)}" for line in super().formatException(ei).split("\n"))
+
+
+def start_logging(requests: bool) -> None:
+    """Log warnings to standard error, and with `requests` each request."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(PrintableFormatter("%(asctime)s %(message)s"))
+    logging.basicConfig(handlers=[handler], level=logging.WARNING)
+    logging.getLogger("cmi.arena.access").setLevel(logging.INFO if requests else logging.WARNING)
+
 
 if TYPE_CHECKING:
     import uvicorn
@@ -178,18 +200,17 @@ def _server(database: Database, url: str, folder: Path, log: bool) -> "uvicorn.S
     import uvicorn
 
     from cmi.arena.web.app import create_app
-    from cmi.arena.web.logs import start_logging
-    from cmi.arena.web.settings import Settings
+    from cmi.arena.web.settings import ServerSettings
 
     start_logging(requests=log)
-    app = create_app(database, Settings(public_url=url, folder=folder, player=_player()))
+    app = create_app(database, ServerSettings(public_url=url, folder=folder, player=_player()))
     app.state.arena.uploads.claim()
     config = uvicorn.Config(
         app,
         lifespan="off",
         ws="none",
         log_config=None,
-        access_log=False,  # the guard keeps one without addresses and query strings
+        access_log=False,  # the middleware keeps one without addresses and query strings
         server_header=False,
         proxy_headers=True,
         forwarded_allow_ips="127.0.0.1,::1",  # a reverse proxy on this machine says who the client is, nobody else
@@ -202,7 +223,7 @@ def _server(database: Database, url: str, folder: Path, log: bool) -> "uvicorn.S
 
 
 def _player() -> dict[str, bytes]:
-    from cmi.arena.web.wavesurfer import read_player
+    from cmi.arena.web.routes.pages import read_player
 
     try:
         return read_player()

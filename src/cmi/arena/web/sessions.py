@@ -28,7 +28,7 @@ def server_id(database: Database) -> str:
         return connection.execute(select(servers.c.id)).scalar_one()
 
 
-class _Kept(NamedTuple):
+class _CachedSession(NamedTuple):
     session: Session
     asked: float  # when the database was
 
@@ -39,7 +39,7 @@ class Sessions:
     def __init__(self, database: Database, clock: Callable[[], float] = time.monotonic) -> None:
         self._database = database
         self._clock = clock
-        self._kept: OrderedDict[bytes, _Kept] = OrderedDict()
+        self._kept: OrderedDict[bytes, _CachedSession] = OrderedDict()
         self._changed = clock()
 
     async def find(self, token: str) -> Session | None:
@@ -52,7 +52,7 @@ class Sessions:
         session = await run_in_threadpool(people.session, self._database, token)
         self._kept.pop(key, None)
         if session is not None:
-            self._kept[key] = _Kept(session, now)
+            self._kept[key] = _CachedSession(session, now)
             if len(self._kept) > MOST_KEPT:
                 self._kept.popitem(last=False)
         return session

@@ -26,7 +26,7 @@ class Limits(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Settings:
+class ServerSettings:
     """`public_url` is where browsers find the arena, `folder` where uploaded sounds are kept.
 
     `player` has the files of wavesurfer.js by name; without them the pages fall back on a plain seek bar.

@@ -15,7 +15,7 @@ from cmi.arena.web import security
 from cmi.arena.web.rate_limit import RateLimiter
 from cmi.arena.web.reports import Reports
 from cmi.arena.web.sessions import Sessions, server_id
-from cmi.arena.web.settings import Settings
+from cmi.arena.web.settings import ServerSettings
 
 THREADS = 8  # that talk to the database for annotators
 
@@ -34,7 +34,7 @@ class PageFile(NamedTuple):
 class Arena:
     """Annotators' requests have threads of their own, so that no report or export keeps a vote waiting in line."""
 
-    def __init__(self, database: Database, settings: Settings, files: Mapping[str, PageFile]) -> None:
+    def __init__(self, database: Database, settings: ServerSettings, files: Mapping[str, PageFile]) -> None:
         self.database = database
         self.settings = settings
         self.files = files

@@ -28,10 +28,10 @@ from cmi.arena.store import assign, pairs, people, projects, votes
 from cmi.arena.store.assign import View
 from cmi.arena.store.database import Database, open_database
 from cmi.arena.web.app import create_app
+from cmi.arena.web.routes.pages import read_player
 from cmi.arena.web.security import cookie_name
 from cmi.arena.web.sessions import server_id
-from cmi.arena.web.settings import Settings
-from cmi.arena.web.wavesurfer import read_player
+from cmi.arena.web.settings import ServerSettings
 
 SECONDS = 2.4
 PATIENCE = 60_000  # milliseconds that a condition may take to come true: a busy machine is no failure
@@ -62,7 +62,7 @@ class Arena:
         self._add_pairs(folder)
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
-        app = create_app(self.database, Settings(public_url=self.url, folder=folder / "sounds", player=player))
+        app = create_app(self.database, ServerSettings(public_url=self.url, folder=folder / "sounds", player=player))
         self._server = uvicorn.Server(uvicorn.Config(app, lifespan="off", ws="none", log_level="error"))
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._listening]})
         self._thread.start()

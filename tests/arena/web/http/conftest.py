@@ -21,7 +21,7 @@ from cmi.arena.store.database import Database, open_database
 from cmi.arena.web import security
 from cmi.arena.web.app import create_app
 from cmi.arena.web.sessions import server_id
-from cmi.arena.web.settings import Limits, Settings
+from cmi.arena.web.settings import Limits, ServerSettings
 
 URL = "http://127.0.0.1:8008"
 SYSTEMS = ("Zanzibar-9000", "Quetzalcoatl-XL")  # words that nothing else would say
@@ -98,7 +98,7 @@ def cookie_name(database: Database) -> str:
 
 
 @pytest.fixture(scope="session")
-def tones(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Path, sounds.Measured]]:
+def tones(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Path, sounds.SoundMeasurement]]:
     """Six sounds, measured once."""
     folder = tmp_path_factory.mktemp("tones")
     paths = [tone(folder / f"{number}.wav", 200 + 20 * number) for number in range(6)]
@@ -122,7 +122,7 @@ def database(tmp_path: Path, empty: Path) -> Iterator[Database]:
 
 
 @pytest.fixture
-def make_study(database: Database, tones: list[tuple[Path, sounds.Measured]]) -> Callable[..., Study]:
+def make_study(database: Database, tones: list[tuple[Path, sounds.SoundMeasurement]]) -> Callable[..., Study]:
     def make(title: str = "Takes", **settings: Any) -> Study:
         settings = {"heard_share": 0.0, "gold_share": 0.0, "repeat_share": 0.0} | settings
         project = projects.create(database, title, settings, "You may leave at any time.")
@@ -150,12 +150,12 @@ def other_study(make_study: Callable[..., Study]) -> Study:
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return Settings(public_url=URL, folder=tmp_path / "uploads", limits=Limits(upload_bytes=2_000_000))
+def settings(tmp_path: Path) -> ServerSettings:
+    return ServerSettings(public_url=URL, folder=tmp_path / "uploads", limits=Limits(upload_bytes=2_000_000))
 
 
 @pytest.fixture
-def make_client(database: Database, settings: Settings) -> Iterator[Callable[..., TestClient]]:
+def make_client(database: Database, settings: ServerSettings) -> Iterator[Callable[..., TestClient]]:
     """Each its own cookies; all of the one application, unless told otherwise."""
     app = create_app(database, settings)
 
@@ -163,7 +163,7 @@ def make_client(database: Database, settings: Settings) -> Iterator[Callable[...
         own = app
         if limits:
             changed = settings.limits._replace(**limits)
-            own = create_app(database, Settings(settings.public_url, settings.folder, limits=changed))
+            own = create_app(database, ServerSettings(settings.public_url, settings.folder, limits=changed))
         client = TestClient(own, base_url=URL, raise_server_exceptions=False, follow_redirects=False)
         return opened.enter_context(client)
 

@@ -38,7 +38,7 @@ def test_modules_in_the_current_folder_are_not_run(owner, tmp_path: Path, monkey
 def test_the_decoder_loads_neither_the_database_nor_the_web_nor_scipy(tmp_path: Path):
     (tmp_path / "upload").write_bytes(sound())
     code = (
-        "import sys; from cmi.arena import decode; decode.main(*sys.argv[1:])\n"
+        "import sys; from cmi.arena.audio import decode; decode.main(*sys.argv[1:])\n"
         "print(); print(*sorted({name.partition('.')[0] for name in sys.modules}))"
     )
     command = [sys.executable, "-P", "-c", code, str(tmp_path / "upload"), str(tmp_path / "result"), "600"]
@@ -59,7 +59,9 @@ def test_the_decoder_loads_neither_the_database_nor_the_web_nor_scipy(tmp_path: 
 def test_a_result_that_cannot_be_written_is_not_called_bad_audio(tmp_path: Path, result, most_bytes, answer):
     noise = np.random.default_rng(0).normal(0, 0.1, 80_000)
     soundfile.write(tmp_path / "upload", noise, 8000, format="WAV")
-    code = f"import sys; from cmi.arena import decode; decode.FILE_BYTES = {most_bytes}\ndecode.main(*sys.argv[1:])"
+    code = (
+        f"import sys; from cmi.arena.audio import decode; decode.FILE_BYTES = {most_bytes}\ndecode.main(*sys.argv[1:])"
+    )
     command = [sys.executable, "-P", "-c", code, str(tmp_path / "upload"), str(tmp_path / result), "600"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=decoder_environment())
     assert json.loads(done.stdout) == answer

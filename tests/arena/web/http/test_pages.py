@@ -4,7 +4,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from cmi.arena.web.app import create_app
-from cmi.arena.web.settings import PAGES, Settings
+from cmi.arena.web.settings import PAGES, ServerSettings
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def visit(database, tmp_path, origin):
         (pages / f"{name}.html").write_text(f"<!doctype html><title>{name}</title>")
     (pages / "js" / "api.js").write_text("export const one = 1;")
     (pages / "secret.py").write_text("secret")
-    app = create_app(database, Settings(origin, tmp_path, pages, {"wavesurfer.js": b"window.WaveSurfer = 1;"}))
+    app = create_app(database, ServerSettings(origin, tmp_path, pages, {"wavesurfer.js": b"window.WaveSurfer = 1;"}))
     return TestClient(app, base_url=origin, follow_redirects=False)
 
 

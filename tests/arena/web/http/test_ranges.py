@@ -2,18 +2,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cmi.arena.web.ranges import Span, Unsatisfiable, requested_span
+from cmi.arena.web.routes.media import ByteSpan, Unsatisfiable, requested_span
 
 
 @pytest.mark.parametrize(
     ("header", "span"),
     [
-        ("bytes=0-99", Span(0, 100)),
-        ("bytes=100-", Span(100, 1000)),
-        ("bytes=-100", Span(900, 1000)),
-        ("bytes=-5000", Span(0, 1000)),
-        ("bytes=990-5000", Span(990, 1000)),
-        ("bytes=0-0", Span(0, 1)),
+        ("bytes=0-99", ByteSpan(0, 100)),
+        ("bytes=100-", ByteSpan(100, 1000)),
+        ("bytes=-100", ByteSpan(900, 1000)),
+        ("bytes=-5000", ByteSpan(0, 1000)),
+        ("bytes=990-5000", ByteSpan(990, 1000)),
+        ("bytes=0-0", ByteSpan(0, 1)),
     ],
 )
 def test_one_range_is_served(header, span):

@@ -6,7 +6,7 @@ from starlette.testclient import TestClient
 from cmi.arena.store import people, votes
 from cmi.arena.store.database import open_database
 from cmi.arena.web.app import create_app
-from cmi.arena.web.settings import Settings
+from cmi.arena.web.settings import ServerSettings
 
 ADDED = [  # what this page is about: (method, path, body, who may)
     ("POST", "/api/sign-out-everywhere", {"confirm": True}, {"annotator", "another annotator", "observer", "stranger"}),
@@ -167,7 +167,7 @@ def test_a_study_whose_owner_signed_out_gets_a_new_link_at_the_next_start(owner,
 
 @pytest.mark.parametrize("public_url", ["https://arena.example:443", "https://bücher.example"])
 def test_over_https_the_cookie_is_this_hosts_alone(database, study, tmp_path, public_url):
-    app = create_app(database, Settings(public_url, tmp_path))
+    app = create_app(database, ServerSettings(public_url, tmp_path))
     origin = "https://arena.example" if "443" in public_url else "https://xn--bcher-kva.example"
     token = people.invite(database, study.id, "annotator", 1)[0].token
     with TestClient(app, base_url=origin) as client:
@@ -187,7 +187,7 @@ def test_two_arenas_at_one_host_keep_their_sessions_apart(client, database, stud
     other = open_database(str(tmp_path / "other.db"))
     try:
         project = projects.create(other, "Other").id
-        both = [(client.app, database, study.id), (create_app(other, Settings(origin, tmp_path)), other, project)]
+        both = [(client.app, database, study.id), (create_app(other, ServerSettings(origin, tmp_path)), other, project)]
         jar = client.cookies
         for app, its_database, its_project in both:
             token = people.invite(its_database, its_project, "annotator", 1)[0].token

@@ -169,7 +169,7 @@ def test_the_decoder_limits_itself(tmp_path):
     import sys
 
     code = (
-        "import resource; from cmi.arena import decode; decode.limit_this_process()\n"
+        "import resource; from cmi.arena.audio import decode; decode.limit_this_process()\n"
         "names = ('CPU', 'AS', 'FSIZE', 'CORE')\n"
         "print(*(resource.getrlimit(getattr(resource, 'RLIMIT_' + name))[1] for name in names))\n"
         "try: bytes(3 * 1024**3)\nexcept MemoryError: print('no memory')"

@@ -1,7 +1,7 @@
 import pytest
 
 from cmi._util.errors import InputError
-from cmi.arena.web.wavesurfer import FILES, WHEEL, read_player
+from cmi.arena.web.routes.pages import FILES, WHEEL, read_player
 
 
 @pytest.fixture(scope="module")

@@ -14,10 +14,10 @@ from cmi.arena.audio.playback import Copies, Unplayable
 from cmi.arena.store import assign, votes
 from cmi.arena.store.assign import Done
 from cmi.arena.store.database import Database
-from cmi.arena.store.views import Given, Part, Sound, View
+from cmi.arena.store.views import Given, Part, PlayableSound, View
 from cmi.arena.store.votes import Ballot
 from cmi.arena.web.auth import Annotator
-from cmi.arena.web.bodies import Id, Vote
+from cmi.arena.web.bodies import Id, VoteBody
 from cmi.arena.web.state import arena_of
 
 MOST_PASSED_OVER = 100  # pairs with missing sounds in one request
@@ -81,7 +81,7 @@ async def skip(request: Request, session: Annotator, view: ViewKey) -> dict[str,
 
 
 @router.post("/views/{view}/vote")
-async def vote(request: Request, session: Annotator, view: ViewKey, body: Vote) -> dict[str, Any]:
+async def vote(request: Request, session: Annotator, view: ViewKey, body: VoteBody) -> dict[str, Any]:
     """Keep a vote. The same vote again is the same vote; another one corrects it."""
     ballot = Ballot(
         alignment=body.alignment.choice,
@@ -128,7 +128,7 @@ def _takes(view: View) -> dict[str, Any]:
     }
 
 
-def _sound(view: View, part: Part, sound: Sound) -> dict[str, Any]:
+def _sound(view: View, part: Part, sound: PlayableSound) -> dict[str, Any]:
     return {
         "url": f"/media/{view.key}/{part}",
         "seconds": sound.seconds,

@@ -6,9 +6,10 @@ sent is a copy that has nothing in it but the sound (`cmi.arena.audio.playback`)
 """
 
 import os
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import anyio
 from fastapi import APIRouter, Request
@@ -23,9 +24,44 @@ from cmi.arena.store.database import Database
 from cmi.arena.store.views import Part, find_original
 from cmi.arena.web.auth import Annotator, Reader
 from cmi.arena.web.bodies import Id
-from cmi.arena.web.ranges import Span, Unsatisfiable, requested_span
 from cmi.arena.web.refusals import Refusal, not_found
 from cmi.arena.web.state import arena_of
+
+_ONE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
+LONGEST_HEADER = 64  # characters
+
+
+class ByteSpan(NamedTuple):
+    """Bytes `start` to `stop` of a file, without the last."""
+
+    start: int
+    stop: int
+
+
+class Unsatisfiable(Exception):
+    """No byte of the range is in the file."""
+
+
+def requested_span(header: str | None, size: int) -> ByteSpan | None:
+    """The bytes asked for, or None: all of them."""
+    if header is None or len(header) > LONGEST_HEADER:
+        return None
+    found = _ONE.fullmatch(header.strip())
+    if found is None:
+        return None
+    first, last = found.groups()
+    if first:
+        span = ByteSpan(int(first), min(size, int(last) + 1) if last else size)
+        if last and int(last) < int(first):
+            return None
+    elif last:
+        span = ByteSpan(max(0, size - int(last)), size)
+    else:
+        return None
+    if span.start >= span.stop:
+        raise Unsatisfiable
+    return span
+
 
 CHUNK = 256 * 1024  # bytes
 
@@ -69,7 +105,7 @@ async def _answer(request: Request, original: Original, tag: str) -> Response:
     except Unsatisfiable as error:
         message = "The sound has no such part."
         raise Refusal(416, "range", message, {"content-range": f"bytes */{size}"}) from error
-    start, stop = span or Span(0, size)
+    start, stop = span or ByteSpan(0, size)
     headers["content-length"] = str(stop - start)
     if span is not None:
         headers["content-range"] = f"bytes {start}-{stop - 1}/{size}"

@@ -18,7 +18,7 @@ from cmi.arena.store.journal import note
 from cmi.arena.store.projects import Project
 from cmi.arena.store.schema import audit
 from cmi.arena.web.auth import Owner, Reader
-from cmi.arena.web.bodies import Id, NewInvites, NewPair, NewProject, PersonChange, ProjectChange
+from cmi.arena.web.bodies import Id, NewInvites, NewPairBody, NewProject, PersonChange, ProjectChange
 from cmi.arena.web.middleware import UPLOAD_PATH
 from cmi.arena.web.refusals import too_often
 from cmi.arena.web.state import Arena, arena_of
@@ -201,7 +201,7 @@ def list_pairs(
 
 
 @router.post("/pairs", status_code=201)
-def new_pair(request: Request, session: Owner, body: NewPair) -> dict[str, Any]:
+def new_pair(request: Request, session: Owner, body: NewPairBody) -> dict[str, Any]:
     """A pair of two sounds that were uploaded before."""
     database = arena_of(request).database
     study = projects.get(database, session.project).settings

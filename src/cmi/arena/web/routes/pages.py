@@ -1,15 +1,39 @@
 """The pages and their scripts, read once at the start: a request names a key of a table, never a path."""
 
 import hashlib
+import io
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
+from cmi._util.wheels import Wheel, find_wheel, read_wheel
 from cmi.arena.web.auth import find_session
 from cmi.arena.web.refusals import not_found
 from cmi.arena.web.state import PageFile, arena_of
+
+WHEEL = Wheel(
+    "wavesurfer",
+    "0.3.9",
+    "17fe610b68d4a64f65ca153046a668445b81d19ca90e64c0214be83a078dc6bf",
+    "the waveform player",
+    0.2,
+)
+FILES = {
+    "wavesurfer.js": "wavesurfer/js/wavesurfer.min.js",
+    "wavesurfer-regions.js": "wavesurfer/js/plugins/regions.min.js",
+    "wavesurfer-licence.txt": "wavesurfer/js/vendor-licenses/wavesurfer.js.LICENSE",
+}
+
+
+def read_player(folder: Path | None = None) -> dict[str, bytes]:
+    """The files by the names they are served under; downloaded to `folder` (by default the cache folder) if need be."""
+    content = read_wheel(WHEEL, find_wheel(WHEEL, folder))
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return {name: archive.read(inside) for name, inside in FILES.items()}
+
 
 TYPES = {
     ".html": "text/html; charset=utf-8",
