@@ -14,7 +14,7 @@ import soundfile
 import typer
 
 from cmi.cli import app
-from cmi.cli.stopping import KEPT, PROMISE
+from cmi.cli.command import KEPT, RESUMES
 
 SLOW = """
 import time
@@ -79,4 +79,4 @@ def test_a_promise_to_resume_is_in_words_that_are_found():
 
     spoken = [text for text in texts(typer.main.get_command(app)) if "resumes" in text]
     assert len(spoken) > 8
-    assert [text for text in spoken if PROMISE not in text.lower()] == []
+    assert [text for text in spoken if RESUMES not in text.lower()] == []

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress
 
-from cmi.cli.waiting import tell_waits
+from cmi.cli.progress import tell_waits
 
 
 class Waits:

@@ -4,45 +4,62 @@ import io
 import os
 import sys
 from collections.abc import Callable
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from cmi import __version__
 from cmi._util.errors import InputError
 from cmi._util.files import DISK_FULL, cannot_write
 from cmi._util.printable import ESCAPE
 from cmi.cli import arena, bench, data, judge, rewardbench, studio
+from cmi.cli.command import Stopped, prepare_commands
 from cmi.cli.demo import demo
-from cmi.cli.notes import note
+from cmi.cli.output import show_error
 from cmi.cli.pick import pick
 from cmi.cli.probe import probe
 from cmi.cli.score import score
-from cmi.cli.stopping import Stopped, make_stoppable
-from cmi.cli.studio_generate import generate
 from cmi.cli.train import train
 from cmi.cli.train_ablations import train_ablations
 
+# in the order of use, as `cmi --help` shows them
+PANELS = {
+    "Start here": ("demo",),
+    "What is my generator worth?": ("score", "pick", "probe"),
+    "Does a model agree with people? Does it understand music?": ("data", "rewardbench", "bench"),
+    "Preferences: make them, ask a judge, ask people": ("studio", "judge", "arena"),
+    "Train a reward model": ("train", "train-ablations"),
+}
+
+
+class CommandsInOrder(TyperGroup):
+    """Lists commands as PANELS does; Typer itself would put single commands before groups."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [name for names in PANELS.values() for name in names]
+
+
 app = typer.Typer(
+    cls=CommandsInOrder,
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(arena.app, name="arena")
-app.add_typer(bench.app, name="bench")
-app.add_typer(data.app, name="data")
-app.add_typer(judge.app, name="judge")
-app.add_typer(rewardbench.app, name="rewardbench")
-app.add_typer(studio.app, name="studio")
-studio.app.command()(generate)
-app.command()(demo)
-app.command()(score)
-app.command()(pick)
-app.command()(probe)
-app.command()(train)
-app.command()(train_ablations)
-make_stoppable(app)
+_PANEL = {name: panel for panel, names in PANELS.items() for name in names}
+for command in (demo, score, pick, probe, train, train_ablations):
+    app.command(rich_help_panel=_PANEL[command.__name__.replace("_", "-")])(command)
+for group, name in (
+    (data, "data"),
+    (rewardbench, "rewardbench"),
+    (bench, "bench"),
+    (studio, "studio"),
+    (judge, "judge"),
+    (arena, "arena"),
+):
+    app.add_typer(group.app, name=name, rich_help_panel=_PANEL[name])
+prepare_commands(app)
 
 
 def _version(wanted: bool) -> None:
@@ -89,9 +106,9 @@ def run_plainly(command: Callable[[], object]) -> None:
         finally:
             sys.stdout.flush()
     except InputError as error:
-        _fail(str(error))
+        _fail(str(error), error)
     except (KeyboardInterrupt, Stopped) as error:
-        note(str(error) or "stopped")
+        show_error(str(error) or "stopped")
         sys.exit(130)
     except BrokenPipeError:  # the reader of our output left, as `head` does
         _drop_output()
@@ -108,6 +125,6 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _fail(sentence: str) -> NoReturn:
-    note(sentence)
+def _fail(sentence: str, error: BaseException | None = None) -> NoReturn:
+    show_error(sentence, error)
     sys.exit(2)

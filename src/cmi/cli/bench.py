@@ -7,6 +7,7 @@ import typer
 
 from cmi.cli import bench_analysis, bench_data
 from cmi.cli.bench_run import run
+from cmi.cli.options import AsFormat, Log, Output, OutputFormat, Resamples
 
 if TYPE_CHECKING:
     from cmi.bench.scoring.many_files import Settings
@@ -21,7 +22,6 @@ app.command("map")(bench_analysis.map_)
 app.command()(bench_analysis.contamination)
 app.command()(bench_analysis.browse)
 
-Format = Literal["table", "markdown", "latex", "csv", "json"]
 ProtocolChoice = Literal["paper", "strict", "both"]
 
 Responses = Annotated[list[Path], typer.Argument(help="Response files, or folders of them.", show_default=False)]
@@ -32,13 +32,6 @@ Annotations = Annotated[
 Protocol = Annotated[ProtocolChoice, typer.Option(help="`paper`: the printed numbers. `strict`: the right ones.")]
 Embedder = Annotated[str, typer.Option(help="Text embedder of the tagging tasks: minilm, bge-large-en-v1.5, a folder.")]
 BertScore = Annotated[str, typer.Option(help="BERTScore's model: roberta-large, or a folder.", show_default=False)]
-Resamples = Annotated[int, typer.Option(min=100, max=100_000, help="Bootstrap draws behind each interval.")]
-Log = Annotated[
-    Path | None, typer.Option(help="Keep each scored file here; the same command resumes.", show_default=False)
-]
-OutputFormat = Annotated[Format, typer.Option("--format", help="How to show the result.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
-Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.", show_default=False)]
 
 
 @app.command()
@@ -51,7 +44,7 @@ def score(
     resamples: Resamples = 1000,
     log: Log = None,
     format_: OutputFormat = "table",
-    as_json: AsJson = False,
+    as_json: AsFormat = False,
     output: Output = None,
 ) -> None:
     """Score answers: every metric with its interval, its nulls and what could not be read.
@@ -86,7 +79,7 @@ def table(
     resamples: Resamples = 1000,
     log: Log = None,
     format_: OutputFormat = "table",
-    as_json: AsJson = False,
+    as_json: AsFormat = False,
     output: Output = None,
 ) -> None:
     """Show models in the layout of the paper's Table 3, beside its eleven models and the SOTA column.
@@ -122,7 +115,7 @@ def check(
     responses: Responses,
     annotations: Annotations = None,
     format_: OutputFormat = "table",
-    as_json: AsJson = False,
+    as_json: AsFormat = False,
     output: Output = None,
 ) -> None:
     """Validate response files before scoring: what is missing, empty, failed or unreadable.

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from cmi.cli.options import AsFormat, Output, OutputFormat, Plot, Resamples
+
 if TYPE_CHECKING:
     from cmi.bench.analysis.model_scores import Scores
     from cmi.bench.metrics.tools import Tools
@@ -20,14 +22,7 @@ Annotations = Annotated[
 ]
 Protocol = Annotated[Literal["paper", "strict"], typer.Option(help="`paper`: as published. `strict`: the right way.")]
 Embedder = Annotated[str, typer.Option(help="Text embedder of the tagging tasks: minilm, bge-large-en-v1.5, a folder.")]
-Resamples = Annotated[int, typer.Option(min=100, max=100_000, help="Bootstrap draws behind each interval.")]
 Published = Annotated[bool, typer.Option("--published/--no-published", help="With the eleven published models.")]
-Plot = Annotated[Path | None, typer.Option(help="Draw it into this .png or .svg.", show_default=False)]
-OutputFormat = Annotated[
-    Literal["table", "markdown", "latex", "csv", "json"], typer.Option("--format", help="How to show the result.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
-Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.", show_default=False)]
 
 
 def bias(
@@ -41,7 +36,7 @@ def bias(
     resamples: Resamples = 1000,
     plot: Plot = None,
     format_: OutputFormat = "table",
-    as_json: AsJson = False,
+    as_json: AsFormat = False,
     output: Output = None,
 ) -> None:
     """Score answers tag by tag, and groups of tags against each other: instruments, genres, voices (figure 2).
@@ -104,7 +99,7 @@ def prompts(
     resamples: Resamples = 1000,
     plot: Plot = None,
     format_: OutputFormat = "table",
-    as_json: AsJson = False,
+    as_json: AsFormat = False,
     output: Output = None,
 ) -> None:
     """Compare wordings and trials: how far scores move, and whether that is more than other clips would (figure 3).
@@ -154,7 +149,7 @@ def map_(
     ] = "leave-out",
     plot: Plot = None,
     format_: OutputFormat = "table",
-    as_json: AsJson = False,
+    as_json: AsFormat = False,
     output: Output = None,
 ) -> None:
     """Map models by the principal components of their scores, your own beside the published ones (figure 6).
@@ -193,7 +188,7 @@ def contamination(
     embedder: Embedder = "minilm",
     plot: Plot = None,
     format_: OutputFormat = "table",
-    as_json: AsJson = False,
+    as_json: AsFormat = False,
     output: Output = None,
 ) -> None:
     """Set ranks against what is known of training data: do models rank better on data sets that they met?
@@ -241,7 +236,7 @@ def browse(
     bertscore: Annotated[
         str, typer.Option(help="BERTScore's model: roberta-large, or a folder.", show_default=False)
     ] = "",
-    as_json: AsJson = False,
+    as_json: AsFormat = False,
 ) -> None:
     """Write one page to look through answers: sound, question, answer, truth, what was read, and its score.
 

@@ -1,20 +1,17 @@
 """`cmi bench data`: turn the files of a data set into questions with answers."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-app = typer.Typer(no_args_is_help=True, help="Turn data sets into instruction files.", rich_markup_mode="markdown")
+from cmi.cli.options import AsFormat, OutputFormat
 
-OutputFormat = Annotated[
-    Literal["table", "markdown", "latex", "csv", "json"], typer.Option("--format", help="How to show the result.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
+app = typer.Typer(no_args_is_help=True, help="Turn data sets into instruction files.", rich_markup_mode="markdown")
 
 
 @app.command("list")
-def list_(format_: OutputFormat = "table", as_json: AsJson = False) -> None:
+def list_(format_: OutputFormat = "table", as_json: AsFormat = False) -> None:
     """List the data sets: what each fills, its licence, where to get it, and what its records were checked against.
 
     Example:  cmi bench data list
@@ -40,7 +37,7 @@ def make(
     split: Annotated[str, typer.Option(help="test, dev (or validation), train, or all.")] = "test",
     keep_missing: Annotated[bool, typer.Option(help="Ask about recordings that are not there, too.")] = False,
     format_: OutputFormat = "table",
-    as_json: AsJson = False,
+    as_json: AsFormat = False,
 ) -> None:
     """Write a data set's questions, with the paper's splits and clips, for `cmi bench` to ask and score.
 

@@ -227,8 +227,7 @@ def _shard_arguments(context: typer.Context, shards: int) -> list[str]:
 
 def _run(named: "Named", plan: "Run") -> "list[Summary]":
     from cmi.bench.ask.run import run as run_plan
-    from cmi.cli.progress import progress
-    from cmi.cli.waiting import tell_waits
+    from cmi.cli.progress import progress, tell_waits
 
     with progress() as bar:
         task = bar.add_task("asking", total=None)

@@ -1,9 +1,11 @@
 """`cmi data`: get the data sets that reward models are tested on, and check them."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from cmi.cli.options import AsFormat, OutputFormat
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -14,14 +16,10 @@ Folder = Annotated[
     Path | None,
     typer.Option("--folder", help="Where data sets are kept; by default $CMI_DATA or the cache.", show_default=False),
 ]
-OutputFormat = Annotated[
-    Literal["table", "markdown", "latex", "csv", "json"], typer.Option("--format", help="How to show the result.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
 
 
 @app.command("list")
-def list_(folder: Folder = None, format_: OutputFormat = "table", as_json: AsJson = False) -> None:
+def list_(folder: Folder = None, format_: OutputFormat = "table", as_json: AsFormat = False) -> None:
     """List the data sets: sizes, licences, where they come from, and what is on disk.
 
     Example:  cmi data list
@@ -96,7 +94,7 @@ def check(
     ] = None,
     folder: Folder = None,
     format_: OutputFormat = "table",
-    as_json: AsJson = False,
+    as_json: AsFormat = False,
 ) -> None:
     """Check data sets: every file against its recorded checksum, and every row, with counts beside the paper's.
 

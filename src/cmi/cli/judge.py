@@ -6,6 +6,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer.core import TyperGroup
 
+from cmi.cli.options import (
+    AsJson,
+    AudioFrom,
+    DryRun,
+    EndpointFile,
+    KeyEnv,
+    MaxCalls,
+    MaxCost,
+    MaxTokens,
+    Shard,
+    Url,
+)
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -39,33 +52,10 @@ Model = Annotated[
         show_default=False,
     ),
 ]
-Url = Annotated[str, typer.Option(help="Address of an OpenAI-compatible endpoint, such as http://localhost:8000/v1.")]
-EndpointFile = Annotated[
-    Path | None,
-    typer.Option("--endpoint", help="A TOML file with an endpoint's settings and prices.", show_default=False),
-]
-KeyEnv = Annotated[
-    str,
-    typer.Option(
-        help="The variable that holds the API key; OPENAI_API_KEY is sent to OpenAI only.", show_default=False
-    ),
-]
-AudioFrom = Annotated[
-    list[Path] | None,
-    typer.Option(help="Send recordings from this folder too, not from the data's alone.", show_default=False),
-]
 PromptName = Annotated[str, typer.Option(help="What the judge is told: a role's name, or a file of yours.")]
 Out = Annotated[Path, typer.Option(help="Folder of the run; the same command resumes it.")]
 TieBand = Annotated[float, typer.Option(min=0, help="Of a scorer: differences up to it are ties.")]
-MaxCalls = Annotated[int | None, typer.Option(min=1, help="Stop after so many calls.", show_default=False)]
-MaxTokens = Annotated[int | None, typer.Option(min=1, help="Stop after so many tokens.", show_default=False)]
-MaxCost = Annotated[
-    float | None, typer.Option(min=0, help="Stop at this cost, by the prices in --endpoint.", show_default=False)
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it would take; ask nothing.")]
-Shard = Annotated[str, typer.Option(help="Do the i-th of n parts only, as i/n; without it the parts are put together.")]
 OnRay = Annotated[int, typer.Option("--ray", min=0, help="Do it in so many parts on Ray first.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Numbers for machines.")]
 
 
 @app.command()
@@ -289,8 +279,7 @@ def _judged(file: Path, spec: "Spec", out: Path, both_orders: bool, dry_run: boo
 
 def _ask(asked: "list[tuple[Asking, NamedPair]]", spec: "Spec", folder: Path, dry_run: bool) -> "Judged | None":
     """The verdicts; None after a dry run, which prints an estimate."""
-    from cmi.cli.progress import progress
-    from cmi.cli.waiting import tell_waits
+    from cmi.cli.progress import progress, tell_waits
     from cmi.judge.load_judge import estimate, open_judge
     from cmi.judge.run import as_heard, judge_pairs
 

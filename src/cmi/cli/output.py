@@ -1,17 +1,23 @@
-"""Results to standard output or to a file, in the format that was asked for."""
+"""Results to standard output or to a file; notes and errors, one line each, to standard error."""
 
 import io
+import logging
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
 from cmi._util.files import write_whole
+from cmi._util.printable import printable
 from cmi.report.tables import Table, print_tables, to_csv, to_json, to_latex, to_markdown
 
-Format = Literal["table", "markdown", "latex", "csv", "json"]
+if TYPE_CHECKING:
+    from cmi.cli.options import Format
+    from cmi.take import Prompt
+
+_verbosity = 0  # -1 with -q, 1 with -v
 
 
 def show(
@@ -19,7 +25,7 @@ def show(
     records: Sequence[dict[str, Any]],
     records_name: str,
     provenance: Mapping[str, Any],
-    format_: Format,
+    format_: "Format",
     output: Path | None,
 ) -> None:
     """The tables for people, or the records for machines; as JSON with their provenance beside them."""
@@ -44,3 +50,42 @@ def write(text: str, output: Path | None) -> None:
         sys.stdout.write(text)
         return
     write_whole(output, text)
+
+
+def set_verbosity(level: int) -> None:
+    """-1: results and errors only; 0: progress and notes too; 1: also what is read, cached and downloaded."""
+    global _verbosity
+    _verbosity = level
+    if level > 0:
+        logging.basicConfig(format="cmi: %(message)s", stream=sys.stderr)
+        logging.getLogger("cmi").setLevel(logging.DEBUG)
+
+
+def verbosity() -> int:
+    return _verbosity
+
+
+def show_error(sentence: str, error: BaseException | None = None) -> None:
+    """Print an error; with -v also what caused it."""
+    _print_line(sentence)
+    cause = error.__cause__ or error.__context__ if error and _verbosity > 0 else None
+    while cause is not None:
+        _print_line(f"  because of {type(cause).__name__}: {cause}")
+        cause = cause.__cause__ or cause.__context__
+
+
+def _print_line(sentence: str) -> None:
+    """One line, whatever names and messages are in it."""
+    print(f"cmi: {printable(' '.join(sentence.split()))}", file=sys.stderr, flush=True)
+
+
+def note(sentence: str) -> None:
+    """Print a line beside the results, unless -q was given."""
+    if _verbosity >= 0:
+        _print_line(sentence)
+
+
+def note_if_nothing_asked(file: Path | str, prompts: Iterable["Prompt"]) -> None:
+    """Say so if no row of a file has a prompt, which is right now and then, and a mistake at other times."""
+    if not any(prompt.text or prompt.lyrics or prompt.reference for prompt in prompts):
+        note(f"{file}: no row has a text, lyrics or a reference; scores are of takes that answer an empty prompt")

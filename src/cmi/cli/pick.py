@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from cmi.cli.options import AsJson, Log
+
 
 def pick(
     folder: Annotated[
@@ -37,10 +39,8 @@ def pick(
     plot: Annotated[
         Path | None, typer.Option(help="Draw the curve into this .png or .svg.", show_default=False)
     ] = None,
-    log: Annotated[
-        Path | None, typer.Option(help="Keep each score here; the same command resumes.", show_default=False)
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="All rankings and numbers for machines.")] = False,
+    log: Log = None,
+    as_json: AsJson = False,
 ) -> None:
     """Pick the best take of each prompt by a reward model, and say what picking from N takes is worth.
 
@@ -60,7 +60,7 @@ def pick(
     from rich.console import Console
 
     from cmi._util.errors import InputError, MissingExtra
-    from cmi.cli.notes import note_if_nothing_asked
+    from cmi.cli.output import note_if_nothing_asked
     from cmi.cli.progress import loading, progress
     from cmi.report.pictures import require_picture
     from cmi.report.tables import print_tables, to_json

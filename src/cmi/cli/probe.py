@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from cmi.cli.options import AsJson, Device, Revision
+
 
 def probe(
     model: Annotated[str, typer.Argument(help="A CMI-RM checkpoint (folder or hub id), or your own as module:Class.")],
@@ -34,9 +36,9 @@ def probe(
     plot: Annotated[
         Path | None, typer.Option(help="Draw scores against strength into this .png or .svg.", show_default=False)
     ] = None,
-    revision: Annotated[str | None, typer.Option(help="Of a hub id.", show_default=False)] = None,
-    device: Annotated[str, typer.Option(help="Of a checkpoint: auto, cpu, cuda or mps.")] = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="The report for machines.")] = False,
+    revision: Revision = None,
+    device: Device = "auto",
+    as_json: AsJson = False,
 ) -> None:
     """Probe a scorer: what should not move its scores, what should lower them, and whether it minds the prompt.
 

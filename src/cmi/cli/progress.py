@@ -1,5 +1,6 @@
 """Progress on standard error, so that standard output holds nothing but results."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,12 +11,17 @@ from rich.progress import (
     Progress,
     ProgressColumn,
     Task,
+    TaskID,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
 from rich.text import Text
 
 from cmi._util.printable import printable
+from cmi.cli.output import note, verbosity
+
+WAITING = ", waiting for "
+BETWEEN_LINES = 30.0  # seconds between two lines if there is no terminal
 
 
 class _Description(ProgressColumn):
@@ -34,7 +40,7 @@ def loading(what: str) -> Iterator[None]:
 
 
 def progress() -> Progress:
-    """A bar for a terminal; nothing elsewhere, where it would leave empty lines among the errors."""
+    """A bar on a terminal, unless -q was given; nothing elsewhere, because it would leave empty lines."""
     console = Console(stderr=True)
     return Progress(
         _Description(),
@@ -44,5 +50,23 @@ def progress() -> Progress:
         TimeRemainingColumn(),
         console=console,
         transient=True,
-        disable=not console.is_terminal,
+        disable=not console.is_terminal or verbosity() < 0,
     )
+
+
+def tell_waits(asked: object, bar: Progress, task: TaskID) -> None:
+    """Have a judge or listener that waits for an endpoint say so: beside the bar, or as a line now and then."""
+    set_teller = getattr(asked, "tell_waits", None)
+    if not callable(set_teller):
+        return
+    last_line = -BETWEEN_LINES
+
+    def tell(what: str) -> None:
+        nonlocal last_line
+        plain = bar.tasks[task].description.partition(WAITING)[0]
+        bar.update(task, description=plain + (f"{WAITING}{printable(what)}" if what else ""))
+        if what and bar.disable and time.monotonic() - last_line >= BETWEEN_LINES:
+            last_line = time.monotonic()
+            note(f"waiting for {what}")
+
+    set_teller(tell)

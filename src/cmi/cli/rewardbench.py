@@ -5,22 +5,29 @@ from typing import Annotated, Literal
 
 import typer
 
-from cmi.cli.rewardbench_judge import judge
+from cmi.cli.judge import Model, PromptName, TieBand
+from cmi.cli.options import (
+    AsFormat,
+    AudioFrom,
+    Device,
+    EndpointFile,
+    KeyEnv,
+    MaxCalls,
+    MaxCost,
+    MaxTokens,
+    Output,
+    OutputFormat,
+    Resamples,
+    Url,
+)
 
 app = typer.Typer(no_args_is_help=True, help="CMI-RewardBench: does a reward model agree with people?")
 
-Format = Literal["table", "markdown", "latex", "csv", "json"]
 Protocol = Annotated[
     Literal["paper", "strict"],
     typer.Option(help="`paper`: the authors' rules. `strict`: ties decide nothing; calibration too."),
 ]
-Resamples = Annotated[int, typer.Option(min=100, max=100_000, help="Bootstrap draws behind each interval.")]
-OutputFormat = Annotated[Format, typer.Option("--format", help="How to show the result.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
-Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.", show_default=False)]
 Plots = Annotated[Path | None, typer.Option(help="Draw pictures into this folder.", show_default=False)]
-
-app.command()(judge)
 
 
 @app.command()
@@ -45,7 +52,7 @@ def run(
     without_prompt: Annotated[
         bool, typer.Option("--without-prompt", help="Keep the prompt from the model: does it need it?")
     ] = False,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    device: Device = "auto",
 ) -> None:
     """Score the takes of a benchmark, one model after the other, and say where each stands.
 
@@ -64,7 +71,7 @@ def run(
 
     from cmi._util.errors import InputError
     from cmi._util.hub import require_packages
-    from cmi.cli.notes import note_if_nothing_asked
+    from cmi.cli.output import note_if_nothing_asked
     from cmi.cli.progress import progress
     from cmi.report.tables import print_tables
 
@@ -105,7 +112,7 @@ def table(
     protocol: Protocol = "paper",
     resamples: Resamples = 2000,
     format_: OutputFormat = "table",
-    as_json: AsJson = False,
+    as_json: AsFormat = False,
     output: Output = None,
     plots: Plots = None,
 ) -> None:
@@ -123,8 +130,7 @@ def table(
     """
     from cmi import __version__
     from cmi._util.hub import require_packages
-    from cmi.cli.notes import note
-    from cmi.cli.output import show
+    from cmi.cli.output import note, show
 
     require_packages("CMI-RewardBench", "rewardbench", "soundfile", "soxr")
     from cmi.rewardbench.analysis.groupings import by_modality
@@ -166,7 +172,7 @@ def analyse(
     protocol: Protocol = "strict",
     resamples: Resamples = 2000,
     format_: OutputFormat = "table",
-    as_json: AsJson = False,
+    as_json: AsFormat = False,
     output: Output = None,
     plots: Plots = None,
 ) -> None:
@@ -184,8 +190,7 @@ def analyse(
     from cmi import __version__
     from cmi._util.errors import InputError
     from cmi._util.hub import require_packages
-    from cmi.cli.notes import note
-    from cmi.cli.output import show
+    from cmi.cli.output import note, show
 
     require_packages("CMI-RewardBench", "rewardbench", "soundfile", "soxr")
     from cmi.rewardbench.analysis.analyse import ANALYSES, GROUPS, Setting, flat
@@ -243,3 +248,67 @@ def released(
     for name, lines in files.items():
         write_whole(out / name, to_csv(lines))
         print(out / name)
+
+
+@app.command()
+def judge(
+    folder: Annotated[Path, typer.Argument(help="A folder of `cmi rewardbench run`.", show_default=False)],
+    model: Model = "",
+    url: Url = "",
+    endpoint: EndpointFile = None,
+    key_env: KeyEnv = "",
+    audio_from: AudioFrom = None,
+    prompt: PromptName = "two-axes",
+    one_order: Annotated[bool, typer.Option("--one-order", help="Ask about a, b alone, not about b, a.")] = False,
+    tie_band: TieBand = 0.0,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
+) -> None:
+    """Have a judge, such as an audio LLM behind an endpoint, hear the pairs of a run, and put it beside the models.
+
+    Pairs are heard in both orders; the take that is chosen gets 1, the other 0, the mean counts. Rated takes are not
+    asked about. `cmi rewardbench table` then shows the judge like any model. The same command resumes.
+
+    Examples:
+
+        cmi rewardbench judge runs/nano --url http://localhost:8000/v1 --model my-model
+
+        cmi rewardbench judge runs/nano --endpoint gemini.toml --max-cost 20
+    """
+    from rich.console import Console
+
+    from cmi._util.errors import InputError
+    from cmi._util.hub import require_packages
+    from cmi._util.printable import printable
+    from cmi.cli.judge import spec_of
+    from cmi.cli.progress import progress, tell_waits
+    from cmi.report.tables import print_tables
+
+    require_packages("a judge in CMI-RewardBench", "judge", "httpx", "soundfile", "soxr")
+    from cmi.judge.as_scores import pair_scores, scored_axes
+    from cmi.judge.load_judge import open_judge
+    from cmi.judge.pairs import NamedPair
+    from cmi.judge.report import run_table
+    from cmi.judge.run import askings, judge_pairs
+    from cmi.rewardbench.data import data_folder
+    from cmi.rewardbench.runs.run_folder import About, judge_folder, read_items, write_pair_scores
+    from cmi.take import Pair
+
+    asked_of = (one.item for one in read_items(folder) if one.item.is_pair and one.item.other_prompt is None)
+    items = {f"{item.dataset} {item.id}": item for item in asked_of}
+    if not items:
+        raise InputError(f"{folder}: no pairs under one prompt in it, and a judge is asked about those alone")
+    pairs = [NamedPair(name, Pair(item.prompt, *item.takes), {}, {}) for name, item in items.items()]
+    folders = [folder, data_folder(), *(audio_from or [])]
+    spec = spec_of(model, url, endpoint, key_env, folders, prompt, tie_band, max_calls, max_tokens, max_cost)
+    place = judge_folder(folder, f"{model} {url} {endpoint or ''} {prompt} {tie_band}")
+    asked = askings(pairs, both_orders=not one_order)
+    with open_judge(spec, place, pairs) as judging, progress() as bar:
+        task = bar.add_task(f"pairs judged by {judging.name}", total=len(asked))
+        tell_waits(judging, bar, task)
+        judged = judge_pairs(asked, judging, place, lambda done: bar.advance(task, done))
+    found = {(items[name].dataset, items[name].id): scores for name, scores in pair_scores(judged).items()}
+    write_pair_scores(folder, About(judged.judge, scored_axes(judged)), found)
+    print_tables([run_table(judged)], Console())
+    print(f"cmi rewardbench table {printable(str(folder))} shows it beside the models.")

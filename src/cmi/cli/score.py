@@ -5,6 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
+from cmi.cli.options import AsJson, Device, Log, Revision
+
 
 def score(
     audio: Annotated[list[Path] | None, typer.Argument(help="Takes of one prompt.", show_default=False)] = None,
@@ -21,7 +23,7 @@ def score(
             "auto: the published one if it is here."
         ),
     ] = "auto",
-    revision: Annotated[str | None, typer.Option(help="Of a hub id.", show_default=False)] = None,
+    revision: Revision = None,
     window: Annotated[
         str, typer.Option(help="What is heard: first120, first10, mean10 (of sections of 10 s) or full (songs).")
     ] = "first120",
@@ -31,14 +33,12 @@ def score(
     explain: Annotated[
         Path | None, typer.Option(help="Draw the scores over time into this .png or .svg.", show_default=False)
     ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    device: Device = "auto",
     cache_gb: Annotated[
         float, typer.Option("--cache-gb", min=0, help="Keep what was heard, up to so much; 0 for nothing.")
     ] = 20.0,
-    log: Annotated[
-        Path | None, typer.Option(help="Keep each score here; the same command resumes.", show_default=False)
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON line for each take.")] = False,
+    log: Log = None,
+    as_json: AsJson = False,
 ) -> None:
     """Score takes: musicality and alignment to the prompt. Higher is better; scores compare takes, they have no unit.
 
@@ -55,7 +55,7 @@ def score(
         cmi score take1.wav take2.wav --text "slow sad piano with rain" --model my_models:MyScorer
     """
     from cmi._util.errors import InputError, MissingExtra
-    from cmi.cli.notes import note_if_nothing_asked
+    from cmi.cli.output import note_if_nothing_asked
     from cmi.cli.progress import loading, progress
 
     try:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from cmi._util.errors import InputError, MissingExtra
+from cmi.cli.options import Seed, Workers
 
 app = typer.Typer(no_args_is_help=True, help="Make music with known virtues and flaws.", rich_markup_mode="markdown")
 
@@ -25,7 +26,7 @@ def _studio() -> Iterator[None]:
 def make(
     folder: Annotated[Path, typer.Argument(help="Where to write; the same command resumes there.")],
     pairs: Annotated[int, typer.Option(min=1, max=1_000_000, help="About so many.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same bytes.")] = 0,
+    seed: Seed = 0,
     hold_out: Annotated[
         list[str] | None,
         typer.Option(help="A flaw, or a family of flaws, that only the split 'heldout' has.", show_default=False),
@@ -35,9 +36,7 @@ def make(
         Path | None, typer.Option(help="A folder with real recordings to make pairs of too.", show_default=False)
     ] = None,
     tracks_share: Annotated[float, typer.Option(min=0, max=1, help="The share of pairs of real recordings.")] = 0.5,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes; by default one a core.", show_default=False)
-    ] = None,
+    workers: Workers = None,
 ) -> None:
     """Make a preference set: pairs of takes whose winner is known, as JSON lines and FLAC.
 
@@ -108,7 +107,7 @@ def fetch(
 def mir(
     folder: Annotated[Path, typer.Argument(help="Where to write; what is there is not made again.")],
     clips: Annotated[int, typer.Option(min=1, max=100_000, help="Pieces, and as many single notes.")] = 50,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same bytes.")] = 0,
+    seed: Seed = 0,
 ) -> None:
     """Make a small MIR set with exact truth, in CMI-Bench's layout: key, beats, downbeats, melody, pitch, instrument.
 
@@ -166,3 +165,37 @@ def show(
             lambda done, total: bar.update(task, completed=done, total=total),
         )
     print(page)
+
+
+@app.command()
+def generate(
+    folder: Annotated[Path, typer.Argument(help="Where to write; the same command resumes there.")],
+    prompts: Annotated[int, typer.Option(min=1, max=1000, help="Captions to make takes for.")] = 20,
+    candidates: Annotated[int, typer.Option(min=1, max=1000, help="Takes for each.")] = 10,
+    seed: Seed = 0,
+    workers: Workers = None,
+) -> None:
+    """Generate takes to pick from: each does some of what its prompt asks, most have a flaw, and all of it is known.
+
+    Examples:
+
+        cmi studio generate takes/ --prompts 20 --candidates 10 --seed 0
+
+        cmi pick takes/ --curve 1,3,10 --second cmi.studio.generate:Truth
+    """
+    from cmi.cli.progress import progress
+
+    with _studio():
+        from cmi.studio.generate import generate_set
+
+    with progress() as bar:
+        task = bar.add_task("takes generated", total=None)
+        manifest = generate_set(
+            folder,
+            prompts,
+            candidates,
+            seed,
+            workers,
+            lambda done, total: bar.update(task, completed=done, total=total),
+        )
+    print(f"{manifest}: {prompts * candidates} takes for {prompts} prompts")

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from cmi.cli.options import AsJson, Device
+
 
 def train(
     config: Annotated[str, typer.Argument(help="A YAML file, or paper-stage1 or paper-stage2.")],
@@ -14,8 +16,8 @@ def train(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Count data, parameters, memory and disk, and stop.")
     ] = False,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="The outcome for machines.")] = False,
+    device: Device = "auto",
+    as_json: AsJson = False,
 ) -> None:
     """Train a reward model: a head on a frozen encoder, on preferences and ratings.
 
