@@ -21,7 +21,6 @@ from cmi.cli.score import score
 from cmi.cli.stopping import Stopped, make_stoppable
 from cmi.cli.studio_generate import generate
 from cmi.cli.train import train
-from cmi.cli.train_ablations import train_ablations
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -41,7 +40,6 @@ app.command()(score)
 app.command()(pick)
 app.command()(probe)
 app.command()(train)
-app.command()(train_ablations)
 make_stoppable(app)
 
 
