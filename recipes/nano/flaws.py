@@ -1,6 +1,6 @@
 """More ways to make a recording worse, by batches and on a GPU: those that generated music has, and those of memory.
 
-They are used as `cmi.reward.train.degrade.DEGRADATIONS` are: (B, n) at 32 kHz and a strength (B,) from 0 to 1.
+They are used as `degrade.DEGRADATIONS` are: (B, n) at 32 kHz and a strength (B,) from 0 to 1.
 
     FLAWS       name -> deed: these and the 22 that nano was taught before
     FAMILIES    family -> names: what is held out of a training is a whole family
@@ -12,12 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 
 import torch
-from torch import Generator, Tensor
-from torch.nn import functional
-
-from cmi.reward.model.encoders.ear import RATE
-from cmi.reward.model.encoders.nano import levelled
-from cmi.reward.train.degrade import (
+from degrade import (
     DEGRADATIONS,
     Degradation,
     _angle,
@@ -32,6 +27,11 @@ from cmi.reward.train.degrade import (
     _uniform,
     harmless,
 )
+from torch import Generator, Tensor
+from torch.nn import functional
+
+from cmi.reward.model.encoders.ear import RATE
+from cmi.reward.model.encoders.nano import levelled
 
 FADE = 0.005  # seconds
 

@@ -26,6 +26,7 @@ from unittest.mock import patch
 
 import numpy as np
 import torch
+from degrade import varied
 from flaws import FAMILIES, FLAWS, FOLDS, chained, not_music, unhurt
 from hear import PARTS, Critic, Linear, Widths, load_nets, musicnn_names, summary
 from numpy.typing import NDArray
@@ -41,7 +42,6 @@ from cmi.reward.model.encoders.ear import log_mel
 from cmi.reward.model.encoders.musicnn import Musicnn
 from cmi.reward.model.encoders.nano import levelled
 from cmi.reward.model.head import Downsampling, HeadConfig, PromptTokens, RewardHead
-from cmi.reward.train.degrade import varied
 from cmi.studio.flaws import FLAWS as STUDIO_FLAWS
 from cmi.studio.flaws import SOUND_FLAWS, TAPE_FLAWS, SoundFlaw
 

@@ -21,7 +21,6 @@ from cmi.cli.pick import pick
 from cmi.cli.probe import probe
 from cmi.cli.score import score
 from cmi.cli.train import train
-from cmi.cli.train_ablations import train_ablations
 
 # in the order of use, as `cmi --help` shows them
 PANELS = {
@@ -29,7 +28,7 @@ PANELS = {
     "What is my generator worth?": ("score", "pick", "probe"),
     "Does a model agree with people? Does it understand music?": ("data", "rewardbench", "bench"),
     "Preferences: make them, ask a judge, ask people": ("studio", "judge", "arena"),
-    "Train a reward model": ("train", "train-ablations"),
+    "Train a reward model": ("train",),
 }
 
 
@@ -48,8 +47,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _PANEL = {name: panel for panel, names in PANELS.items() for name in names}
-for command in (demo, score, pick, probe, train, train_ablations):
-    app.command(rich_help_panel=_PANEL[command.__name__.replace("_", "-")])(command)
+for command in (demo, score, pick, probe, train):
+    app.command(rich_help_panel=_PANEL[command.__name__])(command)
 for group, name in (
     (data, "data"),
     (rewardbench, "rewardbench"),

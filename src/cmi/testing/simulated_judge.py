@@ -1,16 +1,23 @@
 """A judge that hears nothing: it knows the pairs' true winners and errs as it is told to, for tests and ablations.
 
-It is the simulated judge of `cmi.reward.train.noisy_judge`, with its share of `right` opinions, ties and position
-bias; and with `slip`, the share of askings in which it names the other take, drawn anew for each.
-
     simulated:right=0.8,tied=0.05,first=0.1,slip=0.02,seed=1
+
+opinion    drawn once for a pair: a tie as often as `tied` says, else right with a probability that grows with the
+           margin from `faint` to `plain`; of the kinds of flaws that it is deaf to, in half of the cases
+answer     to one asking: with probability `first` the take that came first, whatever the opinion
+slip       the share of askings in which `SimulatedJudge` names the other take, drawn anew for each
+
+An LLM mostly repeats its errors when it is asked again, so the opinion does not depend on the order. Of such a judge
+asked in both orders a share `first` of all verdicts contradict, ties apart. The margin of a pair, 0 to 1, is on
+musicality the strength of the worse take's flaw, else what its confidence says.
 """
 
 import random
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, fields
+from typing import NamedTuple
 
-from cmi._util.errors import InputError, MissingExtra
+from cmi._util.errors import InputError
 from cmi.judge.judges import Asked, Told
 from cmi.judge.pairs import NamedPair
 from cmi.judge.verdict import OTHER, Opinion, Verdict
@@ -52,16 +59,9 @@ class SimulatedJudge:
     """Knows the winners of `pairs`, and of no others."""
 
     def __init__(self, pairs: Sequence[NamedPair], errors: Errors) -> None:
-        try:
-            from cmi.reward.train import noisy_judge
-        except ModuleNotFoundError as error:
-            raise MissingExtra("the simulated judge", "train") from error
         self.errors = errors
-        self._noisy = noisy_judge
-        hearing = noisy_judge.Hearing(errors.right, errors.right, errors.tied)
-        self._judge = noisy_judge.Judge(
-            seed=errors.seed, musicality=hearing, alignment=hearing, first=errors.first, deaf=0.0
-        )
+        hearing = Hearing(errors.right, errors.right, errors.tied)
+        self._judge = NoisyJudge(errors.seed, hearing, hearing, first=errors.first, deaf=0.0)
         self._known = {pair.pair: pair for pair in pairs}
 
     @property
@@ -85,6 +85,82 @@ class SimulatedJudge:
     def _answer(self, known: NamedPair, axis: Axis, winner: Choice, key: str, swapped: bool) -> Choice:
         """The take that is named, by the pair's own letters."""
         labelled = Labelled(f"{known.id} {axis}", Preference(known.pair, axis, winner, SUREST), {})
-        named = self._noisy.answer(self._judge, labelled, swapped)
+        named = answer(self._judge, labelled, swapped)
         rng = random.Random(f"cmi.testing.simulated_judge {self.errors.seed} {key} {axis}")  # noqa: S311
         return OTHER[named] if rng.random() < self.errors.slip else named
+
+
+@dataclass(frozen=True)
+class Hearing:
+    """On one axis, how probably the judge is right at margin 0 and at margin 1, and how often it calls a tie."""
+
+    faint: float
+    plain: float
+    tied: float
+
+
+@dataclass(frozen=True)
+class NoisyJudge:
+    """How a simulated judge errs; CMI-Pref-Pseudo's shares by default (appendix B of the paper)."""
+
+    seed: int = 0
+    musicality: Hearing = Hearing(0.55, 0.9, 0.07)
+    alignment: Hearing = Hearing(0.5, 0.85, 0.22)
+    first: float = 0.1
+    deaf: float = 0.15  # of the kinds of flaws
+    overconfident: float = 0.7
+    both_orders: bool = True
+
+    def hearing(self, axis: Axis) -> Hearing:
+        return self.alignment if axis == "alignment" else self.musicality
+
+
+class Truth(NamedTuple):
+    """What is known of a pair on its axis. `kind` is what is wrong with the worse take."""
+
+    better: Choice
+    margin: float
+    kind: str
+
+
+def truth_of(labelled: Labelled) -> Truth:
+    """InputError for a tie, and where neither a flaw's strength nor a confidence tells the margin."""
+    preference, about = labelled.preference, labelled.about.get("truth", {})
+    if preference.choice not in ("a", "b"):
+        raise InputError(f"pair {labelled.id}: a tie, expected a pair whose better take is known")
+    if preference.axis == "musicality" and about.get("strength"):
+        return Truth(preference.choice, float(about["strength"]), str(about.get("flaw", "")))
+    if preference.confidence is None:
+        raise InputError(f"pair {labelled.id}: neither 'truth.strength' nor 'confidence' tells how plain the truth is")
+    return Truth(preference.choice, (preference.confidence - 1) / (SUREST - 1), str(about.get("kind", "")))
+
+
+def chance_right(judge: NoisyJudge, axis: Axis, margin: float, deaf: bool = False) -> float:
+    """How probably an opinion that is no tie is right."""
+    hearing = judge.hearing(axis)
+    return 0.5 if deaf else hearing.faint + (hearing.plain - hearing.faint) * margin
+
+
+def is_deaf(judge: NoisyJudge, axis: Axis, kind: str) -> bool:
+    return draws(judge.seed, "deaf", axis, kind).random() < judge.deaf
+
+
+def opinion(judge: NoisyJudge, labelled: Labelled) -> Choice:
+    """What the judge makes of a pair: 'a', 'b' or, tied, 'both'."""
+    axis, truth = labelled.preference.axis, truth_of(labelled)
+    rng = draws(judge.seed, "opinion", labelled.id)
+    if rng.random() < judge.hearing(axis).tied:
+        return "both"
+    right = rng.random() < chance_right(judge, axis, truth.margin, is_deaf(judge, axis, truth.kind))
+    return truth.better if right else OTHER[truth.better]
+
+
+def answer(judge: NoisyJudge, labelled: Labelled, swapped: bool = False) -> Choice:
+    """The take that the judge names, by the pair's own letters, when it hears a before b or, swapped, b before a."""
+    if draws(judge.seed, "order", labelled.id, str(swapped)).random() < judge.first:
+        return "b" if swapped else "a"
+    return opinion(judge, labelled)
+
+
+def draws(seed: int, *about: str) -> random.Random:
+    return random.Random(f"cmi.noisy_judge {seed} {' '.join(about)}")  # noqa: S311

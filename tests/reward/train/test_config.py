@@ -104,15 +104,12 @@ def test_what_is_no_configuration_is_one_sentence(tmp_path, content):
 
 def test_configurations_that_come_with_cmi_are_named_without_a_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert bundled_configs() == ["nano", "paper-stage1", "paper-stage2"]
-    small, one, two = map(load_config, bundled_configs())
-    assert small.loss.wrong_prompts
+    assert bundled_configs() == ["paper-stage1", "paper-stage2"]
+    one, two = map(load_config, bundled_configs())
     assert (one.steps, one.batch, one.loss.label_smoothing, one.model.head) == (2000, 48, 0.2, "fresh")
     assert (two.batch, two.loss.label_smoothing, two.loss.mapping, two.model.head) == (48, 0.0, "tanh", "keep")
     assert not one.data[0].path.is_absolute()
-    with pytest.raises(
-        InputError, match="no such file; expected a YAML file or one of nano, paper-stage1, paper-stage2"
-    ):
+    with pytest.raises(InputError, match="no such file; expected a YAML file or one of paper-stage1, paper-stage2"):
         load_config("paper-stage3")
 
 

@@ -8,7 +8,7 @@ Without the last step a text that is near many common tags would score high what
 without words: w is then its own z at unit length. Of text and reference together the score is the mean. Lyrics are not
 looked at, and musicality is 0 for every take, since the scorer has nothing to say of it.
 
-The bank (models/tags) is the tags of some 200 tracks of free music, of which `cmi.reward.scoring.tags_bank` made it.
+The bank (models/tags) is the tags of some 200 tracks of free music, of which `recipes/tags/make_bank.py` made it.
 """
 
 import hashlib

@@ -5,7 +5,7 @@
                  -> mean and maximum of 0.96 s -> 128 numbers: a word
                  -> mean and maximum of all words -> what it was taught to tell: flaws, how good it is, what is played
 
-Trained on the studio's music to tell what was done to it (`cmi.reward.train.ear`), then frozen. Above 12 kHz it is
+Trained on the studio's music to tell what was done to it (`recipes/nano/train_ear.py`), then frozen. Above 12 kHz it is
 deaf, so that codecs and sampling rates which leave that out change nothing.
 """
 
@@ -24,7 +24,7 @@ CHANNELS = (48, 96, 160, 224)
 WIDTH = 320
 WORD = 128
 WORD_FRAMES = 6
-ANSWERS = 113  # `cmi.reward.train.ear` names them
+ANSWERS = 113  # `recipes/nano/train_ear.py` names them
 DILATIONS = (1, 2, 4, 8, 16)
 FRAME = HOP * 2 ** len(CHANNELS)  # samples of a frame
 QUIETEST = 1e-6  # of power, 80 dB below the loudest

@@ -7,7 +7,7 @@
     text -> MiniLM -> a token for each word piece; the first is the mean of all
 
 So a chunk gives one token for every 0.96 s, and one more that says in MiniLM's own space what is heard: a bridge from
-sound to words. The reductions are linear, fitted on training music (`cmi.reward.train.nano`). Silence that a chunk
+sound to words. The reductions are linear, fitted on training music (`recipes/nano/train_nano.py`). Silence that a chunk
 begins with is moved to its end, so that it does not matter where in its file a recording begins.
 
 Chunks of different lengths share a call with their lengths beside them; a shorter one gives the tokens it gives alone.

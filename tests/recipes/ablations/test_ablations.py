@@ -7,28 +7,27 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import run
 import soundfile
-from typer.testing import CliRunner
+from ablation_data import make_data
+from ablation_findings import FAILS, HOLDS, UNKNOWN, Claim, compare, findings, judged, verdict
+from ablation_scores import examples_of, surprise
+from run import plan_variants, run_ablations, wanted
+from simulated_labels import Experts
 
 from cmi._util.errors import InputError
-from cmi.cli import app
 from cmi.reward.model.encoders.muq_mulan import RATE
-from cmi.reward.train import ablations
-from cmi.reward.train.ablation_data import make_data
-from cmi.reward.train.ablation_findings import FAILS, HOLDS, UNKNOWN, Claim, compare, findings, judged, verdict
-from cmi.reward.train.ablation_scores import examples_of, surprise
-from cmi.reward.train.ablations import plan_variants, run_ablations, wanted
 from cmi.reward.train.config import TrainConfig, load_config
 from cmi.reward.train.data import read_examples
-from cmi.reward.train.noisy_judge import Experts, Hearing, Judge
 from cmi.stats.paired import Comparison
+from cmi.testing.simulated_judge import Hearing, NoisyJudge
 
-from .conftest import burst, tone, write_rows
+from ...reward.train.conftest import burst, tone, write_rows
 
 SPLITS = {"train": 80, "valid": 12, "test": 40, "heldout": 40}
 RIGHT = Hearing(1.0, 1.0, 0.0)
 CONTRARY = Hearing(0.0, 0.0, 0.0)
-CLEAR = Judge(0, RIGHT, RIGHT, first=0.0, deaf=0.0)
+CLEAR = NoisyJudge(0, RIGHT, RIGHT, first=0.0, deaf=0.0)
 EXPERTS = Experts(0, wrong=0.0, noise=0.1)
 
 
@@ -131,7 +130,7 @@ def test_variants_differ_in_what_they_are_named_for(studio, base, tmp_path):
 
 def test_a_stopped_run_goes_on_and_repeats_nothing(studio, base, tmp_path, monkeypatch):
     trained = []
-    train = ablations.train
+    train = run.train
 
     def watched(config, out, *given):
         trained.append(out.name)
@@ -139,7 +138,7 @@ def test_a_stopped_run_goes_on_and_repeats_nothing(studio, base, tmp_path, monke
             raise KeyboardInterrupt
         return train(config, out, *given)
 
-    monkeypatch.setattr(ablations, "train", watched)
+    monkeypatch.setattr(run, "train", watched)
     with pytest.raises(KeyboardInterrupt):
         run_ablations(base, studio, tmp_path / "out", ["scratch"], device="cpu")
     once = run_ablations(base, studio, tmp_path / "out", ["scratch"], device="cpu")
@@ -253,23 +252,15 @@ def test_rank_correlations_and_likelihoods_are_compared_too():
     assert surprise(-1000.0) == pytest.approx(1000.0)
 
 
-def test_the_command(studio, write_config, tmp_path):
+def test_the_command(studio, write_config, tmp_path, capsys):
     arguments = [str(write_config(validate_every=50)), str(studio), "--out", str(tmp_path / "out"), "--device", "cpu"]
-    runner = CliRunner()
-    shown = runner.invoke(
-        app, ["train-ablations", *arguments, "--only", "distil-pairs", "--steps", "2", "--size", "20"]
-    )
-    assert shown.exit_code == 0, shown.output
+    run.main([*arguments, "--only", "distil-pairs", "--steps", "2", "--size", "20"])
+    shown = capsys.readouterr().out
     for line in ("Simulated labels", "Ablations on test", "Ablations on heldout", "Findings", "experts' labels add"):
-        assert line in shown.output
-    machine = runner.invoke(
-        app, ["train-ablations", *arguments, "--only", "distil", "--steps", "2", "--size", "20", "--json"]
-    )
-    assert [json.loads(line)["id"] for line in machine.stdout.splitlines()] == [
-        "distil",
-        "distil-experts",
-        "distil-pairs",
-    ]
+        assert line in shown
+    run.main([*arguments, "--only", "distil", "--steps", "2", "--size", "20", "--json"])
+    machine = capsys.readouterr().out
+    assert [json.loads(line)["id"] for line in machine.splitlines()] == ["distil", "distil-experts", "distil-pairs"]
 
 
 def test_a_folder_that_is_no_studios_is_one_sentence(base, tmp_path):

@@ -1,5 +1,10 @@
 """The paper's ablations of training, over a studio's pairs with a simulated judge and simulated experts.
 
+    python recipes/ablations/run.py base.yaml pairs/ --out runs/ablations
+    python recipes/ablations/run.py base.yaml pairs/ --out runs/ablations --only scratch --only mapping-none --steps 600
+
+base.yaml is a configuration as `cmi train` reads it, pairs/ a folder made by `cmi studio make`.
+
 A variant is one run of `cmi.reward.train.loop.train`, in a folder of its own; it may go on from another's head.
 
     distil                 stage 1: the judge's labels, smoothed
@@ -20,33 +25,41 @@ has half the steps and 0.3 of the learning rate; scratch has all of both. A smal
 not as many steps, as in the paper's table 10. The head kept is the one that validates best: in stage 1 by the judge's
 labels, else by the experts'. The folder:
 
-    data/              what is learned from (`cmi.reward.train.ablation_data`)
+    data/              what is learned from (`ablation_data.py`)
     runs/NAME/         the variants' models
-    ablations.jsonl    a record for each variant, with what it got right (`cmi.reward.train.ablation_scores`)
+    ablations.jsonl    a record for each variant, with what it got right (`ablation_scores.py`)
     ablations.md       tables and findings
 """
 
+import argparse
 import hashlib
 import json
+import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ablation_data import PREFERENCES, TESTED, AblationData, make_data
+from ablation_findings import BASE, Record, findings, findings_table, judge_table, variants_table
+from ablation_scores import Exam
+from rich.console import Console
+from rich.progress import TaskID
+from simulated_labels import Experts
+
 from cmi._util.errors import InputError
 from cmi._util.files import write_whole
 from cmi._util.runlog import RunLog, read_records
-from cmi.report.tables import Table, to_markdown
-from cmi.reward.train.ablation_data import PREFERENCES, TESTED, AblationData, make_data
-from cmi.reward.train.ablation_findings import BASE, Record, findings, findings_table, judge_table, variants_table
-from cmi.reward.train.ablation_scores import Exam
-from cmi.reward.train.config import Source, Start, TrainConfig
+from cmi.cli import run_plainly
+from cmi.cli.progress import progress
+from cmi.report.tables import Table, print_tables, to_json_line, to_markdown
+from cmi.reward.train.config import Source, Start, TrainConfig, load_config
 from cmi.reward.train.embeddings import Embeddings
 from cmi.reward.train.loop import silent, train
 from cmi.reward.train.loss import Mapping
-from cmi.reward.train.noisy_judge import Experts, Judge
 from cmi.reward.train.setup import Report, load_model, settings_of
+from cmi.testing.simulated_judge import NoisyJudge
 
 SMOOTHING = 0.2  # of stage 1
 MAPPINGS: tuple[Mapping, ...] = ("none", "linear", "ordinal")
@@ -72,6 +85,43 @@ class Ablations:
 
     records: list[Record]
     tables: list[Table]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        description="Find out which of the paper's training choices matter: one run for each, on the studio's pairs."
+    )
+    parser.add_argument("config", help="a YAML file as `cmi train` reads it; its data are not used")
+    parser.add_argument("data", type=Path, help="a folder made by `cmi studio make`")
+    parser.add_argument(
+        "--out", type=Path, required=True, help="where data, models and tables go; the same command resumes there"
+    )
+    parser.add_argument(
+        "--only", action="append", default=[], help="a variant to run, with those it needs; may be repeated"
+    )
+    parser.add_argument(
+        "--size", type=int, action="append", default=[], help="pseudo-labels in a smaller set; a quarter and a half"
+    )
+    parser.add_argument("--steps", type=int, help="steps of stage 1, in place of the configuration's")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps")
+    parser.add_argument("--json", action="store_true", help="print the variants' records for machines")
+    options = parser.parse_args(arguments)
+    base = load_config(options.config)
+    base = base if options.steps is None else replace(base, steps=options.steps)
+    with progress() as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def report(what: str, done: int, total: int, remark: str) -> None:
+            if what not in tasks:
+                tasks[what] = bar.add_task(what)
+            bar.update(tasks[what], completed=done, total=total, description=f"{what}  {remark}")
+
+        found = run_ablations(base, options.data, options.out, options.only, options.size, options.device, report)
+    if options.json:
+        for record in found.records:
+            sys.stdout.write(to_json_line(record))
+    else:
+        print_tables(found.tables, Console())
 
 
 def plan_variants(base: TrainConfig, data: AblationData, runs: Path) -> list[Variant]:
@@ -158,7 +208,7 @@ def run_ablations(
     sizes: Sequence[int] = (),
     device: str = "auto",
     report: Report = silent,
-    judge: Judge | None = None,
+    judge: NoisyJudge | None = None,
     experts: Experts | None = None,
     embeddings: Embeddings | None = None,
 ) -> Ablations:
@@ -166,7 +216,7 @@ def run_ablations(
 
     `embeddings` of the base configuration's encoder may have some of the recordings already.
     """
-    judge, experts = judge or Judge(base.seed), experts or Experts(base.seed)
+    judge, experts = judge or NoisyJudge(base.seed), experts or Experts(base.seed)
     _claim(out, base, studio, sizes, judge, experts)
     data = make_data(studio, out / "data", judge, experts, sizes)
     variants = wanted(plan_variants(base, data, out / "runs"), only)
@@ -206,7 +256,9 @@ def run_variant(variant: Variant, folder: Path, exam: Exam, device: str, report:
     }
 
 
-def _claim(out: Path, base: TrainConfig, studio: Path, sizes: Sequence[int], judge: Judge, experts: Experts) -> None:
+def _claim(
+    out: Path, base: TrainConfig, studio: Path, sizes: Sequence[int], judge: NoisyJudge, experts: Experts
+) -> None:
     """The folder is ours if it is new, or was begun with the same settings."""
     try:
         pairs = hashlib.sha256((studio / PREFERENCES).read_bytes()).hexdigest()[:12]
@@ -226,3 +278,7 @@ def _claim(out: Path, base: TrainConfig, studio: Path, sizes: Sequence[int], jud
     for name, value in mine.items():
         if theirs.get(name) != value:
             raise InputError(f"{out}: holds ablations with another {name!r}: use another --out")
+
+
+if __name__ == "__main__":
+    run_plainly(main)

@@ -9,10 +9,12 @@ import torch
 
 pytest.importorskip("pyworld", reason="sung lyrics need the vocals extra")
 
+import nano_pairs
+import train_nano
+
 from cmi.audio import load
 from cmi.preferences import Labelled, read_preferences
 from cmi.reward.model.reward_model import RewardModel
-from cmi.reward.train import nano, nano_pairs
 from cmi.reward.train.loop import train
 from cmi.studio.make import make_set
 
@@ -55,36 +57,36 @@ def test_tag_pairs_prefer_the_take_that_has_more_of_what_is_said(tmp_path):
         assert own[said].max() > other[said].min()
 
 
-def test_spoilt_pairs_are_of_clean_takes_some_of_the_same_piece():
-    plans = nano_pairs.plan_spoilt([3, 5, 8], 200)
+def test_degraded_pairs_are_of_clean_takes_some_of_the_same_piece():
+    plans = nano_pairs.plan_degraded([3, 5, 8], 200)
     assert {plan.better for plan in plans} | {plan.worse for plan in plans} == {3, 5, 8}
     assert 30 < sum(plan.better == plan.worse for plan in plans) < 180
     assert all(nano_pairs.WEAKEST <= plan.strength <= 1 for plan in plans)
-    assert plans == nano_pairs.plan_spoilt([3, 5, 8], 200)
+    assert plans == nano_pairs.plan_degraded([3, 5, 8], 200)
 
 
 def test_from_a_set_to_a_model_that_scores(studio, tmp_path, monkeypatch, wheel):
     rows = list(read_preferences(studio / "preferences.jsonl"))
     names = [row.id for row in sorted(rows, key=lambda row: row.preference.axis, reverse=True)]  # musicality first
-    monkeypatch.setattr(nano, "shared_out", lambda rows: (set(names[:2]), set(names[2:-1]), set(names[-1:])))
-    monkeypatch.setattr(nano, "train_ear", functools.partial(nano.train_ear, batch=1))
+    monkeypatch.setattr(train_nano, "shared_out", lambda rows: (set(names[:2]), set(names[2:-1]), set(names[-1:])))
+    monkeypatch.setattr(train_nano, "train_ear", functools.partial(train_nano.train_ear, batch=1))
     monkeypatch.setattr(nano_pairs, "APART", 0.0)
     cpu = torch.device("cpu")
-    nano.prepare(studio, tmp_path, 1, 2, cpu)
-    config = nano.config_for(tmp_path)
+    train_nano.prepare(studio, tmp_path, 1, 2, cpu)
+    config = train_nano.config_for(tmp_path)
     config = replace(config, steps=2, batch=4, validate_every=1, validation=(replace(config.data[2], split=None),))
     config = replace(config, data=(replace(config.data[0], split=None), *config.data[1:]))
-    embeddings = nano.held_embeddings(config, tmp_path, cpu)
+    embeddings = train_nano.held_embeddings(config, tmp_path, cpu)
     outcome = train(config, tmp_path / "nano", "cpu", embeddings=embeddings)
     assert outcome is not None and outcome.steps == 2 and outcome.unheard == 0
     model = RewardModel.from_pretrained(tmp_path / "nano", device="cpu")
     take = next(row.preference.pair.takes[0] for row in rows if row.id == names[2])
     heard = model.scorer().score([take])[0]
     assert all(map(torch.isfinite, torch.tensor(heard)))
-    held = embeddings.sound(nano.take_job(take.audio.resolve(), config.window)).float()
+    held = embeddings.sound(train_nano.take_job(take.audio.resolve(), config.window)).float()
     samples = torch.from_numpy(load(take.audio, 32_000).samples)
     with torch.inference_mode():
         fresh = RewardModel.from_pretrained(tmp_path / "start", device="cpu").hear(samples)[0]
     assert (held - fresh).abs().mean() < 0.02  # held in half precision, and heard from 16-bit mono
-    spoilt = [json.loads(line) for line in (tmp_path / "spoilt.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert len(spoilt) == 2
+    degraded = [json.loads(line) for line in (tmp_path / "degraded.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert len(degraded) == 2

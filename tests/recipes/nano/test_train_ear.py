@@ -6,12 +6,13 @@ import torch
 
 pytest.importorskip("pyworld", reason="sung lyrics need the vocals extra")
 
+from ear_targets import NAMES, SAMPLES, StudioTake, Targets, answers, read_sounds, read_targets
+from train_ear import FULL_SCALE, train_ear
+
 from cmi._util.errors import InputError
 from cmi.preferences import read_preferences
 from cmi.reward.model.encoders.ear import log_mel
 from cmi.reward.model.encoders.nano import levelled
-from cmi.reward.train.ear import FULL_SCALE, train_ear
-from cmi.reward.train.lessons import NAMES, SAMPLES, Lessons, Take, answers, read_lessons, read_sounds
 from cmi.studio.make import make_set
 from cmi.studio.recordings import Recipe, Source, recipe_record
 
@@ -35,13 +36,13 @@ def test_of_a_track_only_the_flaw_is_known():
 
 def test_lessons_and_sounds_are_those_of_the_set(tmp_path):
     make_set(tmp_path, 3, seed=28, workers=2)
-    lessons = read_lessons(tmp_path, {row.id for row in read_preferences(tmp_path / "preferences.jsonl")})
+    targets = read_targets(tmp_path, {row.id for row in read_preferences(tmp_path / "preferences.jsonl")})
     files = {path.stem for path in (tmp_path / "audio").iterdir()}
-    assert {take.name for take in lessons.takes} == files
-    for better, worse in lessons.pairs.tolist():
-        assert not lessons.answers["flaw"][better].any()
-        assert lessons.answers["flaw"][worse].any()
-    sounds = read_sounds(tmp_path, lessons.takes)
+    assert {take.name for take in targets.takes} == files
+    for better, worse in targets.pairs.tolist():
+        assert not targets.answers["flaw"][better].any()
+        assert targets.answers["flaw"][worse].any()
+    sounds = read_sounds(tmp_path, targets.takes)
     assert sounds.shape == (len(files), SAMPLES)
     assert sounds.dtype == torch.int16
     assert sounds.abs().amax(dim=1).min() > 1000
@@ -63,9 +64,9 @@ def test_an_ear_learns_to_tell_hiss_from_none():
     flaws[1::2, NAMES["flaw"].index("noise")] = 1.0
     known = {**unknown, "flaw": flaws, "tempo": torch.full((48, 1), torch.nan)}
     pairs = torch.arange(40).view(20, 2)
-    lessons = Lessons([Take(str(i), {}) for i in range(40)], {s: v[:40] for s, v in known.items()}, pairs)
+    targets = Targets([StudioTake(str(i), {}) for i in range(40)], {s: v[:40] for s, v in known.items()}, pairs)
     losses = []
-    ear = train_ear(lessons, sounds[:40], 25, batch=4, report=lambda step, found: losses.append(found["flaw"]))
+    ear = train_ear(targets, sounds[:40], 25, batch=4, report=lambda step, found: losses.append(found["flaw"]))
     assert losses[-1] < 0.5 * losses[0]
     with torch.inference_mode():
         frames = ear(log_mel(levelled(sounds[40:].float() / FULL_SCALE)))
@@ -78,4 +79,4 @@ def test_an_ear_learns_to_tell_hiss_from_none():
 def test_pairs_that_a_set_does_not_have_teach_nothing(tmp_path):
     (tmp_path / "made.jsonl").write_text("", encoding="utf-8")
     with pytest.raises(InputError, match="too few pairs to learn from"):
-        read_lessons(tmp_path, {"1-000000"})
+        read_targets(tmp_path, {"1-000000"})

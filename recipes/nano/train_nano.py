@@ -1,12 +1,12 @@
 """nano from nothing but a studio set: the ear is taught, tokens are fitted, and the head is trained on top.
 
-python -m cmi.reward.train.nano SET OUT    on a GPU in minutes; SET is a folder of `cmi studio make`
+python recipes/nano/train_nano.py SET OUT    on a GPU in minutes; SET is a folder of `cmi studio make`
 
 OUT/start                  the encoder, with a head that knows nothing
 OUT/tokens.safetensors     what it hears in all takes, those of SET and those that were degraded for the head to judge
 OUT/pairs.jsonl            the studio's pairs that the head learns from, and those to validate on
 OUT/tags.jsonl             more pairs about alignment: what musicnn hears in a take, said in words
-OUT/spoilt.jsonl           more pairs about musicality; of their takes the tokens are kept, the sounds are not
+OUT/degraded.jsonl         more pairs about musicality; of their takes the tokens are kept, the sounds are not
 OUT/nano                   the model
 """
 
@@ -18,11 +18,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
+from degrade import degraded, harmless, varied
+from ear_targets import StudioTake, Targets, read_sounds, read_targets
+from nano_pairs import DegradedPair, degraded_rows, plan_degraded, shared_out, studio_rows, tag_rows, write_rows
 from safetensors import safe_open
 from torch import Tensor
 from torch.nn import functional
+from train_ear import FULL_SCALE, ear_accuracy, train_ear
 
 from cmi._util.weights import save_weights
+from cmi.cli import run_plainly
 from cmi.preferences import Labelled, read_preferences
 from cmi.reward.model.encoders.ear import Ear
 from cmi.reward.model.encoders.nano import DIM, TAGS, Features, Nano, levelled, load_tokenizer
@@ -30,31 +35,27 @@ from cmi.reward.model.head import Downsampling, HeadConfig, RewardHead, masked_m
 from cmi.reward.model.reward_model import RewardModel, find_device
 from cmi.reward.train.config import TrainConfig, load_config
 from cmi.reward.train.data import read_examples
-from cmi.reward.train.degrade import degraded, harmless, varied
-from cmi.reward.train.ear import FULL_SCALE, ear_accuracy, train_ear
 from cmi.reward.train.embeddings import Embeddings, reference_job, take_job
-from cmi.reward.train.lessons import Lessons, Take, read_lessons, read_sounds
 from cmi.reward.train.loop import train
-from cmi.reward.train.nano_pairs import Spoilt, plan_spoilt, shared_out, spoilt_rows, studio_rows, tag_rows, write_rows
 from cmi.reward.train.setup import load_model, new_embeddings
 
 FITTED_ON = 4000  # takes
 TOKENS = 8  # of each
 LISTENED = 32  # takes at once
-SPOILT = 10_000  # pairs
+DEGRADED_PAIRS = 10_000
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("set", type=Path, help="a folder of `cmi studio make`")
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--ear-steps", type=int, default=5000)
-    parser.add_argument("--spoilt", type=int, default=SPOILT, help="pairs of clean and degraded takes")
-    parser.add_argument("--device", default="auto")
+    parser.add_argument("out", type=Path, help="where the model and what it is made from go; the same command resumes")
+    parser.add_argument("--ear-steps", type=int, default=5000, help="training steps of the ear")
+    parser.add_argument("--degraded", type=int, default=DEGRADED_PAIRS, help="pairs of clean and degraded takes")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps")
     arguments = parser.parse_args()
     device = find_device(arguments.device)
     torch.backends.cudnn.benchmark = True
-    prepare(arguments.set, arguments.out, arguments.ear_steps, arguments.spoilt, device)
+    prepare(arguments.set, arguments.out, arguments.ear_steps, arguments.degraded, device)
     config = config_for(arguments.out)
     embeddings = held_embeddings(config, arguments.out, device)
     print(train(config, arguments.out / "nano", arguments.device, embeddings=embeddings))
@@ -62,7 +63,7 @@ def main() -> None:
 
 def config_for(out: Path) -> TrainConfig:
     """The bundled configuration, for files in another folder than it names."""
-    text = (Path(__file__).parent / "configs" / "nano.yaml").read_text(encoding="utf-8")
+    text = (Path(__file__).parent / "nano.yaml").read_text(encoding="utf-8")
     own = out / "nano.yaml"
     own.write_text(text.replace("nano/", f"{out.resolve()}/"), encoding="utf-8")
     return load_config(str(own))
@@ -82,24 +83,24 @@ def held_embeddings(config: TrainConfig, out: Path, device: torch.device) -> Emb
     return embeddings
 
 
-def prepare(folder: Path, out: Path, ear_steps: int, spoilt: int, device: torch.device) -> None:
+def prepare(folder: Path, out: Path, ear_steps: int, degraded_count: int, device: torch.device) -> None:
     """Everything but the head; what is there is not made again."""
-    if (out / "spoilt.jsonl").exists():
+    if (out / "degraded.jsonl").exists():
         return
     out.mkdir(parents=True, exist_ok=True)
     rows = list(read_preferences(folder / "preferences.jsonl"))
     ear_pairs, head_pairs, valid_pairs = shared_out(rows)
-    lessons, own, valid = (read_lessons(folder, pairs) for pairs in (ear_pairs, head_pairs, valid_pairs))
-    takes = list({take.name: take for part in (lessons, own, valid) for take in part.takes}.values())
+    targets, own, valid = (read_targets(folder, pairs) for pairs in (ear_pairs, head_pairs, valid_pairs))
+    takes = list({take.name: take for part in (targets, own, valid) for take in part.takes}.values())
     sounds = read_sounds(folder, takes).to(device)
     _say(f"{len(takes)} takes read")
     encoder = Nano()
-    taught = sounds[: len(lessons.takes)]
-    ear = train_ear(lessons, taught, ear_steps, report=lambda step, losses: _say(f"ear {step} {_rounded(losses)}"))
-    _say(f"ear: {ear_accuracy(ear, lessons, taught):.1%} of its own pairs right, {_on_new(ear, valid, takes, sounds)}")
+    taught = sounds[: len(targets.takes)]
+    ear = train_ear(targets, taught, ear_steps, report=lambda step, losses: _say(f"ear {step} {_rounded(losses)}"))
+    _say(f"ear: {ear_accuracy(ear, targets, taught):.1%} of its own pairs right, {_on_new(ear, valid, takes, sounds)}")
     encoder.ear.load_state_dict(ear.state_dict())
     encoder.to(device).requires_grad_(False).eval()
-    plans = plan_spoilt(_clean(own, takes), spoilt)
+    plans = plan_degraded(_clean(own, takes), degraded_count)
     features = listen(encoder, _all_sounds(sounds, plans))
     learned = len(takes) - len(valid.takes)
     tags = fit(encoder, features, learned)
@@ -107,16 +108,16 @@ def prepare(folder: Path, out: Path, ear_steps: int, spoilt: int, device: torch.
     torch.manual_seed(0)
     RewardModel(encoder, RewardHead(head_config())).save_pretrained(out / "start")
     files = [(folder / "audio" / f"{take.name}.flac").resolve() for take in takes]
-    worse = [_spoilt_files(out, i) for i in range(spoilt)]
+    worse = [_degraded_files(out, i) for i in range(degraded_count)]
     names = {"names": json.dumps([str(path) for path in (*files, *(path for pair in worse for path in pair))])}
     save_weights({"tokens": tokens_of(encoder, features)}, out / "tokens.safetensors", names)
     write_rows(out / "pairs.jsonl", studio_rows([row for row in rows if row.id in head_pairs | valid_pairs], folder))
     write_rows(out / "tags.jsonl", tag_rows(files[:learned], tags))
-    write_rows(out / "spoilt.jsonl", spoilt_rows(plans, _texts(rows, takes), worse))
+    write_rows(out / "degraded.jsonl", degraded_rows(plans, _texts(rows, takes), worse))
     _say("pairs written")
 
 
-def _on_new(ear: Ear, valid: Lessons, takes: Sequence[Take], sounds: Tensor) -> str:
+def _on_new(ear: Ear, valid: Targets, takes: Sequence[StudioTake], sounds: Tensor) -> str:
     if not len(valid.pairs):
         return "no new ones"
     places = {take.name: place for place, take in enumerate(takes)}
@@ -124,11 +125,11 @@ def _on_new(ear: Ear, valid: Lessons, takes: Sequence[Take], sounds: Tensor) -> 
     return f"{ear_accuracy(ear, valid, own):.1%} of {len(valid.pairs)} new ones"
 
 
-def _clean(lessons: Lessons, takes: Sequence[Take]) -> list[int]:
+def _clean(targets: Targets, takes: Sequence[StudioTake]) -> list[int]:
     """The places among all takes of those that have no flaw."""
     places = {take.name: place for place, take in enumerate(takes)}
-    flawless = (lessons.answers["flaw"].amax(dim=1) == 0).tolist()
-    return [places[take.name] for take, clean in zip(lessons.takes, flawless, strict=True) if clean]
+    flawless = (targets.answers["flaw"].amax(dim=1) == 0).tolist()
+    return [places[take.name] for take, clean in zip(targets.takes, flawless, strict=True) if clean]
 
 
 def head_config() -> HeadConfig:
@@ -147,7 +148,7 @@ def listen(encoder: Nano, sounds: Iterator[Tensor]) -> Features:
     return Features(*(torch.cat(part) for part in zip(*parts, strict=True)))
 
 
-def _all_sounds(sounds: Tensor, plans: Sequence[Spoilt]) -> Iterator[Tensor]:
+def _all_sounds(sounds: Tensor, plans: Sequence[DegradedPair]) -> Iterator[Tensor]:
     """The takes as they are, then the better and the worse one of each plan: a few at a time."""
     rng = torch.Generator(sounds.device).manual_seed(0)
     for part in sounds.split(LISTENED):
@@ -157,9 +158,9 @@ def _all_sounds(sounds: Tensor, plans: Sequence[Spoilt]) -> Iterator[Tensor]:
         places = torch.tensor([(plan.better, plan.worse) for plan in own], device=sounds.device).flatten()
         strength = torch.tensor([(plan.slight, plan.strength) for plan in own], device=sounds.device).flatten()
         both, _ = varied(levelled(sounds[places].float() / FULL_SCALE), rng)
-        spoilt = (strength > 0).nonzero()[:, 0]
-        kinds = [own[int(i) // 2].kind for i in spoilt]
-        both[spoilt] = degraded(both[spoilt], strength[spoilt], kinds, rng)
+        chosen = (strength > 0).nonzero()[:, 0]
+        kinds = [own[int(i) // 2].kind for i in chosen]
+        both[chosen] = degraded(both[chosen], strength[chosen], kinds, rng)
         yield harmless(levelled(both), rng)
 
 
@@ -194,7 +195,7 @@ def _name_vectors(encoder: Nano, device: torch.device) -> Tensor:
     return functional.normalize(masked_mean(torch.cat(rows), None), dim=-1)
 
 
-def _texts(rows: Sequence[Labelled], takes: Sequence[Take]) -> list[str]:
+def _texts(rows: Sequence[Labelled], takes: Sequence[StudioTake]) -> list[str]:
     """What was asked where each take was offered."""
     asked = {}
     for row in rows:
@@ -203,9 +204,9 @@ def _texts(rows: Sequence[Labelled], takes: Sequence[Take]) -> list[str]:
     return [asked.get(take.name, "") for take in takes]
 
 
-def _spoilt_files(out: Path, place: int) -> tuple[Path, Path]:
-    """What the takes of a spoilt pair would be called, if their sounds were kept."""
-    folder = (out / "spoilt").resolve()
+def _degraded_files(out: Path, place: int) -> tuple[Path, Path]:
+    """What the takes of a degraded pair would be called, if their sounds were kept."""
+    folder = (out / "degraded").resolve()
     return folder / f"{place:05d}-better.flac", folder / f"{place:05d}-worse.flac"
 
 
@@ -218,6 +219,4 @@ def _rounded(losses: dict[str, float]) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    from cmi.cli import run_plainly
-
     run_plainly(main)

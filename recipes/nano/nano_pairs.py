@@ -1,7 +1,7 @@
 """Pairs that nano's head learns from beside the studio's own, in the common format.
 
 tags      alignment: a prompt of what musicnn hears in a take more than usual, and another take that has less of it
-spoilt    musicality: a clean take, and one degraded (`cmi.reward.train.degrade`), of the same piece or of another
+degraded  musicality: a clean take, and one degraded (`degrade.py`), of the same piece or of another
 """
 
 import json
@@ -10,19 +10,19 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from degrade import DEGRADATIONS
 from torch import Tensor
 
 from cmi._util.files import write_whole
 from cmi.preferences import Labelled, preference_row
 from cmi.reward.model.encoders.nano import TAGS
-from cmi.reward.train.degrade import DEGRADATIONS
 from cmi.studio.track_pairs import TEXTS
 
 EAR_SHARE = 0.6  # of the studio's pairs to train on
 APART = 1.0  # standard deviations of a tag between the takes of a pair about it
-ACROSS = 0.6  # of spoilt pairs are of two pieces
+ACROSS = 0.6  # of degraded pairs are of two pieces
 WEAKEST = 0.15
-SLIGHTLY = 0.25  # of spoilt pairs set two degraded takes against each other
+SLIGHTLY = 0.25  # of degraded pairs set two degraded takes against each other
 TEMPLATES = (
     "{0}", "{0} music", "{0} track", "Some {0} music", "music that sounds {0}", "{0}, {1}", "{0} with {1}",
     "{0} track with {1}", "{0} {1} music", "tags: {0}, {1}", "something {0}, {1}, {2}", "{0}, {1} and {2}",
@@ -58,7 +58,7 @@ def studio_rows(rows: Sequence[Labelled], folder: Path) -> Iterator[Any]:
         yield row | {name: str((folder / row[name]).resolve()) for name in ("reference", "a", "b") if row[name]}
 
 
-class Spoilt(NamedTuple):
+class DegradedPair(NamedTuple):
     """A clean take, and how another (or itself) is degraded; both as places among all takes."""
 
     better: int
@@ -68,7 +68,7 @@ class Spoilt(NamedTuple):
     slight: float = 0.0  # the strength to which the better one is degraded too
 
 
-def plan_spoilt(clean: Sequence[int], count: int) -> list[Spoilt]:
+def plan_degraded(clean: Sequence[int], count: int) -> list[DegradedPair]:
     rng = random.Random("cmi.reward.train.nano spoilt")  # noqa: S311
     found = []
     for _ in range(count):
@@ -76,11 +76,13 @@ def plan_spoilt(clean: Sequence[int], count: int) -> list[Spoilt]:
         worse = rng.choice(clean) if rng.random() < ACROSS else better
         strength = rng.uniform(WEAKEST, 1)
         slight = rng.uniform(0, 0.7) * strength if rng.random() < SLIGHTLY else 0.0
-        found.append(Spoilt(better, worse, rng.choice(list(DEGRADATIONS)), strength, slight))
+        found.append(DegradedPair(better, worse, rng.choice(list(DEGRADATIONS)), strength, slight))
     return found
 
 
-def spoilt_rows(plans: Sequence[Spoilt], texts: Sequence[str], files: Sequence[tuple[Path, Path]]) -> Iterator[Any]:
+def degraded_rows(
+    plans: Sequence[DegradedPair], texts: Sequence[str], files: Sequence[tuple[Path, Path]]
+) -> Iterator[Any]:
     """A row for each plan, under what was asked of its better take, or under a text that asks for nothing."""
     rng = random.Random("cmi.reward.train.nano spoilt rows")  # noqa: S311
     for plan, (better, worse) in zip(plans, files, strict=True):

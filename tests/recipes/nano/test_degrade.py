@@ -2,8 +2,7 @@
 
 import pytest
 import torch
-
-from cmi.reward.train.degrade import DEGRADATIONS, degraded, harmless, varied
+from degrade import DEGRADATIONS, degraded, harmless, varied
 
 RATE = 32_000
 

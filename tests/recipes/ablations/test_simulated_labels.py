@@ -8,35 +8,22 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from simulated_labels import Experts, judged, moved, preferred, qualities, rated, verdict
 
 from cmi._util.errors import InputError
 from cmi.preferences import Labelled, read_preferences
 from cmi.reward.train.config import Source
 from cmi.reward.train.data import read_examples
-from cmi.reward.train.noisy_judge import (
-    Experts,
-    Hearing,
-    Judge,
-    answer,
-    chance_right,
-    judged,
-    moved,
-    opinion,
-    preferred,
-    qualities,
-    rated,
-    truth_of,
-    verdict,
-)
 from cmi.stats.correlation import spearman
 from cmi.stats.intervals import wilson
 from cmi.take import Axis, Choice, Pair, Preference, Prompt
+from cmi.testing.simulated_judge import Hearing, NoisyJudge, answer, chance_right, opinion, truth_of
 
-from .conftest import write_rows
+from ...reward.train.conftest import write_rows
 
 SURE = 0.9999  # of the intervals: a right judge passes all of these tests
 N = 4000
-FAIR = Judge(3, Hearing(0.6, 0.9, 0.0), Hearing(0.5, 0.8, 0.0), first=0.0, deaf=0.0)
+FAIR = NoisyJudge(3, Hearing(0.6, 0.9, 0.0), Hearing(0.5, 0.8, 0.0), first=0.0, deaf=0.0)
 
 
 def pair(
@@ -175,7 +162,7 @@ def test_ratings_follow_what_is_known_and_can_be_read(tmp_path):
 
 def test_labels_are_read_back_in_the_common_format(tmp_path):
     rows = pairs()[:50]
-    labels = list(judged(rows, Judge()))
+    labels = list(judged(rows, NoisyJudge()))
     path = tmp_path / "pseudo.jsonl"
     write_rows(path, [moved(row, Path("set"), tmp_path) for row in labels])
     read = list(read_preferences(path))

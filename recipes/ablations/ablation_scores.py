@@ -16,10 +16,10 @@ from dataclasses import replace
 from typing import Any
 
 import torch
+from ablation_data import TESTED, AblationData
 
 from cmi.reward.model.head import RewardHead
 from cmi.reward.model.reward_model import find_device
-from cmi.reward.train.ablation_data import TESTED, AblationData
 from cmi.reward.train.config import Source, TrainConfig
 from cmi.reward.train.data import Example, read_examples
 from cmi.reward.train.embeddings import Embeddings, items_of, usable

@@ -1,7 +1,7 @@
 """The ear's training: to hear in a take what was done to it, how much, and what is played.
 
     flaws          how strong each of the studio's is, from 0 to 1; all 0 of a clean take
-    degradations   the same of what is done to clean takes here, anew in every step (`cmi.reward.train.degrade`)
+    degradations   the same of what is done to clean takes here, anew in every step (`degrade.py`)
     musicality     one number, higher for the better take of a pair (Bradley-Terry), of the same piece or of two
     the rest       style, instruments, tempo, density, mode, whether there is a voice, where the studio knows
 
@@ -14,13 +14,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+from degrade import DEGRADATIONS, degraded, harmless, varied
+from ear_targets import NAMES, UNKNOWN, Targets
 from torch import Tensor, nn
 from torch.nn import functional
 
 from cmi.reward.model.encoders.ear import WORD_FRAMES, Ear, log_mel
 from cmi.reward.model.encoders.nano import levelled
-from cmi.reward.train.degrade import DEGRADATIONS, degraded, harmless, varied
-from cmi.reward.train.lessons import NAMES, UNKNOWN, Lessons
 
 FULL_SCALE = 32_768
 LENGTHS = (0.4, 0.6, 0.8, 1.0)  # of a take that is heard in a step: clips of all lengths are to be judged
@@ -32,11 +32,11 @@ SUBJECTS = {**NAMES, "degradation": tuple(DEGRADATIONS)}
 WEAKEST = 0.15
 APART = 0.25  # in strength, of takes of which one is surely worse
 SLIGHTLY = 0.3  # of the takes that are degraded are set against themselves degraded less, the others as they were
-FORGOTTEN = 0.15  # of each word's numbers in a step
+DROPOUT = 0.15  # of each word's numbers in a step
 HEARD = 64  # takes at once in a test
 
 
-class Told(NamedTuple):
+class Predictions(NamedTuple):
     """An ear's answers: one for each name of each subject (B, names), the tempo (B,), and musicality (B,)."""
 
     subjects: dict[str, Tensor]
@@ -44,23 +44,23 @@ class Told(NamedTuple):
     musicality: Tensor
 
 
-class Pupil(nn.Module):
-    """An ear that forgets some of what it hears while it learns."""
+class EarTrainer(nn.Module):
+    """An ear with dropout, and what it predicts about whole takes."""
 
     def __init__(self) -> None:
         super().__init__()
         self.ear = Ear()
-        self.forget = nn.Dropout(FORGOTTEN)
+        self.dropout = nn.Dropout(DROPOUT)
 
-    def forward(self, mel: Tensor) -> Told:
+    def forward(self, mel: Tensor) -> Predictions:
         frames = self.ear(mel)
         words = self.ear.words(frames, -(-frames.shape[1] // WORD_FRAMES))  # (B, t, 128)
-        answers = self.ear.answers(self.forget(words)).float()
+        answers = self.ear.answers(self.dropout(words)).float()
         *parts, tempo, musicality = answers.split([*map(len, SUBJECTS.values()), 1, 1], dim=1)
-        return Told(dict(zip(SUBJECTS, parts, strict=True)), tempo[:, 0], musicality[:, 0])
+        return Predictions(dict(zip(SUBJECTS, parts, strict=True)), tempo[:, 0], musicality[:, 0])
 
 
-class Heard(NamedTuple):
+class Batch(NamedTuple):
     """A step's takes, `batch` of each: studio pairs (better, then worse), clean takes (a few slightly degraded), and
     the same degraded."""
 
@@ -70,7 +70,7 @@ class Heard(NamedTuple):
 
 
 def train_ear(
-    lessons: Lessons,
+    targets: Targets,
     sounds: Tensor,
     steps: int = 3000,
     batch: int = 48,
@@ -80,33 +80,33 @@ def train_ear(
     """An ear taught on takes whose `sounds` are 16-bit integers on its device, (takes, n)."""
     torch.manual_seed(seed)
     device = sounds.device
-    pupil = Pupil().to(device).to(memory_format=torch.channels_last).train()  # type: ignore[call-overload]
-    answers = {subject: values.to(device) for subject, values in lessons.answers.items()}
-    classroom = _Classroom(lessons, sounds, answers, batch, seed)
-    optimizer = torch.optim.AdamW(pupil.parameters(), lr=2e-3, weight_decay=0.05)
+    trainer = EarTrainer().to(device).to(memory_format=torch.channels_last).train()  # type: ignore[call-overload]
+    answers = {subject: values.to(device) for subject, values in targets.answers.items()}
+    batches = _Batches(targets, sounds, answers, batch, seed)
+    optimizer = torch.optim.AdamW(trainer.parameters(), lr=2e-3, weight_decay=0.05)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 2e-3, total_steps=steps, pct_start=0.05)
     for step in range(steps):
-        heard = classroom.step()
+        heard = batches.step()
         mel = log_mel(heard.sounds)
         with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
-            told = pupil(mel)
-        losses = _losses(told, heard.answers)
-        losses["musicality"] = _ranking_loss(told.musicality, heard.severity)
+            predicted = trainer(mel)
+        losses = _losses(predicted, heard.answers)
+        losses["musicality"] = _ranking_loss(predicted.musicality, heard.severity)
         optimizer.zero_grad()
         torch.stack(list(losses.values())).sum().backward()
-        nn.utils.clip_grad_norm_(pupil.parameters(), 1.0)
+        nn.utils.clip_grad_norm_(trainer.parameters(), 1.0)
         optimizer.step()
         schedule.step()
         if step % 100 == 0 or step == steps - 1:
             report(step, {name: float(loss.detach()) for name, loss in losses.items()})
-    return pupil.ear.eval()
+    return trainer.ear.eval()
 
 
-class _Classroom:
+class _Batches:
     """What is heard in each step, from a seed."""
 
-    def __init__(self, lessons: Lessons, sounds: Tensor, answers: dict[str, Tensor], batch: int, seed: int) -> None:
-        self._pairs = lessons.pairs
+    def __init__(self, targets: Targets, sounds: Tensor, answers: dict[str, Tensor], batch: int, seed: int) -> None:
+        self._pairs = targets.pairs
         self._sounds = sounds
         self._answers = answers
         self._batch = batch
@@ -116,7 +116,7 @@ class _Classroom:
         self._rng = torch.Generator().manual_seed(seed)
         self._device_rng = torch.Generator(sounds.device).manual_seed(seed)
 
-    def step(self) -> Heard:
+    def step(self) -> Batch:
         batch, device = self._batch, self._sounds.device
         pairs = self._pairs[torch.randint(len(self._pairs), (batch,), generator=self._rng)].T.flatten().to(device)
         clean = self._clean[torch.randint(len(self._clean), (batch,), generator=self._rng).to(device)]
@@ -137,7 +137,7 @@ class _Classroom:
         severity = torch.cat([self._severity[pairs], slight, strength])
         known = self._known(torch.cat([places, clean]), torch.cat([slight, strength]), kinds)
         known["tempo"] += torch.cat([faster, faster[2 * batch :]])[:, None]
-        return Heard(every, known, severity)
+        return Batch(every, known, severity)
 
     def _known(self, places: Tensor, strength: Tensor, kinds: list[str]) -> dict[str, Tensor]:
         """What was done to a studio's take is not among the degradations, and the other way round."""
@@ -160,11 +160,11 @@ def _ranking_loss(musicality: Tensor, severity: Tensor) -> Tensor:
     return same + (across * sure).sum() / sure.sum().clamp(min=1)
 
 
-def _losses(told: Told, answers: dict[str, Tensor]) -> dict[str, Tensor]:
+def _losses(predicted: Predictions, answers: dict[str, Tensor]) -> dict[str, Tensor]:
     """By subject, each with its weight; takes of which nothing is known count for nothing."""
     losses = {}
     for subject, weight in WEIGHTS.items():
-        truth, said = answers[subject], told.subjects[subject]
+        truth, said = answers[subject], predicted.subjects[subject]
         known = truth[:, 0] >= 0
         if subject in ONE_OF:
             loss = functional.cross_entropy(said, truth.clamp(min=0), reduction="none")
@@ -173,16 +173,16 @@ def _losses(told: Told, answers: dict[str, Tensor]) -> dict[str, Tensor]:
         losses[subject] = weight * (loss * known).sum() / known.sum().clamp(min=1)
     right = answers["tempo"][:, 0]
     known = ~right.isnan()
-    losses["tempo"] = ((told.tempo - right.nan_to_num()).square() * known).sum() / known.sum().clamp(min=1)
+    losses["tempo"] = ((predicted.tempo - right.nan_to_num()).square() * known).sum() / known.sum().clamp(min=1)
     return losses
 
 
 @torch.no_grad()
-def ear_accuracy(ear: Ear, lessons: Lessons, sounds: Tensor) -> float:
-    """How often the better take of a pair has the higher musicality: of lessons that it was not taught, NaN if none."""
-    pupil = Pupil().to(sounds.device).eval()
-    pupil.ear = ear
+def ear_accuracy(ear: Ear, targets: Targets, sounds: Tensor) -> float:
+    """How often the better take of a pair has the higher musicality; NaN if there are no pairs."""
+    trainer = EarTrainer().to(sounds.device).eval()
+    trainer.ear = ear
     parts = (part.float() / FULL_SCALE for part in sounds.split(HEARD))
-    told = torch.cat([pupil(log_mel(levelled(part))).musicality for part in parts])
-    better, worse = told[lessons.pairs.to(told.device)].T
+    predicted = torch.cat([trainer(log_mel(levelled(part))).musicality for part in parts])
+    better, worse = predicted[targets.pairs.to(predicted.device)].T
     return float((better > worse).float().mean())

@@ -16,11 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from simulated_labels import Experts, judged, moved, preferred, rated, without_prompt
+
 from cmi._util.errors import InputError
 from cmi._util.files import write_whole
 from cmi.preferences import Labelled, read_preferences
 from cmi.reward.train.data import RATED
-from cmi.reward.train.noisy_judge import Experts, Judge, judged, moved, preferred, rated, truth_of, without_prompt
+from cmi.testing.simulated_judge import NoisyJudge, truth_of
 
 PREFERENCES = "preferences.jsonl"
 UNPROMPTED = "unprompted-"
@@ -44,7 +46,9 @@ class AblationData:
         return self.folder / f"{'' if prompted else UNPROMPTED}{name}.jsonl"
 
 
-def make_data(studio: Path, folder: Path, judge: Judge, experts: Experts, sizes: Sequence[int] = ()) -> AblationData:
+def make_data(
+    studio: Path, folder: Path, judge: NoisyJudge, experts: Experts, sizes: Sequence[int] = ()
+) -> AblationData:
     """Write the files. `sizes` are numbers of labels of the judge, by default a quarter and a half of all."""
     rows = list(read_preferences(studio / PREFERENCES))
     by_split = {name: [row for row in rows if row.about.get("split") == name] for name in ("train", "valid", *TESTED)}

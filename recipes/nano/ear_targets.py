@@ -34,24 +34,24 @@ NAMES: dict[str, tuple[str, ...]] = {
 UNKNOWN = -1.0
 
 
-class Take(NamedTuple):
+class StudioTake(NamedTuple):
     name: str
     recipe: dict[str, Any]
 
 
-class Lessons(NamedTuple):
+class Targets(NamedTuple):
     """Takes, their answers by subject, and the pairs (better, worse) about musicality, as places in `takes`."""
 
-    takes: list[Take]
+    takes: list[StudioTake]
     answers: dict[str, Tensor]  # (takes, names); UNKNOWN where nothing is known
     pairs: Tensor  # (pairs, 2)
 
 
-def read_lessons(folder: Path, wanted: Collection[str]) -> Lessons:
+def read_targets(folder: Path, wanted: Collection[str]) -> Targets:
     """Of the pairs of a set that have these ids."""
     lines = (json.loads(line) for line in (folder / "made.jsonl").read_text(encoding="utf-8").splitlines())
     made = [line for line in lines if line["pair"] in wanted]
-    takes = list({t["take"]: Take(t["take"], t) for line in made for t in line["takes"].values()}.values())
+    takes = list({t["take"]: StudioTake(t["take"], t) for line in made for t in line["takes"].values()}.values())
     place = {take.name: i for i, take in enumerate(takes)}
     pairs = [
         [place[line["takes"][role]["take"]] for role in ("better", "worse")]
@@ -63,7 +63,7 @@ def read_lessons(folder: Path, wanted: Collection[str]) -> Lessons:
     with process_pool() as pool:
         known = list(pool.map(answers, [take.recipe for take in takes], chunksize=32))
     columns = {subject: torch.tensor(np.stack([one[subject] for one in known])) for subject in known[0]}
-    return Lessons(takes, columns, torch.tensor(pairs).view(-1, 2))
+    return Targets(takes, columns, torch.tensor(pairs).view(-1, 2))
 
 
 def answers(recipe: dict[str, Any]) -> dict[str, NDArray[np.float32]]:
@@ -88,7 +88,7 @@ def answers(recipe: dict[str, Any]) -> dict[str, NDArray[np.float32]]:
     return found
 
 
-def read_sounds(folder: Path, takes: Sequence[Take]) -> Tensor:
+def read_sounds(folder: Path, takes: Sequence[StudioTake]) -> Tensor:
     """All takes in mono, as 16-bit integers: (takes, 960,000), in memory that processes share."""
     memory = np.frombuffer(mmap(-1, max(1, 2 * SAMPLES * len(takes))), np.int16)[: SAMPLES * len(takes)]
     sounds = memory.reshape(len(takes), SAMPLES)

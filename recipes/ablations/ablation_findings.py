@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from ablation_data import TESTED
 from numpy.typing import NDArray
 
 from cmi.report.tables import Table
-from cmi.reward.train.ablation_data import TESTED
 from cmi.reward.train.data import RATED
 from cmi.stats.correlation import spearman
 from cmi.stats.intervals import bootstrap

@@ -1,6 +1,6 @@
-"""Make the bank of `tags` from a folder of Debian's free music (`cmi studio fetch`).
+"""Make the bank of the scorer `tags` from a folder of Debian's free music (`cmi studio fetch`).
 
-    python -m cmi.reward.scoring.tags_bank MUSIC/ OUT/
+    python recipes/tags/make_bank.py MUSIC/ OUT/
 
     OUT/bank.npy    (N, 100) float16: musicnn's log-odds of each tag in 30 s of each track
     OUT/bank.txt    the tracks, in the order of the rows
@@ -19,6 +19,7 @@ import numpy as np
 from cmi._util.files import write_whole
 from cmi._util.folders import make_folder
 from cmi.audio import load
+from cmi.cli import run_plainly
 from cmi.reward.model.encoders import musicnn
 from cmi.reward.scoring.tags import Tagger
 from cmi.studio.tracks import Track, find_tracks
@@ -59,4 +60,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_plainly(main)
