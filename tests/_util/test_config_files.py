@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cmi._util.config import MOST_BYTES, MOST_DEPTH, read_table
 from cmi._util.errors import InputError
-from cmi._util.toml_files import parse_toml
-from cmi._util.yaml_files import MOST_BYTES, MOST_DEPTH, read_yaml
 from cmi.judge.prompt_file import read_role
 from cmi.llm.endpoint_file import read_endpoint
 from cmi.reward.train.config import bundled_configs, load_config
@@ -22,7 +21,7 @@ LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
 def read(tmp_path: Path):
     def read(text: str) -> object:
         (tmp_path / "config.yaml").write_text(text, encoding="utf-8")
-        return read_yaml(tmp_path / "config.yaml")
+        return read_table(tmp_path / "config.yaml")
 
     return read
 
@@ -30,10 +29,10 @@ def read(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("seed: 1\nlr: 2\nseed: 3\n", r"config.yaml line 3: the key 'seed' is there twice, first in line 1$"),
-        ("model:\n  dim: 1\n  dim: 2\n", r"line 3: the key 'dim' is there twice, first in line 2"),
-        ("{a: 1, a: 2}", r"line 1: the key 'a' is there twice, first in line 1"),
-        ("a: 1\n'a': 2\n", r"line 2: the key 'a' is there twice"),
+        ("seed: 1\nlr: 2\nseed: 3\n", r"config.yaml line 3: the key 'seed' occurs twice, first in line 1$"),
+        ("model:\n  dim: 1\n  dim: 2\n", r"line 3: the key 'dim' occurs twice, first in line 2"),
+        ("{a: 1, a: 2}", r"line 1: the key 'a' occurs twice, first in line 1"),
+        ("a: 1\n'a': 2\n", r"line 2: the key 'a' occurs twice"),
         ("- x\n- {k: [{b: 1, b: 1}]}", r"line 2: the key 'b'"),
         ("[" * (MOST_DEPTH + 1) + "]" * (MOST_DEPTH + 1), r"line 1: nested deeper than 50 levels"),
         ("[" * 100_000, r"line 1: nested deeper than 50 levels"),
@@ -61,7 +60,7 @@ def test_plain_yaml_reads_as_ever(read):
     }
     assert read("base: &b {x: 1, y: 2}\nmine: {<<: *b, x: 3}\n")["mine"] == {"x": 3, "y": 2}
     assert read("1: a\n'1': b\n") == {1: "a", "1": "b"}
-    assert read("") is None
+    assert read("") == {}
     assert [load_config(name) for name in bundled_configs()]
 
 
@@ -70,14 +69,14 @@ def test_no_text_is_a_traceback(tmp_path_factory: pytest.TempPathFactory, text: 
     path = tmp_path_factory.getbasetemp() / "any.yaml"
     path.write_text(text)
     try:
-        read_yaml(path)
+        read_table(path)
     except InputError as error:
         assert str(path) in str(error)
 
 
 def test_a_training_configuration_with_a_key_twice_is_refused(tmp_path: Path):
     (tmp_path / "mine.yaml").write_text("seed: 1\nseed: 2\n")
-    with pytest.raises(InputError, match=r"mine.yaml line 2: the key 'seed' is there twice, first in line 1"):
+    with pytest.raises(InputError, match=r"mine.yaml line 2: the key 'seed' occurs twice, first in line 1"):
         load_config(str(tmp_path / "mine.yaml"))
 
 
@@ -85,13 +84,29 @@ def test_an_endpoint_or_a_prompt_with_a_key_twice_is_refused(tmp_path: Path):
     path = tmp_path / "mine.toml"
     path.write_text('url = "http://localhost/v1"\nmodel = "m"\nurl = "http://example.org/v1"\n')
     for read in (lambda: read_endpoint(path), lambda: read_role(str(path))):
-        with pytest.raises(InputError, match=r"mine.toml line 3: the key 'url' is there twice"):
+        with pytest.raises(InputError, match=r"mine.toml line 3: the key 'url' occurs twice"):
             read()
 
 
 @pytest.mark.parametrize(
     "text", ["a = " + "[" * 100_000, "a = " + "9" * 5000, "a = 1\n[a]\nb = 2", "a = {x = 1, x = 2}", "\ufeffa = \x00"]
 )
-def test_toml_that_cannot_be_read_is_one_sentence(text: str):
+def test_toml_that_cannot_be_read_is_one_sentence(tmp_path: Path, text: str):
+    (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match="mine"):
-        parse_toml(text.encode(), "mine")
+        read_table(tmp_path / "mine.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('{"a": 1, "b": {"c": 1, "c": 2}}', "mine.json: the key 'c' occurs twice"),
+        ('{"a": ', "mine.json: not JSON"),
+        ("[" * 100_000, "mine.json: not JSON"),
+        ("[1]", "mine.json: a list of 1, expected a table"),
+    ],
+)
+def test_json_that_cannot_be_read_is_one_sentence(tmp_path: Path, text: str, sentence: str):
+    (tmp_path / "mine.json").write_text(text)
+    with pytest.raises(InputError, match=sentence):
+        read_table(tmp_path / "mine.json")

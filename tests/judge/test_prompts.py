@@ -57,7 +57,7 @@ def test_a_role_of_ones_own_with_examples(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("name = 1", "'texts' is missing"),
+        ("name = 1", "'name' is 1, expected text"),
         ("x", "not TOML"),
         (
             'name="m"\nversion=1\nscale=[1]\n[axes.overall]\nchoice="c"\nscore_a="a"\nscore_b="b"\n[texts]\nsystem="s"',

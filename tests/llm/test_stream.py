@@ -92,7 +92,10 @@ def test_an_endpoint_s_file_says_whether_it_streams(tmp_path: Path):
     path.write_text(f'{begin}stream = true\n[sending]\nsound_as = "input_audio_uri"\n')
     endpoint, _ = read_endpoint(path)
     assert endpoint.stream and endpoint.sending.sound_as == "input_audio_uri"
-    for wrong, why in (('stream = "yes"', "'stream' is str, expected bool"), ("tries = true", "'tries' is bool")):
+    for wrong, why in (
+        ('stream = "yes"', "'stream' is 'yes', expected true"),
+        ("tries = true", "'tries' is True"),
+    ):
         path.write_text(f"{begin}{wrong}\n")
         with pytest.raises(InputError, match=why):
             read_endpoint(path)

@@ -12,14 +12,14 @@ requires          'text' or 'reference', where pairs without it can't be judged 
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, Literal
 
+from cmi._util.config import read_config
 from cmi._util.errors import InputError
-from cmi._util.toml_files import parse_toml
 from cmi.llm.message import Schema
 from cmi.preferences import pair_of
 from cmi.take import Axis, Pair
@@ -27,8 +27,6 @@ from cmi.take import Axis, Pair
 CHOICES = ("model_a", "model_b", "both", "neither")
 DEFAULT = "two-axes"
 _PACKAGED = files("cmi.judge") / "prompts"
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -101,68 +99,55 @@ def packaged() -> list[str]:
     return sorted(entry.name.removesuffix(".toml") for entry in _PACKAGED.iterdir() if entry.name.endswith(".toml"))
 
 
+@dataclass(frozen=True)
+class RoleTexts:
+    system: str
+    reasoning: str = ""
+
+
+@dataclass(frozen=True)
+class RoleFile:
+    """What a file states."""
+
+    name: str
+    version: int
+    scale: tuple[float, float]
+    axes: dict[Axis, Keys]
+    texts: RoleTexts
+    about: str = ""
+    reason: str = ""
+    requires: Literal["", "text", "reference"] = ""
+    examples: list[dict[str, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if not self.axes:
+            raise ValueError("'axes' is empty, expected [axes.musicality] or the like")
+        if not self.scale[0] < self.scale[1]:
+            raise ValueError(f"'scale' is {list(self.scale)}, expected the lowest and the highest mark")
+
+
 def read_role(name: str) -> Role:
     """A role that comes with cmi, or one of your own by its file's name."""
-    if name in packaged():
-        return _role((_PACKAGED / f"{name}.toml").read_bytes(), name, Path())
-    path = Path(name)
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        known = ", ".join(packaged())
-        raise InputError(f"prompt {name!r}: neither a file ({error.strerror}) nor one of {known}") from error
-    return _role(data, str(path), path.parent)
-
-
-def _role(data: bytes, where: str, folder: Path) -> Role:
-    table = parse_toml(data, where)
-    texts = _field(table, "texts", dict, where)
-    axes = {axis: _keys(axis, value, where) for axis, value in _field(table, "axes", dict, where).items()}
-    if not axes:
-        raise InputError(f"{where}: 'axes' is empty, expected [axes.musicality] or the like")
-    scale = _field(table, "scale", list, where)
-    if len(scale) != 2 or not all(_is_number(mark) for mark in scale) or not scale[0] < scale[1]:
-        raise InputError(f"{where}: 'scale' is {scale}, expected the lowest and the highest mark")
-    requires = table.get("requires", "")
-    if requires not in ("", "text", "reference"):
-        raise InputError(f"{where}: 'requires' is {requires!r}, expected text or reference")
+    is_packaged = name in packaged()
+    if not is_packaged and not Path(name).is_file():
+        raise InputError(f"prompt {name!r}: neither a file nor one of {', '.join(packaged())}")
+    path = _PACKAGED / f"{name}.toml" if is_packaged else Path(name)
+    stated = read_config(path, RoleFile, name)
     return Role(
-        name=_field(table, "name", str, where),
-        version=_field(table, "version", int, where),
-        scale=(scale[0], scale[1]),
-        axes=axes,
-        system=_field(texts, "system", str, where).strip(),
-        reason=_field(table, "reason", str, where, ""),
-        reasoning=_field(texts, "reasoning", str, where, "").strip(),
-        requires=requires,
-        examples=tuple(_example(row, where, folder) for row in _field(table, "examples", list, where, [])),
-        sha256=hashlib.sha256(data).hexdigest(),
+        name=stated.name,
+        version=stated.version,
+        scale=stated.scale,
+        axes=stated.axes,
+        system=stated.texts.system.strip(),
+        reason=stated.reason,
+        reasoning=stated.texts.reasoning.strip(),
+        requires=stated.requires,
+        examples=tuple(_example(row, name, Path(name).parent) for row in stated.examples),
+        sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
     )
 
 
-def _keys(axis: str, value: Any, where: str) -> Keys:
-    if axis not in get_args(Axis):
-        raise InputError(f"{where}: axis {axis!r}, expected one of {', '.join(get_args(Axis))}")
-    if not isinstance(value, dict):
-        raise InputError(f"{where}: 'axes.{axis}' is {type(value).__name__}, expected a table")
-    return Keys(*(_field(value, key, str, f"{where} [axes.{axis}]") for key in ("choice", "score_a", "score_b")))
-
-
-def _example(row: Any, where: str, folder: Path) -> Example:
-    if not isinstance(row, dict):
-        raise InputError(f"{where}: an example is {type(row).__name__}, expected a table")
+def _example(row: dict[str, Any], where: str, folder: Path) -> Example:
     answer = row.get("answer")
     text = answer if isinstance(answer, str) else json.dumps(answer)
     return Example(pair_of(row, f"{where} [[examples]]", folder), text)
-
-
-def _field(table: Mapping[str, Any], name: str, kind: type[T], where: str, default: T | None = None) -> T:
-    value = table.get(name, default)
-    if not isinstance(value, kind) or isinstance(value, bool):
-        found = "missing" if value is None else f"{type(value).__name__}"
-        raise InputError(f"{where}: {name!r} is {found}, expected {kind.__name__}")
-    return value
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

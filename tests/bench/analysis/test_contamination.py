@@ -121,10 +121,13 @@ BAD = {
     "not TOML": ("[", "not TOML"),
     "empty": ("", "empty"),
     "no data set": ("[mine.Gtzan]\noverlap = 'stated'\n", "[mine.Gtzan] names no data set"),
-    "no table": ("mine = 3\n", "'mine' is no table"),
-    "a guess": ("[mine.GTZAN]\noverlap = 'probably'\n", "needs overlap ="),
-    "a number for a reason": ("[mine.GTZAN]\noverlap = 'none'\nwhy = 3\n", "needs overlap ="),
-    "no entry": ("[mine]\nGTZAN = 'stated'\n", "needs overlap ="),
+    "no table": ("mine = 3\n", "'mine' is 3, expected a table of named fields"),
+    "a guess": (
+        "[mine.GTZAN]\noverlap = 'probably'\n",
+        "'probably', expected one of stated, implied, none",
+    ),
+    "a number for a reason": ("[mine.GTZAN]\noverlap = 'none'\nwhy = 3\n", "'mine.GTZAN.why' is 3, expected text"),
+    "no entry": ("[mine]\nGTZAN = 'stated'\n", "'mine.GTZAN' is 'stated', expected a table of named fields"),
 }
 
 

@@ -42,14 +42,20 @@ def test_a_user_s_file_is_read(tmp_path):
 
 BAD = {
     "not TOML": ("[[family", "not TOML"),
-    "empty": ("", "no [[family]]"),
-    "another data set": (GOOD.replace('"MTT"', '"GTZAN"'), "'dataset' is 'GTZAN'"),
-    "no such tag": (GOOD.replace('"woman"', '"women"'), "'women', which is no tag of MTT"),
-    "no such group": (GOOD.replace('b = ["male"]', 'b = ["men"]'), "'men', which is none of its groups"),
+    "empty": ("", "'family' is missing"),
+    "another data set": (GOOD.replace('"MTT"', '"GTZAN"'), "'family[0].dataset' is 'GTZAN', expected one of MTT"),
+    "no such tag": (GOOD.replace('"woman"', '"women"'), "'women' in group 'female', which is not a tag of MTT"),
+    "no such group": (
+        GOOD.replace('b = ["male"]', 'b = ["men"]'),
+        "no group 'men', which its contrast",
+    ),
     "twice": (GOOD.replace('male = ["male"]', 'male = ["male", "woman"]'), "'woman' of MTT is in two groups"),
-    "no list": (GOOD.replace('a = ["female"]', 'a = "female"'), "is no list of texts"),
-    "no name": (GOOD.replace('name = "vocals"', ""), "'name' is missing"),
-    "no groups": ('[[family]]\ndataset = "MTT"\nname = "x"\n', "[family.groups] is missing"),
+    "no list": (
+        GOOD.replace('a = ["female"]', 'a = "female"'),
+        "contrasts[0].a' is 'female', expected a list",
+    ),
+    "no name": (GOOD.replace('name = "vocals"', ""), "'family[0].name' is missing"),
+    "no groups": ('[[family]]\ndataset = "MTT"\nname = "x"\n', "'family[0].groups' is missing"),
 }
 
 

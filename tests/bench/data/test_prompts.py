@@ -4,7 +4,7 @@ import pytest
 
 from cmi._util.errors import InputError
 from cmi.bench.catalog import DATASETS
-from cmi.bench.prompts import labels_of, parse, question_of
+from cmi.bench.prompts import labels_of, question_of, read_question
 
 FREE = {"EMO_arousal", "EMO_valence", "Nsynth_pitch", "SDD", "MusicCaps", "DSing", "MedleyDB"}
 FREE |= {name for name in DATASETS if name.endswith("beat")}
@@ -58,6 +58,7 @@ def test_a_wording_of_one_s_own_stands_in(tmp_path):
         'major = "m"\nminor = "n"\n[plain]\nwording = "w"\nfewshot = true',
     ],
 )
-def test_a_broken_wording_is_one_sentence(text):
-    with pytest.raises(InputError, match=r"^mine\.toml: "):
-        parse(text, "mine", (), "mine.toml")
+def test_a_broken_wording_is_one_sentence(tmp_path, text):
+    (tmp_path / "mine.toml").write_text(text)
+    with pytest.raises(InputError, match=r"mine\.toml: "):
+        read_question(tmp_path / "mine.toml", "mine", ())

@@ -107,7 +107,7 @@ def test_a_configuration_with_any_value_in_any_place_is_refused_or_read(tmp_path
         ("mode: !!bool maybe", "not YAML"),
         ("[" * 5000, "line 1: nested deeper than 50 levels"),
         ("{a: " * 5000, "line 1: nested deeper than 50 levels"),
-        ("mode: text_only\nmode: text_only", "line 2: the key 'mode' is there twice, first in line 1"),
+        ("mode: text_only\nmode: text_only", "line 2: the key 'mode' occurs twice, first in line 1"),
         ("a: " + "9" * 5000, "not YAML"),
         ("\x00", "not YAML"),
         ("#" + "x" * 1_000_001, "larger than 1,000,000 bytes"),

@@ -7,12 +7,12 @@ The filtered split leaves out repetitions, mislabelled and distorted excerpts, a
 which is broken in most copies, is left out as well: 442 train, 197 dev, 290 test.
 """
 
-import tomllib
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
+from cmi._util.config import read_config
 from cmi.bench.data.example import Example
 from cmi.bench.data.files import Sounds
 
@@ -28,10 +28,10 @@ def read(folder: Path, sounds: Sounds) -> Iterator[Example]:
 @cache
 def splits() -> dict[str, str]:
     """The split of each excerpt of the filtered set: `blues.00029` is `train`."""
-    text = files("cmi.bench.data").joinpath("gtzan_split.toml").read_text(encoding="utf-8")
+    table = read_config(files("cmi.bench.data").joinpath("gtzan_split.toml"), dict[str, dict[str, str]])
     return {
         f"{genre}.{number:05d}": split
-        for split, genres in tomllib.loads(text).items()
+        for split, genres in table.items()
         for genre, ranges in genres.items()
         for number in _numbers(ranges)
     }

@@ -8,13 +8,13 @@ In a wording, {labels} stands for the labels that the data set's task scores by.
 All wordings are ours. Those of the paper come with the authors' annotation files (`cmi bench data make released`).
 """
 
-import tomllib
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
 
+from cmi._util.config import check_config, read_table
 from cmi._util.errors import InputError
 
 QUESTIONS = {
@@ -56,6 +56,22 @@ _LABELS = {
 
 
 @dataclass(frozen=True)
+class TaskKind:
+    major: str
+    minor: str
+
+
+@dataclass(frozen=True)
+class VariantTable:
+    wording: str
+    few_shot: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.wording.strip():
+            raise ValueError("has an empty 'wording'")
+
+
+@dataclass(frozen=True)
 class Variant:
     name: str
     wording: str
@@ -83,13 +99,8 @@ def question_of(dataset: str, folder: Path | None = None) -> Question:
     own = folder / f"{name}.toml" if folder else None
     if folder and not folder.is_dir():
         raise InputError(f"{folder}: no such folder")
-    try:
-        if own and own.exists():
-            return parse(own.read_text(encoding="utf-8"), name, labels_of(dataset), str(own))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{own}: {error}") from error
-    text = files("cmi.bench.prompts").joinpath(f"{name}.toml").read_text(encoding="utf-8")
-    return parse(text, name, labels_of(dataset), f"{name}.toml")
+    path = own if own and own.exists() else files("cmi.bench.prompts").joinpath(f"{name}.toml")
+    return read_question(path, name, labels_of(dataset))
 
 
 def labels_of(dataset: str) -> tuple[str, ...]:
@@ -103,27 +114,16 @@ def labels_of(dataset: str) -> tuple[str, ...]:
     return tuple(getattr(import_module(f"cmi.bench.tasks.{task}"), name))
 
 
-def parse(text: str, name: str, labels: tuple[str, ...], path: str) -> Question:
-    """A question from the text of its file; InputError says which field is wrong."""
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: not TOML ({error})") from error
-    for field in ("major", "minor"):
-        if not isinstance(data.get(field), str):
-            raise InputError(f"{path}: {field!r} is missing or no text")
-    tables = {key: value for key, value in data.items() if key not in ("major", "minor")}
-    variants = {key: _variant(key, value, labels, path) for key, value in tables.items()}
-    if not variants:
-        raise InputError(f"{path}: no variant, such as a table [plain] with a 'wording'")
-    return Question(name, data["major"], data["minor"], variants)
-
-
-def _variant(name: str, table: Any, labels: tuple[str, ...], path: str) -> Variant:
-    wording = table.get("wording") if isinstance(table, dict) else None
-    few_shot = table.get("few_shot", False) if isinstance(table, dict) else None
-    if not isinstance(wording, str) or not wording.strip() or not isinstance(few_shot, bool):
-        raise InputError(f"{path}: [{name}] needs a 'wording', and true or false for 'few_shot' if that is given")
-    if unknown := set(table) - {"wording", "few_shot"}:
-        raise InputError(f"{path}: [{name}] has {', '.join(sorted(unknown))}; only 'wording' and 'few_shot' are known")
-    return Variant(name, wording.strip().replace("{labels}", ", ".join(labels)), few_shot)
+def read_question(path: Path | Traversable, name: str, labels: tuple[str, ...]) -> Question:
+    """A question from its file; InputError says which field is wrong."""
+    where = str(path) if isinstance(path, Path) else path.name
+    table = read_table(path, where)
+    kind = check_config({key: table.pop(key) for key in ("major", "minor") if key in table}, TaskKind, where)
+    stated = check_config(table, dict[str, VariantTable], where)
+    if not stated:
+        raise InputError(f"{where}: no variant, such as a table [plain] with a 'wording'")
+    variants = {
+        key: Variant(key, one.wording.strip().replace("{labels}", ", ".join(labels)), one.few_shot)
+        for key, one in stated.items()
+    }
+    return Question(name, kind.major, kind.minor, variants)

@@ -12,10 +12,10 @@ from typing import Any, Literal
 
 from torch import Tensor
 
+from cmi._util.config import read_table
 from cmi._util.errors import InputError
 from cmi._util.printable import printable
 from cmi._util.weights import Shapes
-from cmi._util.yaml_files import read_yaml
 from cmi.reward.model.encoders.muq_mulan import TEXT_TOKENS, MuQMuLanConfig, TowerConfig
 from cmi.reward.model.head import DOWNSAMPLERS, Downsampling, HeadConfig
 
@@ -41,7 +41,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     """The model's section of config.yaml; empty if there is none."""
     for path in (folder / CONFIG, folder.parent / CONFIG):
         if path.is_file():
-            content = _mapping(read_yaml(path), str(path))
+            content = read_table(path)
             section = _mapping(content.get("model", content), f"{path}: model")
             try:
                 downsamplings(section)

@@ -7,42 +7,55 @@ Relative paths start at the file's folder. The configurations that come with cmi
 (`paper-stage1`); theirs start at the current folder.
 """
 
-import re
-import types
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from importlib.resources import as_file, files
+from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Literal
 
+from pydantic import AfterValidator, Field
+
+from cmi._util.config import config_path, read_config
 from cmi._util.errors import InputError
-from cmi._util.yaml_files import read_yaml
 from cmi.reward.engine.windows import WINDOWS
 from cmi.reward.model.head import DOWNSAMPLERS, Downsampling
 from cmi.reward.train.loss import Mapping
 
-Section = TypeVar("Section")
-
 # One section of a recording is judged in a step: windows that average over several are for scoring.
 TRAINED_WINDOWS = tuple(name for name, window in WINDOWS.items() if window.section == window.limit)
-_SCIENTIFIC = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")  # 1e-4 is text to YAML 1.1, and a number to everybody else
 
 
-def _number(least: float, most: float, default: Any = MISSING) -> Any:
-    return field(default=default, metadata={"range": (least, most)})
+def _check_downsampling(spec: Downsampling) -> Downsampling:
+    if spec.kind != "none" and spec.kind not in DOWNSAMPLERS:
+        raise ValueError(f"has the kind {spec.kind!r}, expected one of none, {', '.join(DOWNSAMPLERS)}")
+    for name in ("factor", "kernel_size", "stage", "mlp_ratio"):
+        if getattr(spec, name) <= 0:
+            raise ValueError(f"has the {name} {getattr(spec, name)}, expected more than 0")
+    return spec
+
+
+ConfigPath = Annotated[Path, AfterValidator(config_path)]
+Checked = Annotated[Downsampling, AfterValidator(_check_downsampling)]
+Count = Annotated[int, Field(ge=1, le=10**7)]
+Size = Annotated[int, Field(ge=1, le=65536)]
+Depth = Annotated[int, Field(ge=1, le=64)]
+Heads = Annotated[int, Field(ge=1, le=256)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Weight = Annotated[float, Field(ge=0, le=1000)]
+Gigabytes = Annotated[float, Field(ge=0, le=10**6)]
 
 
 @dataclass(frozen=True)
 class Architecture:
     """Of a fresh head, where it differs from that of the checkpoint."""
 
-    prompt_depth: int | None = _number(1, 64, None)
-    joint_depth: int | None = _number(1, 64, None)
-    heads: int | None = _number(1, 256, None)
-    ff_hidden: int | None = _number(1, 65536, None)
-    mlp_dim: int | None = _number(1, 65536, None)
-    take: Downsampling | None = None
-    reference: Downsampling | None = None
-    text: Downsampling | None = None
+    prompt_depth: Depth | None = None
+    joint_depth: Depth | None = None
+    heads: Heads | None = None
+    ff_hidden: Size | None = None
+    mlp_dim: Size | None = None
+    take: Checked | None = None
+    reference: Checked | None = None
+    text: Checked | None = None
 
 
 @dataclass(frozen=True)
@@ -54,6 +67,10 @@ class Start:
     head: Literal["keep", "fresh"] = "keep"
     architecture: Architecture | None = None
 
+    def __post_init__(self) -> None:
+        if self.architecture is not None and self.head != "fresh":
+            raise ValueError("has an 'architecture', which is for a fresh head: set 'head' to fresh")
+
 
 @dataclass(frozen=True)
 class Source:
@@ -62,10 +79,14 @@ class Source:
     In an epoch each example is drawn `weight` times; of a fraction, another random part in every epoch.
     """
 
-    preferences: Path | None = None
-    ratings: Path | None = None
+    preferences: ConfigPath | None = None
+    ratings: ConfigPath | None = None
     split: str = ""
-    weight: float = _number(0.001, 1000, 1.0)
+    weight: Annotated[float, Field(ge=0.001, le=1000)] = 1.0
+
+    def __post_init__(self) -> None:
+        if (self.preferences is None) == (self.ratings is None):
+            raise ValueError("must name a file of 'preferences' or one of 'ratings'")
 
     @property
     def path(self) -> Path:
@@ -82,50 +103,56 @@ class Source:
 class LossSettings:
     """As `cmi.reward.train.loss` has them."""
 
-    label_smoothing: float = _number(0, 0.999, 0.2)
+    label_smoothing: Annotated[float, Field(ge=0, le=0.999)] = 0.2
     mapping: Mapping = "tanh"
     confidence_weighting: bool = False
-    rating_weight: float = _number(0, 1000, 1.0)
-    wrong_prompts: float = _number(0, 1000, 0.0)
+    rating_weight: Weight = 1.0
+    wrong_prompts: Weight = 0.0
 
 
 @dataclass(frozen=True)
 class Optimizer:
     """AdamW: `lr` is reached after `warmup` steps and falls along a cosine to 0 at the last step."""
 
-    lr: float = _number(0, 1, 1e-4)
-    weight_decay: float = _number(0, 1, 0.01)
-    warmup: int = _number(0, 10**7, 100)
-    clip: float = _number(1e-6, 10**6, 1.0)  # the gradient's norm at most
+    lr: Share = 1e-4
+    weight_decay: Share = 0.01
+    warmup: Annotated[int, Field(ge=0, le=10**7)] = 100
+    clip: Annotated[float, Field(ge=1e-6, le=10**6)] = 1.0  # the gradient's norm at most
 
 
 @dataclass(frozen=True)
 class ModalityDropout:
     """How probably a part of an example's prompt is left out of a step."""
 
-    text: float = _number(0, 1, 0.0)
-    lyrics: float = _number(0, 1, 0.0)
-    reference: float = _number(0, 1, 0.0)
+    text: Share = 0.0
+    lyrics: Share = 0.0
+    reference: Share = 0.0
 
 
 @dataclass(frozen=True)
 class TrainConfig:
     model: Start
-    data: tuple[Source, ...]
+    data: Annotated[tuple[Source, ...], Field(min_length=1)]
     validation: tuple[Source, ...] = ()
     loss: LossSettings = LossSettings()
     optimizer: Optimizer = Optimizer()
     modality_dropout: ModalityDropout = ModalityDropout()
-    steps: int = _number(1, 10**7, 2000)
-    batch: int = _number(1, 65536, 48)
-    micro_batch: int | None = _number(1, 65536, None)  # examples in memory at a time; by default all of a batch
-    validate_every: int = _number(1, 10**7, 50)  # steps; the run can be resumed from each validation
-    early_stop: int | None = _number(1, 10**6, None)  # validations without a better one
-    seed: int = _number(0, 2**63 - 1, 0)
+    steps: Count = 2000
+    batch: Size = 48
+    micro_batch: Size | None = None  # examples in memory at a time; by default all of a batch
+    validate_every: Count = 50  # steps; the run can be resumed from each validation
+    early_stop: Count | None = None  # validations without a better one
+    seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     window: str = "first120"
-    memory_gb: float = _number(0, 10**6, 8.0)  # of tokens held in memory by a process; the rest is read from disk
-    cache_gb: float = _number(0.001, 10**6, 1000.0)  # of tokens kept on disk
+    memory_gb: Gigabytes = 8.0  # of tokens held in memory by a process; the rest is read from disk
+    cache_gb: Gigabytes = 1000.0  # of tokens kept on disk
+
+    def __post_init__(self) -> None:
+        if self.window not in TRAINED_WINDOWS:
+            raise ValueError(f"'window' is {self.window!r}, expected one of {', '.join(TRAINED_WINDOWS)}")
+        if self.early_stop is not None and not self.validation:
+            raise ValueError("'early_stop' needs 'validation', which is missing")
 
 
 def bundled_configs() -> list[str]:
@@ -137,117 +164,8 @@ def bundled_configs() -> list[str]:
 def load_config(name: str) -> TrainConfig:
     """The configuration in a file, or one of cmi's own by its bare name."""
     if name in bundled_configs() and not Path(name).exists():
-        with as_file(files("cmi.reward.train") / "configs" / f"{name}.yaml") as path:
-            return _read(path, f"{name}.yaml", Path())
+        return read_config(files("cmi.reward.train") / "configs" / f"{name}.yaml", TrainConfig, f"{name}.yaml", Path())
     path = Path(name)
     if not path.is_file():
         raise InputError(f"{name}: no such file; expected a YAML file or one of {', '.join(bundled_configs())}")
-    return _read(path, str(path), path.parent)
-
-
-def _read(path: Path, name: str, folder: Path) -> TrainConfig:
-    try:
-        config = _section(TrainConfig, read_yaml(path, name), "", folder)
-        _check(config)
-    except _Problem as problem:
-        raise InputError(f"{name}: {problem}") from problem
-    return config
-
-
-class _Problem(Exception):
-    """What is wrong with a field."""
-
-
-def _section(kind: type[Section], value: Any, where: str, folder: Path) -> Section:
-    if not isinstance(value, dict):
-        raise _Problem(f"{_quoted(where)}{_kind(value)}, expected a mapping")
-    hints = get_type_hints(kind)
-    known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
-    for key in value:
-        if key not in known:
-            raise _Problem(f"{str(_inside(where, key))!r} is not known, expected one of {', '.join(known)}")
-    stated = {}
-    for key, about in known.items():
-        inside = _inside(where, key)
-        if key in value:
-            stated[key] = _value(hints[key], value[key], inside, folder)
-            _check_range(stated[key], about.metadata.get("range"), inside)
-        elif about.default is MISSING and about.default_factory is MISSING:
-            raise _Problem(f"{inside!r} is missing")
-    return kind(**stated)
-
-
-def _value(hint: Any, value: Any, where: str, folder: Path) -> Any:
-    """A value of the hint's type; whole numbers pass for numbers, and text in scientific notation does too."""
-    if get_origin(hint) in (Union, types.UnionType):
-        options = [option for option in get_args(hint) if option is not type(None)]
-        return None if value is None else _value(options[0], value, where, folder)
-    if is_dataclass(hint):
-        assert isinstance(hint, type)
-        return _section(hint, value, where, folder)
-    if get_origin(hint) is tuple:
-        if not isinstance(value, list) or not value:
-            raise _Problem(f"{where!r} is {_kind(value)}, expected a list with one entry or more")
-        return tuple(_value(get_args(hint)[0], each, f"{where}[{i}]", folder) for i, each in enumerate(value))
-    if get_origin(hint) is Literal:
-        if value not in get_args(hint):
-            raise _Problem(f"{where!r} is {value!r}, expected one of {', '.join(get_args(hint))}")
-        return value
-    if hint is Path and isinstance(value, str) and value:
-        return folder / Path(value).expanduser()
-    if hint is float and isinstance(value, str) and _SCIENTIFIC.fullmatch(value):
-        return float(value)
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if hint is Path or not isinstance(value, hint) or (hint is not bool and isinstance(value, bool)):
-        raise _Problem(f"{where!r} is {_kind(value)}, expected {_WORDS[hint]}")
-    return value
-
-
-_WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false", Path: "a path"}
-
-
-def _kind(value: Any) -> str:
-    if isinstance(value, dict | list):
-        return "a mapping" if isinstance(value, dict) else f"a list of {len(value)}"
-    return "nothing" if value is None else repr(value)
-
-
-def _inside(where: str, key: object) -> str:
-    return f"{where}.{key}" if where else str(key)
-
-
-def _quoted(where: str) -> str:
-    return f"{where!r} is " if where else ""
-
-
-def _check_range(value: Any, limits: tuple[float, float] | None, where: str) -> None:
-    if limits is not None and value is not None and not limits[0] <= value <= limits[1]:
-        raise _Problem(f"{where!r} is {value}, expected {limits[0]:g} to {limits[1]:g}")
-
-
-def _check(config: TrainConfig) -> None:
-    """What holds between fields."""
-    for part, sources in (("data", config.data), ("validation", config.validation)):
-        for i, source in enumerate(sources):
-            if (source.preferences is None) == (source.ratings is None):
-                raise _Problem(f"'{part}[{i}]' must name a file of 'preferences' or one of 'ratings'")
-    if config.model.architecture is not None:
-        if config.model.head != "fresh":
-            raise _Problem("'model.architecture' is for a fresh head: set 'model.head' to fresh")
-        for part in ("take", "reference", "text"):
-            _check_downsampling(getattr(config.model.architecture, part), f"model.architecture.{part}")
-    if config.window not in TRAINED_WINDOWS:
-        raise _Problem(f"'window' is {config.window!r}, expected one of {', '.join(TRAINED_WINDOWS)}")
-    if config.early_stop is not None and not config.validation:
-        raise _Problem("'early_stop' needs 'validation', which is missing")
-
-
-def _check_downsampling(spec: Downsampling | None, where: str) -> None:
-    if spec is None:
-        return
-    if spec.kind != "none" and spec.kind not in DOWNSAMPLERS:
-        raise _Problem(f"'{where}.kind' is {spec.kind!r}, expected one of none, {', '.join(DOWNSAMPLERS)}")
-    for name in ("factor", "kernel_size", "stage", "mlp_ratio"):
-        if getattr(spec, name) <= 0:
-            raise _Problem(f"'{where}.{name}' is {getattr(spec, name)}, expected more than 0")
+    return read_config(path, TrainConfig, folder=path.parent)

@@ -6,12 +6,13 @@ NAME.sha256    hash, size and place (owner+name/path) of every file that the gro
 
 import hashlib
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cmi._util.config import read_config
 from cmi._util.errors import InputError
 
 HERE = Path(__file__).parent
@@ -20,7 +21,8 @@ PATTERNS = ("files", "better", "worse", "references")
 FORMATTED = re.compile(r"\{\w+\}")
 
 
-class RecipeSource(NamedTuple):
+@dataclass(frozen=True)
+class RecipeSource:
     """A public repository at one commit."""
 
     repository: str
@@ -65,11 +67,34 @@ class Recipe(NamedTuple):
                 yield file, found
 
 
+Groups = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class RecipeTables:
+    """What NAME.toml states: repositories, groups of clips by what is known of them, families, labels."""
+
+    source: list[RecipeSource]
+    ratings: Groups = field(default_factory=list)
+    votes: Groups = field(default_factory=list)
+    scores: Groups = field(default_factory=list)
+    order: Groups = field(default_factory=list)
+    text: Groups = field(default_factory=list)
+    edit: Groups = field(default_factory=list)
+    reference: Groups = field(default_factory=list)
+    families: dict[str, list[list[str]]] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def groups(self) -> dict[str, Groups]:
+        return {kind: getattr(self, kind) for kind in KINDS}
+
+
 @cache
 def read_recipe(name: str, folder: Path = HERE) -> Recipe:
     """A recipe of this package. InputError for one that is not in order."""
-    given = _toml(folder / f"{name}.toml")
-    sources = {one["repository"]: RecipeSource(**one) for one in given["source"]}
+    given = read_config(folder / f"{name}.toml", RecipeTables)
+    sources = {one.repository: one for one in given.source}
     by_folder = {source.folder: source for source in sources.values()}
     files = {}
     for number, line in enumerate((folder / f"{name}.sha256").read_text(encoding="utf-8").splitlines(), 1):
@@ -79,16 +104,14 @@ def read_recipe(name: str, folder: Path = HERE) -> Recipe:
             files[place] = RecipeFile(by_folder[repository], path, sha256, int(size))
         except (ValueError, KeyError) as error:
             raise InputError(f"{name}.sha256 line {number}: expected 'SHA256 SIZE OWNER+NAME/PATH'") from error
-    groups = {kind: given.get(kind, []) for kind in KINDS}
-    return Recipe(name, sources, files, groups, given.get("families", {}), given.get("labels", {}))
+    return Recipe(name, sources, files, given.groups, given.families, given.labels)
 
 
 def make_list(name: str, mirrors: Path, folder: Path = HERE) -> str:
     """The lines of NAME.sha256, from checked-out trees: MIRRORS/owner+name/path."""
     lines = set()
-    given = _toml(folder / f"{name}.toml")
-    for kind in KINDS:
-        for group in given.get(kind, []):
+    for groups in read_config(folder / f"{name}.toml", RecipeTables).groups.values():
+        for group in groups:
             for repository, pattern in _patterns(group):
                 tree = mirrors / repository.replace("/", "+")
                 for path in sorted(each for each in tree.rglob("*") if each.is_file()):
@@ -102,10 +125,10 @@ def make_list(name: str, mirrors: Path, folder: Path = HERE) -> str:
 def _patterns(group: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The repository and the regular expression of all that a group needs."""
     source = group["source"]
-    yield from ((source, group[field]) for field in PATTERNS if field in group)
+    yield from ((source, group[name]) for name in PATTERNS if name in group)
     if "answers" in group:
         yield source, re.escape(group["answers"])
-    for rule in (group.get(field, {}) for field in ("text", "value")):
+    for rule in (group.get(name, {}) for name in ("text", "value")):
         if "file" in rule:
             yield rule.get("source", source), _any(rule["file"])
 
@@ -113,10 +136,3 @@ def _patterns(group: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _any(template: str) -> str:
     """A path in which whatever stands in braces is left open."""
     return "[^/]+".join(re.escape(part) for part in FORMATTED.split(template))
-
-
-def _toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: not a recipe ({error})") from error
