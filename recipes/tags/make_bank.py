@@ -16,8 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cmi._util.files import write_whole
-from cmi._util.folders import make_folder
+from cmi._util.files import make_folder, write_whole
 from cmi.audio import load
 from cmi.cli import run_plainly
 from cmi.reward.model.encoders import musicnn

@@ -34,6 +34,11 @@ from numpy.typing import NDArray
 from cmi._util.errors import InputError, MissingExtra
 from cmi._util.quiet_stderr import quiet_stderr
 
+# What files are called that may hold sound; torchcodec is needed for those in the second row.
+AUDIO_SUFFIXES = {
+    *(".wav", ".flac", ".mp3", ".ogg", ".oga", ".opus", ".aif", ".aiff", ".au", ".caf"),
+    *(".m4a", ".aac", ".wma", ".mp4", ".webm"),
+}
 QUALITY = "HQ"  # of soxr; part of the name of every embedding, since other samples give other embeddings
 SHORTEST = 0.05  # seconds
 LONGEST = 2 * 3600.0  # seconds of sound in one waveform

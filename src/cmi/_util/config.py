@@ -20,7 +20,6 @@ from cmi._util.errors import InputError
 from cmi._util.printable import printable
 
 if TYPE_CHECKING:
-    from pydantic import TypeAdapter
     from pydantic_core import ErrorDetails
 
 T = TypeVar("T")
@@ -58,12 +57,11 @@ def read_config(path: Path | Traversable, model: type[T], name: str = "", folder
 
 def check_config(table: Mapping[str, Any], model: type[T], name: str, folder: Path | None = None) -> T:
     """Turn the content of the file called `name` into `model`; InputError if it does not fit."""
-    from pydantic import ValidationError
+    from pydantic import TypeAdapter, ValidationError
 
     try:
         content = json.dumps(table, default=str)  # JSON has lists, not tuples, and text, not paths, even when strict
-        checked: T = _adapter(model).validate_json(content, strict=True, extra="forbid", context=folder)
-        return checked
+        return TypeAdapter(model).validate_json(content, strict=True, extra="forbid", context=folder)
     except TypeError as error:
         raise InputError(f"{name}: {error}") from error  # a key that is not text
     except ValidationError as error:
@@ -97,13 +95,6 @@ def read_table(path: Path | Traversable, name: str = "") -> dict[str, Any]:
 def config_path(path: Path, info: Any) -> Path:
     """A path that a configuration file states, seen from the file's folder: `Annotated[Path, AfterValidator(...)]`."""
     return Path(info.context or "") / path.expanduser()
-
-
-@cache
-def _adapter(model: Any) -> "TypeAdapter[Any]":
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(model)
 
 
 def _explain(errors: "list[ErrorDetails]", model: Any) -> str:

@@ -1,17 +1,25 @@
-"""Files that are there whole or not at all, even after a power failure; errors that name the file that failed."""
+"""Files and folders: written whole or not at all, even after a power failure; locked; claimed by one command.
+
+Errors name the file that failed.
+"""
 
 import errno
+import fcntl
+import json
 import os
 import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO, Any
 
 from cmi._util.errors import InputError
 from cmi._util.printable import ESCAPE
 
 UNFINISHED = ".unfinished"
+SETTINGS = "settings.json"
+_PRIVATE = 0o600
 # Why a file cannot grow, and what to do about it.
 DISK_FULL = {
     errno.ENOSPC: "the disk is full; what was finished before is kept: make room",
@@ -22,12 +30,12 @@ _DISK_ERRORS = {*DISK_FULL, errno.EROFS, errno.EIO}
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
+def whole_file(path: Path, sync: bool = True) -> Iterator[Path]:
     """Yield a name beside `path` to write to. On success its bytes reach the disk and it takes the name `path`.
 
     On failure nothing is left behind, an older `path` stays as it was, and an OSError becomes an InputError that
     names `path`. Several processes may write the same path; the last one wins. A link is followed, and a device or a
-    pipe (/dev/stdout) is written to as it is.
+    pipe (/dev/stdout) is written to as it is. Without `sync` a power failure may leave a torn file.
     """
     try:
         target = path.resolve() if path.is_symlink() else path
@@ -37,9 +45,7 @@ def whole_file(path: Path) -> Iterator[Path]:
         unfinished = target.with_name(f"{target.name[:50]}.{secrets.token_hex(4)}{UNFINISHED}")
         try:
             yield unfinished
-            sync_file(unfinished)
-            unfinished.replace(target)
-            sync_folder(target.parent)
+            move_into_place(unfinished, target, sync)
         finally:
             with suppress(OSError):
                 unfinished.unlink()
@@ -51,6 +57,17 @@ def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file that is there with all its content or not at all. Half characters in text are written as escapes."""
     with whole_file(path) as unfinished:
         unfinished.write_bytes(content.encode("utf-8", ESCAPE) if isinstance(content, str) else content)
+
+
+def move_into_place(finished: Path, target: Path, sync: bool = True) -> None:
+    """Give a file or folder its final name once all its bytes are on disk. What had that name before is replaced."""
+    if sync:
+        sync_tree(finished)
+    if finished.is_dir():
+        shutil.rmtree(target, ignore_errors=True)
+    finished.replace(target)
+    if sync:
+        sync_folder(target.parent)
 
 
 def copy_whole(source: Path, target: Path) -> None:
@@ -81,7 +98,7 @@ def sync_file(path: Path) -> None:
 
 
 def sync_tree(folder: Path) -> None:
-    """Wait until all that is in the folder is on disk."""
+    """Wait until a file, or all that is in a folder, is on disk."""
     for path in (folder, *folder.rglob("*")):
         sync_file(path)
 
@@ -89,3 +106,86 @@ def sync_tree(folder: Path) -> None:
 def sync_folder(folder: Path) -> None:
     """Wait until the names in the folder are on disk."""
     sync_file(folder)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those it lies in, unless they exist."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise InputError(f"{folder}: Not a directory; choose another folder") from error
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+
+
+def claim(folder: Path, settings: dict[str, Any], command: str) -> None:
+    """InputError unless the folder is new, empty, or was begun by `command` with the same settings.
+
+    So a command may be stopped and resumed there, and files of different commands never mix.
+    """
+    make_folder(folder)
+    begun = folder / SETTINGS
+    try:
+        if not begun.exists():
+            if any(path.suffix != UNFINISHED for path in folder.iterdir()):
+                raise InputError(f"{folder}: not empty, and not begun by `{command}`; choose another folder")
+            write_whole(begun, json.dumps(settings) + "\n")
+        elif json.loads(begun.read_text(encoding="utf-8")) != settings:
+            raise InputError(f"{folder}: begun with other settings ({SETTINGS}); choose another folder")
+    except (OSError, ValueError) as error:
+        raise InputError(f"{folder}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def take_lock(file: int | IO[bytes], alone: bool = True, waits: bool = False) -> bool:
+    """Lock an open file, alone or together with others; False if others are in the way.
+
+    The system gives the lock back when the file is closed or the process ends, however it ends.
+    """
+    try:
+        fcntl.flock(file, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | (0 if waits else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    return True
+
+
+@contextmanager
+def locked(path: Path, waits: bool = True) -> Iterator[None]:
+    """Hold the lock file `path`; if another process holds it, wait for it or raise an InputError."""
+    lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        if not take_lock(lock, waits=waits):
+            raise InputError(f"{path.parent}: another process is writing into it; wait for it to end")
+        yield
+    finally:
+        os.close(lock)
+
+
+def lock_file(guarded: Path, alone: bool) -> IO[bytes] | None:
+    """Lock the file GUARDED.lock until it is closed; None if others are in the way, InputError if it fails.
+
+    The file is not removed: another process may be about to lock it. Whoever may use what is guarded may lock it.
+    """
+    path = guarded.with_name(guarded.name + ".lock")
+    try:
+        file = os.fdopen(_open_lock(path, guarded), "rb")
+        try:
+            if take_lock(file, alone):
+                return file
+        except OSError:
+            file.close()
+            raise
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    file.close()
+    return None
+
+
+def _open_lock(path: Path, guarded: Path) -> int:
+    is_new = not path.exists()
+    handle = os.open(path, os.O_RDONLY | os.O_CREAT, _PRIVATE)
+    if is_new and guarded.exists():
+        status = guarded.stat()
+        os.fchmod(handle, _PRIVATE | status.st_mode & 0o666)
+        if os.geteuid() == 0:  # made for a server that does not run as root
+            os.fchown(handle, status.st_uid, status.st_gid)
+    return handle

@@ -10,7 +10,6 @@ What a kill can leave behind
     cut off when the log is opened again. A line broken anywhere else, or in a finished log, is damage, and reported.
 """
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -20,7 +19,7 @@ from typing import Any, BinaryIO, Self, TypeGuard
 from weakref import WeakSet
 
 from cmi._util.errors import InputError
-from cmi._util.files import sync_folder
+from cmi._util.files import sync_folder, take_lock
 
 PARTIAL = ".partial"
 
@@ -198,11 +197,9 @@ def _open_locked(path: Path) -> tuple[int, Path]:
             file = os.open(name, os.O_RDWR | os.O_APPEND | (0 if names else os.O_CREAT), 0o666)
         except OSError as error:
             raise InputError(f"{name}: cannot be opened for writing: {error.strerror}") from None
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not take_lock(file):
             os.close(file)
-            raise InputError(f"{name}: another process is writing this log; wait for it to end") from None
+            raise InputError(f"{name}: another process is writing this log; wait for it to end")
         if _present(path) == [name] and os.path.samestat(name.stat(), os.fstat(file)):
             return file, name
         os.close(file)  # renamed by another process before we had the lock: look again

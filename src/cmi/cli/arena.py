@@ -379,7 +379,7 @@ def _named(known: list["Project"], name: str) -> "Project | None":
 
 def _demo_file() -> str:
     from cmi._util.cache import cache_folder
-    from cmi._util.folders import make_folder
+    from cmi._util.files import make_folder
 
     folder = cache_folder() / "arena-demo"
     make_folder(folder)

@@ -53,14 +53,14 @@ def bias(
     from cmi._util.errors import InputError
     from cmi.bench.analysis.bias import measure_bias
     from cmi.bench.analysis.bias_report import bias_tables, draw_bias
-    from cmi.bench.analysis.drawing import require_drawing
     from cmi.bench.analysis.tag_families import TAGGING, read_families
     from cmi.bench.scoring.one_file import SEED
     from cmi.bench.scoring.responses import find_annotations, find_responses
     from cmi.cli.output import show
     from cmi.cli.progress import progress
+    from cmi.report.pictures import require_picture
 
-    require_drawing(plot)
+    require_picture(plot)
     groups = read_families(families)
     truths = find_annotations(annotations) if annotations else {}
     files = [file for file in find_responses(responses) if file.dataset.name in TAGGING]
@@ -113,14 +113,14 @@ def prompts(
         cmi bench prompts plain=plain.json brief=brief.json --plot prompts.png
     """
     from cmi import __version__
-    from cmi.bench.analysis.drawing import require_drawing
     from cmi.bench.analysis.prompts import read_runs, sensitivities
     from cmi.bench.analysis.prompts_report import draw_prompts, prompt_tables
     from cmi.bench.analysis.variants import Variants
     from cmi.cli.output import show
     from cmi.cli.progress import progress
+    from cmi.report.pictures import require_picture
 
-    require_drawing(plot)
+    require_picture(plot)
     variants = Variants(annotations or [])
     with progress() as bar:
         scoring = bar.add_task("scoring", total=None)
@@ -161,12 +161,12 @@ def map_(
         cmi bench map mine.json --missing mean --components 2
     """
     from cmi import __version__
-    from cmi.bench.analysis.drawing import require_drawing
     from cmi.bench.analysis.model_map import map_models
     from cmi.bench.analysis.model_map_report import draw_map, map_records, map_tables, model_records
     from cmi.cli.output import show
+    from cmi.report.pictures import require_picture
 
-    require_drawing(plot)
+    require_picture(plot)
     result = map_models(_gathered(sources, annotations, published, protocol, embedder), components, missing)
     if plot is not None:
         draw_map(result, plot)
@@ -206,11 +206,11 @@ def contamination(
     from cmi import __version__
     from cmi.bench.analysis.contamination import contamination as find_contamination
     from cmi.bench.analysis.contamination_report import contamination_tables, draw_contamination, place_records
-    from cmi.bench.analysis.drawing import require_drawing
     from cmi.bench.analysis.training_data import read_facts
     from cmi.cli.output import show
+    from cmi.report.pictures import require_picture
 
-    require_drawing(plot)
+    require_picture(plot)
     known = read_facts() | (read_facts(facts) if facts else {})
     result = find_contamination(_gathered(sources, annotations, published, protocol, embedder), known)
     if plot is not None:

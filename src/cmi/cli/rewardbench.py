@@ -233,8 +233,7 @@ def released(
 
         cmi rewardbench released results.jsonl --out metrics/
     """
-    from cmi._util.files import write_whole
-    from cmi._util.folders import make_folder
+    from cmi._util.files import make_folder, write_whole
     from cmi._util.hub import require_packages
     from cmi.report.tables import to_csv
 

@@ -8,30 +8,26 @@ from urllib.parse import quote
 from cmi.demo.run import Demo
 from cmi.demo.tables import PAIRS_NOTE
 from cmi.demo.words import TakeRow, picked_sentence, prompt_text, take_rows
-from cmi.report.html import details, interval_bar, page, table_html
+from cmi.report.html import details, fact_list, interval_bar, page, table_html
 from cmi.reward.probe.accuracy import ALL, Accuracy, Share, percent_range, table
 
 CHANCE = 0.5
 
 STYLE = """
-.facts { display: flex; flex-wrap: wrap; gap: .25rem 2.5rem; margin: 1.25rem 0 }
-.facts dd { margin: 0 }
-blockquote { margin: 1rem 0; padding: .25rem 0 .25rem 1.25rem; border-left: .2rem solid var(--accent);
-  font: 1.25rem/1.5 Charter, Georgia, serif }
 .takes { display: grid; gap: 1rem; margin: 1.5rem 0; padding: 0; list-style: none }
 .takes li { display: grid; grid-template-columns: 3rem minmax(16rem, 1fr) minmax(0, 1fr) minmax(0, 1.3fr); gap: 1rem;
-  align-items: start; padding: 1rem 1.25rem; background: var(--card); border: 1px solid var(--rule);
+  align-items: start; padding: 1rem 1.25rem; background: var(--surface); border: 1px solid var(--line);
   border-radius: .75rem }
-.takes li.best { border-color: var(--accent); background: var(--wash) }
+.takes li.best { border-color: var(--accent); background: var(--accent-soft) }
 .rank { font: 1.8rem/1 Charter, Georgia, serif; color: var(--quiet) }
 .best .rank, .badge { color: var(--accent) }
 .takes h3 { margin: 0 0 .5rem; font-size: 1rem; font-weight: 600 }
 .takes p { margin: 0; font-variant-numeric: tabular-nums }
 .takes audio { display: block; width: 100%; height: 2.4rem }
 .bar { display: block }
-.bar .axis { stroke: var(--rule) }
+.bar .axis { stroke: var(--line) }
 .bar .chance { stroke: var(--quiet); stroke-dasharray: 2 2 }
-.bar rect, .bar circle { fill: var(--null) }
+.bar rect, .bar circle { fill: var(--take-b) }
 .bar rect { opacity: .4 }
 .bar.scorer rect, .bar.scorer circle { fill: var(--accent) }
 tr.scorer td { font-weight: 600 }
@@ -49,14 +45,10 @@ def page_of(demo: Demo, out: Path) -> str:
 
 
 def _head(demo: Demo) -> str:
-    facts = {"Scored by": demo.model, **demo.versions}
-    terms = "\n".join(f"<div><dt>{escape(term)}</dt><dd>{escape(said)}</dd></div>" for term, said in facts.items())
     return f"""<h1>What cmi heard on this machine</h1>
 <p>All music here was made by cmi’s studio, so that the right answers are known. They are construction, not listening:
 nano learnt from such music, though not from these pieces, and what people would say was not asked.</p>
-<dl class="facts">
-{terms}
-</dl>"""
+{fact_list({"Scored by": demo.model, **demo.versions})}"""
 
 
 def _takes(demo: Demo, out: Path) -> str:
@@ -144,7 +136,7 @@ def _bench(demo: Demo) -> str:
 
 def _next(out: Path) -> str:
     takes, mir = (shlex.quote(str(out / name)) for name in ("takes", "mir/annotations"))
-    commands = f"""cmi score take1.wav take2.wav --text "slow sad piano with rain"
+    commands = f"""cmi score take1.wav take2.wav --ink "slow sad piano with rain"
 cmi pick {takes} --copy-to best/
 cmi probe nano --pieces 16 --plot probe.png
 cmi studio make pairs/ --pairs 1000

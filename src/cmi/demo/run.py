@@ -25,8 +25,7 @@ from typing import Any
 from cmi import __version__
 from cmi._util.cache import cache_folder
 from cmi._util.errors import InputError
-from cmi._util.files import write_whole
-from cmi._util.folders import make_folder
+from cmi._util.files import make_folder, write_whole
 from cmi._util.records import read_records
 from cmi.bench.scoring.many_files import DEFAULT_EMBEDDER, Settings, score_all
 from cmi.bench.scoring.responses import find_responses

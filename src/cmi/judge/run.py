@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from cmi._util.errors import InputError
-from cmi._util.folders import SETTINGS, claim
+from cmi._util.files import SETTINGS, claim
 from cmi._util.runlog import RunLog, read_records
 from cmi.judge.judges import NamedJudge
 from cmi.judge.pairs import NamedPair

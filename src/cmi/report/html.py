@@ -1,40 +1,23 @@
 """HTML that stands alone: one file, light and dark, no network. Text is escaped; what is HTML already says so."""
 
-from collections.abc import Sequence
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
 from html import escape
+from importlib.resources import files
 
+from cmi.report.palette import css_variables
 from cmi.report.tables import Table
 from cmi.stats.intervals import Interval
 
-STYLE = """
-:root { color-scheme: light dark; --paper: #fdfcf9; --card: #fff; --text: #23211d; --quiet: #6d685f; --rule: #e3dfd6;
-  --accent: #1f6f5c; --null: #b3541e; --wash: #eef5f1 }
-@media (prefers-color-scheme: dark) { :root { --paper: #171714; --card: #1f1f1b; --text: #ebe8e1; --quiet: #a39e93;
-  --rule: #37352f; --accent: #6cc7ad; --null: #e8935c; --wash: #1f2b27 } }
-* { box-sizing: border-box }
-body { margin: 0; background: var(--paper); color: var(--text); font: 1rem/1.55 system-ui, sans-serif }
-main { max-width: 62rem; margin: 0 auto; padding: 2.5rem 1.25rem 4rem }
-h1, h2 { font-family: Charter, Georgia, serif; font-weight: 600; line-height: 1.2; text-wrap: balance }
-h1 { margin: 0 0 .5rem; font-size: 2.2rem }
-h2 { margin: 3rem 0 .5rem; padding-top: 1rem; border-top: 1px solid var(--rule); font-size: 1.5rem }
-p { margin: .5rem 0; max-width: 46rem }
-a { color: var(--accent) }
-code, pre { font: .9em/1.6 ui-monospace, monospace }
-pre { padding: 1rem; background: var(--card); border: 1px solid var(--rule); border-radius: .5rem; overflow-x: auto }
-.quiet, caption, dt, th { color: var(--quiet); font-size: .875rem; font-weight: normal }
-.scroll { overflow-x: auto; margin: 1rem 0 }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums }
-caption { padding-bottom: .5rem; text-align: left }
-th, td { padding: .3rem 1.2rem .3rem 0; border-bottom: 1px solid var(--rule); text-align: left; white-space: nowrap }
-.number { text-align: right }
-summary { cursor: pointer; color: var(--accent) }
-:focus-visible { outline: .15rem solid var(--accent); outline-offset: .15rem }
-"""
-
+# No other script runs, and nothing is loaded but recordings and pictures beside the page or inside it.
 _PAGE = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src '{script_hash}'; \
+style-src 'unsafe-inline'; media-src 'self' file: data:; img-src 'self' file: data:; base-uri 'none'; \
+form-action 'none'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <style>{style}</style>
@@ -48,8 +31,7 @@ _PAGE = """<!doctype html>
 </html>
 """
 
-# One recording at a time.
-_SCRIPT = """
+ONE_AT_A_TIME = """
 document.addEventListener("play", ({ target }) => {
   for (const player of document.querySelectorAll("audio")) if (player !== target) player.pause();
 }, true);
@@ -58,9 +40,19 @@ document.addEventListener("play", ({ target }) => {
 _BAR, _HEIGHT = 180, 16  # pixels
 
 
-def page(title: str, body: str, style: str = "") -> str:
-    """A page of its own. `body` is HTML, `style` CSS beside STYLE."""
-    return _PAGE.format(title=escape(title), style=STYLE + style, body=body, script=_SCRIPT)
+def page(title: str, body: str, style: str = "", script: str = ONE_AT_A_TIME) -> str:
+    """A page of its own. `body` is HTML; `style` is CSS beside that of all pages; no script but `script` runs."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    shared = css_variables() + files("cmi.report").joinpath("style.css").read_text(encoding="utf-8")
+    return _PAGE.format(
+        title=escape(title), script_hash=f"sha256-{digest}", style=shared + style, body=body, script=script
+    )
+
+
+def fact_list(facts: Mapping[str, str]) -> str:
+    """Terms and what they are, side by side."""
+    terms = "\n".join(f"<div><dt>{escape(term)}</dt><dd>{escape(said)}</dd></div>" for term, said in facts.items())
+    return f'<dl class="facts">\n{terms}\n</dl>'
 
 
 def table_html(table: Table) -> str:

@@ -26,8 +26,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from cmi._util.errors import InputError
-from cmi._util.files import write_whole
-from cmi._util.folders import claim
+from cmi._util.files import claim, write_whole
 from cmi._util.records import read_records
 from cmi._util.runlog import RunLog
 from cmi._util.workers import process_pool

@@ -18,8 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cmi._util.files import write_whole
-from cmi._util.folders import claim
+from cmi._util.files import claim, write_whole
 from cmi._util.runlog import RunLog, read_records
 from cmi._util.workers import process_pool
 from cmi.preferences import Labelled, preference_row

@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmi._util.files import write_whole
-from cmi._util.folders import claim, make_folder
+from cmi._util.files import claim, make_folder, write_whole
 from cmi.bench.instruction import Instruction
 from cmi.bench.tasks.key import TONICS
 from cmi.studio.compose import compose

@@ -9,7 +9,6 @@ Marks
     is within 15 dB of its loudest moment. So a wrong note is marked, or a bar that was moved; noise is throughout.
 """
 
-import importlib.util
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,10 +19,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cmi._util.errors import MissingExtra
-from cmi._util.files import whole_file, write_whole
-from cmi._util.folders import make_folder
+from cmi._util.files import make_folder, whole_file, write_whole
 from cmi.bench.tasks.key import TONICS
+from cmi.report.html import fact_list, page
+from cmi.report.palette import PALETTE
+from cmi.report.pictures import new_figure, require_matplotlib
 from cmi.studio.captions import caption, facts
 from cmi.studio.flaws import FLAWS, Flaw, SoundFlaw, composition, performance, production, tape
 from cmi.studio.pairs import known_flaws
@@ -44,7 +44,7 @@ SIZE, DOTS = (11, 4.6), 120  # inches, dots an inch
 WINDOW, COLUMNS = 4096, 1200  # of the spectrogram: samples, and how many
 LOWEST, HIGHEST, BANDS = 40.0, 16_000.0, 260  # hertz; the bands are equally wide to the ear
 QUIETEST, LOUDEST = -90, -15  # dB of a full-scale sine
-GROUND, INK, WAVE, MARK = "#12121a", "#c9c9d6", "#7cc7ff", "#ff9f43"
+GROUND, INK, WAVE, MARK = (PALETTE[name][1] for name in ("paper", "quiet", "take-a", "take-b"))  # on dark paper
 
 MEASURES: dict[Callable[..., float], tuple[float, str]] = {  # times so much, in these words
     production.distortion: (100, "{:.3g} % of the energy is not the clean recording's"),
@@ -107,12 +107,11 @@ def show_flaws(
     on_drawn: Callable[[int, int], None] = lambda done, total: None,
 ) -> Path:
     """Write a piece, clean and with each of the flaws (or of the families) named, into a folder; returns the page."""
-    if importlib.util.find_spec("matplotlib") is None:
-        raise MissingExtra("pictures", "plots")
+    require_matplotlib()
     wanted = known_flaws(flaws)
     chosen = [flaw for flaw in FLAWS.values() if flaw.name in wanted or flaw.family in wanted]
     source = Source(seed, (("style", style),) if style else ())
-    piece, page = piece_of(source), folder / "index.html"
+    piece, index = piece_of(source), folder / "index.html"
     for made in (folder, folder / "audio", folder / "pictures"):
         make_folder(made)
     versions = _versions(source, chosen, strength)
@@ -121,8 +120,8 @@ def show_flaws(
         write_flac(version.sound, folder / version.audio)
         draw(version, folder / version.picture, highest)
         on_drawn(done, len(versions))
-    write_whole(page, page_of(piece, seed, versions))
-    return page
+    write_whole(index, page_of(piece, seed, versions))
+    return index
 
 
 def _versions(source: Source, flaws: Sequence[Flaw], strength: float) -> list[Version]:
@@ -176,10 +175,8 @@ def _framed(sound: Sound) -> Sound:
 
 def draw(version: Version, path: Path, highest: float) -> None:
     """The waveform, up to `highest` on its axis, above the spectrogram; both with their marks."""
-    from matplotlib.figure import Figure
-
     seconds = len(version.sound) / RATE
-    figure = Figure(figsize=SIZE, dpi=DOTS, layout="constrained", facecolor=GROUND)
+    figure = new_figure(*SIZE, dpi=DOTS, facecolor=GROUND)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(1, 2))
     mono = version.sound.mean(axis=1)
     starts = np.linspace(0, len(mono), COLUMNS, endpoint=False).astype(int)
@@ -243,9 +240,9 @@ def page_of(piece: Piece, seed: int, versions: Sequence[Version]) -> str:
         "Instruments": ", ".join(known.instruments),
         "Seed": str(seed),
     }
-    terms = "\n".join(f"<div><dt>{escape(term)}</dt><dd>{escape(said)}</dd></div>" for term, said in shown.items())
     rows = "\n".join(_row(version) for version in versions)
-    return PAGE.format(title=escape(piece.name), caption=escape(text), facts=terms, rows=rows, style=CSS, script=SCRIPT)
+    body = BODY.format(title=escape(piece.name), caption=escape(text), facts=fact_list(shown), rows=rows)
+    return page(f"{piece.name}: clean and flawed", body, CSS, SCRIPT)
 
 
 def _row(version: Version) -> str:
@@ -268,33 +265,19 @@ def _row(version: Version) -> str:
 
 
 CSS = """
-:root { color-scheme: light dark; --ground: #fbfbfd; --ink: #1c1c24; --soft: #5a5a6a; --line: #dcdce4; --mark: #a04a00 }
-@media (prefers-color-scheme: dark) {
-  :root { --ground: #1a1a22; --ink: #ececf2; --soft: #a9a9b8; --line: #353542; --mark: #ff9f43 }
-}
-body { margin: 0 auto; padding: 1.5rem; max-width: 80rem; background: var(--ground); color: var(--ink);
-  font: 1rem/1.5 system-ui, sans-serif }
-h1 { margin: 0; font-size: 1.6rem }
-blockquote { margin: .5rem 0 1rem; padding-left: 1rem; border-left: .25rem solid var(--mark); font-size: 1.1rem }
-dl { display: flex; flex-wrap: wrap; gap: .5rem 2rem; margin: 0 0 1rem }
-dt, .soft { color: var(--soft); font-size: .875rem }
-dd { margin: 0 }
-table { width: 100%; border-collapse: collapse }
-caption { text-align: left; color: var(--soft); padding-bottom: .5rem }
-th, td { padding: 1rem 1rem 1rem 0; border-top: 1px solid var(--line); text-align: left; vertical-align: top }
-thead th { padding-block: .5rem; color: var(--soft); font-size: .875rem }
-tbody th { width: 20rem; font-weight: normal }
-h2 { margin: 0 0 .25rem; font-size: 1.15rem }
-p { margin: 0 }
+main { max-width: 80rem }
+table { width: 100% }
+th, td { padding: 1rem 1rem 1rem 0; vertical-align: top; white-space: normal }
+tbody th { width: 20rem; color: var(--ink); font-size: 1rem }
+tbody h2 { margin: 0 0 .25rem; padding: 0; border: 0; font-size: 1.15rem }
+tbody p { margin: 0 }
 audio { display: block; width: 100%; margin-top: .75rem }
 img { display: block; width: 100%; height: auto; border-radius: .5rem }
-:focus-visible { outline: .2rem solid var(--mark); outline-offset: .15rem }
 @media (max-width: 50rem) {
-  body { padding: 1rem }
   table, tbody, tr, th, td { display: block }
   thead { display: none }
-  tbody th { width: auto; padding-bottom: 0 }
-  td { border: 0; padding-right: 0 }
+  tbody th { width: auto; padding-bottom: 0; border: 0 }
+  td { padding-right: 0 }
 }
 """
 
@@ -310,42 +293,25 @@ document.addEventListener("play", ({ target }) => {
 }, true);
 """
 
-PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}: clean and flawed</title>
-<style>{style}</style>
-</head>
-<body>
-<main>
-<h1>{title}</h1>
+BODY = """<h1>{title}</h1>
 <blockquote>{caption}</blockquote>
-<dl>
 {facts}
-</dl>
-<p><label><input type="checkbox" id="same" checked> Another version goes on from the same moment</label></p>
+<p><label><input type="checkbox" id="same" checked> Continue from the same moment when switching versions</label></p>
 <table role="table">
-<caption>One plays at a time. Orange marks where a version differs most from the clean one.</caption>
+<caption>One version plays at a time. Orange marks where a version differs most from the clean one.</caption>
 <thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Version</th>
 <th role="columnheader" scope="col">Waveform and spectrogram</th></tr></thead>
 <tbody role="rowgroup">
 {rows}
 </tbody>
-</table>
-</main>
-<script>{script}</script>
-</body>
-</html>
-"""
+</table>"""
 
 ROW = """<tr role="row">
 <th role="rowheader" scope="row">
 <h2>{name}</h2>
 {about}
 <audio controls preload="none" src="{audio}" aria-label="{label}"></audio>
-<a class="soft" href="{audio}" download>{audio}</a>
+<a class="quiet" href="{audio}" download>{audio}</a>
 </th>
 <td role="cell"><img src="{picture}" alt="{alt}" width="{width}" height="{height}" loading="lazy"></td>
 </tr>"""

@@ -11,7 +11,6 @@ Licences
 
 import hashlib
 import json
-import shutil
 import subprocess
 import tempfile
 import zipfile
@@ -21,12 +20,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cmi._util.errors import InputError
-from cmi._util.files import cannot_write, write_whole
-from cmi._util.folders import make_folder
-from cmi.audio import content_hash, duration
+from cmi._util.files import cannot_write, make_folder, move_into_place, write_whole
+from cmi.audio import AUDIO_SUFFIXES, content_hash, duration
 
 SHORTEST = 20.0  # seconds; what is shorter is a jingle or a sound effect
-SUFFIXES = frozenset((".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aif", ".aiff", ".au", ".caf", ".m4a", ".aac"))
 LICENCES = "licences.jsonl"
 PACKAGES = {  # hours of tracks of SHORTEST or more in Debian 12, and the kind of game they were made for
     "warzone2100-music": (4.05, "strategy"),
@@ -86,7 +83,7 @@ def survey(folder: Path) -> Tracks:
     """The tracks under a folder, and each audio file that is none with the reason why."""
     if not folder.is_dir():
         raise InputError(f"{folder}: not a folder, expected one with audio files")
-    paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
+    paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in AUDIO_SUFFIXES and path.is_file())
     with ThreadPoolExecutor(max_workers=4) as pool:
         looked_at = list(pool.map(_look, paths))
     found: dict[str, Track] = {}
@@ -158,8 +155,7 @@ def _fetch(package: str, folder: Path) -> Fetched:
         _run(["dpkg-deb", "-x", archive.name, "files"], room, f"{archive.name} can't be unpacked")
         _unzip_packs(room / "files")
         place = folder / package
-        shutil.rmtree(place, ignore_errors=True)  # left by a run that ended before it was put on record
-        (room / "files").rename(place)
+        move_into_place(room / "files", place)
     licence = place / "usr" / "share" / "doc" / package / "copyright"
     if not licence.is_file():
         raise InputError(f"{package} states no licence: {licence} is missing")
@@ -178,7 +174,7 @@ def _unzip_packs(folder: Path) -> None:
     for pack in sorted(folder.rglob("*.pk3")):
         try:
             with zipfile.ZipFile(pack) as content:
-                audio = [name for name in content.namelist() if Path(name).suffix.lower() in SUFFIXES]
+                audio = [name for name in content.namelist() if Path(name).suffix.lower() in AUDIO_SUFFIXES]
                 content.extractall(pack.with_suffix(""), audio)
         except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
             raise InputError(f"{pack}: a damaged pack: {error}") from error

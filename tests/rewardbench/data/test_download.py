@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from cmi._util.errors import InputError
+from cmi._util.files import locked
 from cmi.rewardbench.data import DATA_SETS, DataSet, download, fetch
-from cmi.rewardbench.data.locks import locked
 
 CONTENT = bytes(range(256)) * 4000  # 1 MB
 

@@ -14,8 +14,7 @@ from pathlib import Path
 import soundfile
 
 from cmi._util.errors import InputError
-from cmi._util.files import whole_file
-from cmi._util.folders import make_folder
+from cmi._util.files import make_folder, whole_file
 from cmi._util.printable import printable
 from cmi.arena.audio.decode import BLOCK, SIXTEEN_BITS
 from cmi.arena.audio.originals import Original, look

@@ -29,12 +29,10 @@ from starlette.formparsers import MultiPartException
 from starlette.requests import Request
 
 from cmi._util.errors import InputError
-from cmi._util.files import UNFINISHED, sync_file, sync_folder
-from cmi._util.folders import make_folder
+from cmi._util.files import UNFINISHED, lock_file, make_folder, move_into_place
 from cmi.arena.audio import sounds
 from cmi.arena.audio.measure import SoundMeasurement
 from cmi.arena.store.database import Database
-from cmi.arena.store.file_lock import lock_file
 from cmi.arena.store.journal import note
 from cmi.arena.store.schema import sounds as sounds_table
 from cmi.arena.web.refusals import Refusal, too_slow
@@ -99,14 +97,12 @@ def _remove_unfinished(folder: Path) -> None:
 def keep(database: Database, project: str, decoded: Path, measured: SoundMeasurement) -> str:
     """Give a decoded upload its name, and the database its row: the sound's id. The same bytes are kept once."""
     path = decoded.with_suffix(".flac").resolve()
-    sync_file(decoded)
     try:
         with database.writing() as connection:
             sound = sounds.register(connection, project, path, measured)
             note(connection, database.now(), project, "sound uploaded", sound, {})
             if connection.scalar(select(sounds_table.c.path).where(sounds_table.c.id == sound)) == str(path):
-                decoded.rename(path)  # last, so that little can happen between this and the commit
-                sync_folder(path.parent)
+                move_into_place(decoded, path)  # last, so that little can happen between this and the commit
     except BaseException:
         path.unlink(missing_ok=True)
         raise

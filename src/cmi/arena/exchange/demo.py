@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from cmi._util.cache import cache_folder
 from cmi._util.errors import MissingExtra
-from cmi._util.files import write_whole
-from cmi._util.folders import make_folder
+from cmi._util.files import make_folder, write_whole
 from cmi._util.workers import process_pool
 from cmi.arena.exchange.importing import hear_source, import_pairs
 from cmi.arena.store import projects

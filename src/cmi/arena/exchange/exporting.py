@@ -23,8 +23,7 @@ from typing import Any, Literal, NamedTuple
 from sqlalchemy import Row
 
 from cmi._util.errors import InputError
-from cmi._util.files import cannot_write, copy_whole, whole_file, write_whole
-from cmi._util.folders import make_folder
+from cmi._util.files import cannot_write, copy_whole, make_folder, whole_file, write_whole
 from cmi.arena.exchange.extra_fields import as_json
 from cmi.arena.store.database import Database, require_sound
 from cmi.arena.store.votes import latest_votes

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from cmi.bench.analysis.bias import CHANCE, Bias, TagScore
-from cmi.bench.analysis.drawing import QUIET, colours, new_figure
 from cmi.bench.analysis.shown import number, sentence, signed, signed_span, span
 from cmi.bench.analysis.tag_families import NO_GROUP
 from cmi.bench.scoring.one_file import FEWEST_RECORDINGS
-from cmi.report.pictures import save_picture
+from cmi.report.palette import QUIET, colours
+from cmi.report.pictures import new_figure, save_picture
 from cmi.report.tables import Table
 
 OTHER = "other"

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from cmi.bench.analysis.contamination import ALL_MODELS, Contamination, Place
-from cmi.bench.analysis.drawing import QUIET, colours, new_figure
 from cmi.bench.analysis.shown import p_value, sentence, signed
 from cmi.bench.analysis.training_data import IMPLIED, NONE, STATED, UNKNOWN
-from cmi.report.pictures import save_picture
+from cmi.report.palette import QUIET, colours
+from cmi.report.pictures import new_figure, save_picture
 from cmi.report.tables import Table
 
 MARKS = {STATED: "●", IMPLIED: "◐", NONE: "○", UNKNOWN: ""}

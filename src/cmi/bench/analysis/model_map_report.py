@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from cmi.bench.analysis.drawing import QUIET, colours, new_figure
 from cmi.bench.analysis.model_map import ModelMap
 from cmi.bench.analysis.shown import sentence, signed
-from cmi.report.pictures import save_picture
+from cmi.report.palette import QUIET, SERIES, colours
+from cmi.report.pictures import new_figure, save_picture
 from cmi.report.tables import Table
 
 OWN, PUBLISHED = "scored here", "published"
@@ -80,7 +80,7 @@ def draw_map(result: ModelMap, path: Path) -> None:
     _draw_places(panels[0], result)
     labels = [str(column) for column in result.columns]
     for k, (panel, component) in enumerate(zip(panels[1:], result.components, strict=True)):
-        panel.barh(range(len(labels)), result.loadings[:, k], color="#0072b2")
+        panel.barh(range(len(labels)), result.loadings[:, k], color=SERIES[0])
         panel.axvline(0, color=QUIET, linewidth=0.6)
         panel.set_yticks(range(len(labels)), labels if k == 0 else [""] * len(labels), fontsize=6)
         panel.invert_yaxis()

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from cmi.bench.analysis.drawing import QUIET, colours, new_figure
 from cmi.bench.analysis.prompts import Sensitivity, Spread
 from cmi.bench.analysis.shown import number
-from cmi.report.pictures import save_picture
+from cmi.report.palette import QUIET, colours
+from cmi.report.pictures import new_figure, save_picture
 from cmi.report.tables import Table
 
 _SPREAD_HEADERS = ["model", "row", "metric", "variant", "trials", "mean", "sd", "min", "max", "n", "unparsed"]

@@ -5,12 +5,9 @@ could end it; the script makes text nodes of them; and the page's own policy let
 fetched but sounds.
 """
 
-import base64
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from html import escape
 from importlib.resources import files
 from pathlib import Path
 from string import Template
@@ -21,7 +18,7 @@ from cmi._util.files import write_whole
 from cmi.bench.browser.items import AnswerSet, Shown
 from cmi.bench.browser.sounds import Source, no_sound
 from cmi.bench.catalog import DATASETS
-from cmi.report.html import STYLE
+from cmi.report import html
 
 LONGEST_SHOWN = 5000  # characters of one text
 _NEVER_IN_HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
@@ -42,15 +39,8 @@ def write_page(sets: Sequence[AnswerSet], protocol: str, sound: Source, page: Pa
 
 def page_of(data: dict[str, Any]) -> str:
     """The whole page, the same for the same data."""
-    script = _text("browser.js")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
-    return Template(_text("page.html")).substitute(
-        title=escape(data["title"]),
-        script_hash=f"sha256-{digest}",
-        style=STYLE + _text("browser.css"),
-        data=json_in_html(data),
-        script=script,
-    )
+    body = Template(_text("body.html")).substitute(data=json_in_html(data))
+    return html.page(data["title"], body, _text("browser.css"), _text("browser.js"))
 
 
 def json_in_html(value: Any) -> str:

@@ -8,8 +8,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from cmi._util.errors import InputError
-
-AUDIO_SUFFIXES = frozenset({".wav", ".flac", ".mp3", ".ogg", ".au", ".m4a", ".aif", ".aiff", ".opus"})
+from cmi.audio import AUDIO_SUFFIXES
 
 
 class Sounds:

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cmi._util.errors import InputError
-from cmi._util.files import cannot_write, write_whole
-from cmi._util.folders import make_folder
+from cmi._util.files import cannot_write, make_folder, write_whole
 from cmi.bench.catalog import DATASETS
 from cmi.bench.data import Source
 from cmi.bench.data.example import Example

@@ -9,7 +9,6 @@ Each entry has a checksum that is verified whenever it is read: one that a disk 
 
 import mmap
 import os
-import tempfile
 import time
 import warnings
 import zlib
@@ -25,6 +24,7 @@ from torch import Tensor
 
 from cmi._util.cache import cache_folder
 from cmi._util.errors import InputError
+from cmi._util.files import UNFINISHED, whole_file
 
 GIGABYTE = 10**9
 DEFAULT_LIMIT = 20 * GIGABYTE
@@ -92,26 +92,20 @@ class TokenCache:
         if self._broken:
             return
         path = self._path(key)
-        unfinished: str | None = None
         try:
             path.parent.mkdir(exist_ok=True)
-            file, unfinished = tempfile.mkstemp(".unfinished", dir=path.parent)
-            os.close(file)
             about = {"samples": str(entry.samples), "silent": "yes" if entry.silent else "no"}
             about |= {"stated": "" if entry.stated is None else repr(entry.stated), "checksum": _checksum(key, entry)}
-            save_file({"tokens": entry.tokens.contiguous()}, unfinished, about)
             # Without fsync, which took 8 ms for an entry where the write took 2: what a power failure leaves of an
             # entry has another checksum.
-            Path(unfinished).replace(path)
+            with whole_file(path, sync=False) as unfinished:
+                save_file({"tokens": entry.tokens.contiguous()}, unfinished, about)
             self._unseen += path.stat().st_size
             if self._unseen > self.limit * LOOK_AGAIN:
                 self._make_room()
-        except (OSError, SafetensorError) as error:
+        except (OSError, InputError, SafetensorError) as error:
             self._broken = True
             warnings.warn(f"{self.folder}: the cache can't be written ({error}); going on without it", stacklevel=2)
-        finally:
-            if unfinished is not None:
-                Path(unfinished).unlink(missing_ok=True)
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / f"{key}.safetensors"
@@ -125,7 +119,7 @@ class TokenCache:
                 about = path.stat()
             except FileNotFoundError:  # deleted by another process
                 continue
-            if path.suffix == ".unfinished":
+            if path.suffix == UNFINISHED:
                 if time.time() - about.st_mtime > ABANDONED:
                     path.unlink(missing_ok=True)
                 continue

@@ -19,12 +19,9 @@ from typing import Any
 
 from cmi._util.columns import Columns
 from cmi._util.errors import InputError
+from cmi.audio import AUDIO_SUFFIXES
 from cmi.take import TAKES, Prompt, Take, prompt_of, take_rows, text_field
 
-SUFFIXES = {
-    *(".wav", ".flac", ".mp3", ".ogg", ".oga", ".opus", ".aif", ".aiff", ".au", ".caf"),
-    *(".m4a", ".aac", ".wma", ".mp4", ".webm"),  # read by torchcodec
-}
 CANDIDATES = Columns((*TAKES.main, "group"), TAKES.others)
 _PROMPT = Columns(("text", "lyrics", "reference"))
 _WORDS = 5  # of a prompt that name it
@@ -77,7 +74,7 @@ def prompt_name(prompt: Prompt) -> str:
 
 def _read_prompt(folder: Path) -> Group:
     prompt = _prompt(folder)
-    files = [path for path in _visible(folder) if path.suffix.lower() in SUFFIXES and path != prompt.reference]
+    files = [path for path in _visible(folder) if path.suffix.lower() in AUDIO_SUFFIXES and path != prompt.reference]
     return _group(folder.name, [(path.name, Take(prompt, path)) for path in files])
 
 

@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cmi._util.errors import InputError
-from cmi._util.files import copy_whole
-from cmi._util.folders import make_folder
+from cmi._util.files import copy_whole, make_folder
 from cmi._util.runlog import RunLog, read_records
 from cmi.reward.pick.candidates import Candidate, Group
 from cmi.reward.scoring.load_scorer import NamedScorer

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cmi._util.errors import MissingExtra
-from cmi.report.pictures import save_picture
+from cmi.report.palette import QUIET, SERIES
+from cmi.report.pictures import new_figure, new_panels, save_picture
 from cmi.report.tables import Table
 from cmi.reward.pick.curve import Curve, Estimate
 from cmi.reward.pick.pick import Pick, Ranked, Weights
@@ -43,28 +43,22 @@ def record(report: Report) -> dict[str, Any]:
 
 def draw(report: Report, path: Path) -> None:
     """The second scorer's mean score against N: what is picked, a random take, the oracle."""
-    try:
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError as error:
-        raise MissingExtra("drawing a curve", "plots") from error
-
     assert report.curve is not None
     axes_names = list(dict.fromkeys(point.axis for point in report.curve.points))
-    figure = Figure(figsize=(1 + 3.6 * len(axes_names), 4), layout="constrained")
-    for panel, axis in zip(figure.subplots(1, len(axes_names), squeeze=False)[0], axes_names, strict=True):
+    figure = new_figure(1 + 3.6 * len(axes_names), 4)
+    for panel, axis in zip(new_panels(figure, columns=len(axes_names)), axes_names, strict=True):
         points = [point for point in report.curve.points if point.axis == axis]
         sizes, means = [point.size for point in points], [point.score.mean for point in points]
         panel.plot(sizes, [point.oracle for point in points], "k:", label="oracle: best by the second scorer")
-        panel.plot(sizes, means, "o-", color="tab:blue", label="picked")
+        panel.plot(sizes, means, "o-", color=SERIES[0], label="picked")
         intervals = [point.score.interval or (point.score.mean, point.score.mean) for point in points]
-        panel.fill_between(sizes, *zip(*intervals, strict=True), color="tab:blue", alpha=0.2, label="95 %")
-        panel.axhline(means[0], color="grey", linewidth=0.8, linestyle="--", label="random take")
+        panel.fill_between(sizes, *zip(*intervals, strict=True), color=SERIES[0], alpha=0.2, label="95 %")
+        panel.axhline(means[0], color=QUIET, linewidth=0.8, linestyle="--", label="random take")
         panel.set_xscale("log")
         panel.set_xticks(sizes, [str(size) for size in sizes], minor=False)
         panel.minorticks_off()
         panel.set_xlabel("N, takes to pick from")
         panel.set_title(axis, loc="left", fontsize=10)
-        panel.spines[["top", "right"]].set_visible(False)
     figure.axes[0].set_ylabel("mean score of the pick")
     figure.axes[0].legend(frameon=False, fontsize=8)
     title = f"picked by {report.model}, judged by {report.second}: {report.curve.prompts} prompts"

@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
-from cmi._util.errors import MissingExtra
-from cmi.report.pictures import save_picture
+from cmi.report.palette import QUIET, SERIES
+from cmi.report.pictures import new_figure, new_panels, save_picture
 from cmi.report.tables import Table
 from cmi.reward.probe.probe import HALF, RANDOM_CHANGE, Report
 from cmi.reward.probe.versions import STRENGTHS
@@ -87,25 +87,18 @@ def _summary(report: Report) -> str:
 
 def draw(report: Report, path: Path) -> None:
     """Mean change of musicality against strength, one panel for each family and one line for each flaw."""
-    try:
-        from matplotlib import colormaps
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError as error:
-        raise MissingExtra("drawing a probe", "plots") from error
-
     families = _families(report)
-    figure = Figure(figsize=(1 + 4 * len(families), 4.5), layout="constrained")
-    panels = figure.subplots(1, len(families), squeeze=False)[0]
+    figure = new_figure(1 + 4 * len(families), 4.5)
+    panels = new_panels(figure, columns=len(families))
     for axes, family in zip(panels, families, strict=True):
         flaws = [fall for fall in report.falls if fall.family == family]
         for i, fall in enumerate(flaws):
-            colour, mark = colormaps["viridis"](i / len(flaws)), "osD^v"[i % 5]
+            colour, mark = SERIES[i % len(SERIES)], "osD^v"[i % 5]
             style = "-" if fall.passed else ":"
             axes.plot((0, *STRENGTHS), (0, *fall.curve), style, marker=mark, color=colour, label=fall.flaw)
-        axes.axhline(0, color="grey", linewidth=0.8)
+        axes.axhline(0, color=QUIET, linewidth=0.8)
         axes.set_title(family, loc="left", fontsize=10)
         axes.set_xlabel("strength")
-        axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, fontsize=8)
     panels[0].set_ylabel("change of musicality, in spreads of clean songs")
     title = f"{report.model}: mean over {report.songs} songs; lines should fall, dotted ones fail"

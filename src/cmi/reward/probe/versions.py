@@ -25,6 +25,7 @@ import soxr
 
 from cmi._util.errors import InputError, MissingExtra
 from cmi._util.files import cannot_write
+from cmi.audio import AUDIO_SUFFIXES
 from cmi.studio import recordings, vocals
 from cmi.studio.captions import Caption, caption, facts, paraphrase, wrong_caption
 from cmi.studio.compose import compose
@@ -43,7 +44,6 @@ SHORTEST = 1.0  # seconds, of a recording
 FEWEST = 3  # songs: each needs two others to be told from
 MOST = 1000
 FIRST_SEED = 10**12  # beyond those of the studio's data sets, so that no scorer was trained on what it is probed with
-SUFFIXES = {".wav", ".flac", ".mp3", ".ogg", ".oga", ".opus", ".aif", ".aiff", ".au", ".caf"}
 
 CLEAN = "clean"
 PARAPHRASE, EMPTY = "paraphrase", "empty prompt"
@@ -119,7 +119,7 @@ def read_songs(folder: Path, count: int, seconds: float) -> list[Recording]:
     """The first `count` recordings of a folder, by name."""
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder")
-    paths = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)[:count]
+    paths = sorted(path for path in folder.iterdir() if path.suffix.lower() in AUDIO_SUFFIXES)[:count]
     if len(paths) < FEWEST:
         raise InputError(f"{folder}: {len(paths)} recordings, expected {FEWEST} or more (WAV, FLAC, MP3, OGG, AIFF)")
     return [Recording(path, seconds) for path in paths]

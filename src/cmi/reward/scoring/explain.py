@@ -4,14 +4,15 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cmi._util.errors import InputError, MissingExtra
-from cmi.report.pictures import require_picture, save_picture
+from cmi._util.errors import InputError
+from cmi.report.palette import SERIES
+from cmi.report.pictures import new_figure, new_panels, require_picture, save_picture
 from cmi.reward.scoring.scorer import Judged, RewardScorer, Section
 from cmi.take import Score, Take
 
 WINDOW = "mean10"
 MOST_TAKES = 20  # in one picture
-COLOURS = {"musicality": "#0072b2", "alignment": "#d55e00"}  # told apart by all eyes
+COLOURS = {"musicality": SERIES[0], "alignment": SERIES[1]}
 
 
 class Explanation(NamedTuple):
@@ -80,13 +81,8 @@ def draw(explanations: Sequence[Explanation], path: Path, model: str) -> None:
     """One row for each take: both scores over time. Nothing is drawn of nothing."""
     if not explanations:
         return
-    try:
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError as error:
-        raise MissingExtra("drawing scores over time", "plots") from error
-
-    figure = Figure(figsize=(9, 1 + 2 * len(explanations)), layout="constrained")
-    rows = figure.subplots(len(explanations), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+    figure = new_figure(9, 1 + 2 * len(explanations))
+    rows = new_panels(figure, len(explanations), sharex=True, sharey=True)
     for axes, explanation in zip(rows, explanations, strict=True):
         edges = [*(section.start for section in explanation.sections), explanation.sections[-1].end]
         for axis, colour in COLOURS.items():
@@ -98,7 +94,6 @@ def draw(explanations: Sequence[Explanation], path: Path, model: str) -> None:
                     axes.plot(middle, getattr(section.score, axis), mark, color=colour, markersize=8)
         axes.set_title(explanation.take, loc="left", fontsize=10)
         axes.set_ylabel("score")
-        axes.spines[["top", "right"]].set_visible(False)
     rows[-1].set_xlabel("seconds")
     figure.legend(*rows[0].get_legend_handles_labels(), loc="outside lower center", frameon=False, ncols=2)
     figure.suptitle(f"Sections of 10 s, each judged on its own by {model}; ▲ strongest, ▼ weakest", fontsize=9)

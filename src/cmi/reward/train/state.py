@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from cmi._util.errors import InputError
-from cmi._util.files import sync_folder, sync_tree, write_whole
+from cmi._util.files import move_into_place, write_whole
 from cmi._util.weights import load_weights, save_weights
 from cmi.reward.train.forward import Trainee
 
@@ -57,10 +57,7 @@ def save_state(folder: Path, step: int, trainee: Trainee, optimizer: torch.optim
     about: dict[str, Any] = {"step": step, "best_step": best.step, "best_value": value}
     about["checksums"] = {name: _checksum(unfinished / name) for name in (WEIGHTS, MOMENTS, BEST)}
     write_whole(unfinished / ABOUT, json.dumps({"about": about, "checksum": _digest(about)}, allow_nan=False))
-    shutil.rmtree(path, ignore_errors=True)
-    sync_tree(unfinished)
-    unfinished.replace(path)
-    sync_folder(folder)
+    move_into_place(unfinished, path)
     for old in _states(folder)[:-KEPT]:
         shutil.rmtree(old)
 

@@ -23,11 +23,10 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from cmi._util.errors import InputError
-from cmi._util.files import DISK_FULL, cannot_write, write_whole
+from cmi._util.files import DISK_FULL, cannot_write, locked, move_into_place, write_whole
 from cmi._util.hub import quiet_hub, require_packages
 from cmi.rewardbench.data import DataSet
 from cmi.rewardbench.data.fetch import OnBytes, fetch, length_of
-from cmi.rewardbench.data.locks import locked
 from cmi.rewardbench.data.parquet import PREPARED
 from cmi.rewardbench.data.recipes import read_recipe
 from cmi.rewardbench.data.recipes.get import Missing, from_mirrors, from_web, get_files, is_complete
@@ -112,7 +111,7 @@ def get(dataset: DataSet, root: Path, planned: Plan, on_bytes: OnBytes = lambda 
             else:
                 _fetch_file(dataset, root, partial, on_bytes)
             _settle(dataset, root, partial, planned.revision)
-            partial.rename(done)
+            move_into_place(partial, done)
     except OSError as error:
         raise cannot_write(error.filename or partial, error) from error
     return done
@@ -136,7 +135,7 @@ def get_by_recipe(
                 raise InputError(f"{dataset.name}: none of its {len(missing)} files could be had: {missing[0].reason}")
         shutil.rmtree(place / OURS, ignore_errors=True)
         if place != done:
-            place.rename(done)
+            move_into_place(place, done)
     except OSError as error:
         raise InputError(f"{error.filename or root}: {error.strerror or error}") from error
     return missing

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from cmi import __version__
 from cmi._util.errors import InputError
-from cmi._util.files import DISK_FULL, cannot_write, sync_file, sync_folder
+from cmi._util.files import DISK_FULL, cannot_write, move_into_place
 
 ATTEMPTS = 5  # that bring nothing new, before we give up
 TIMEOUT = 60.0  # seconds without a byte
@@ -64,9 +64,7 @@ def fetch(url: str, path: Path, by_hand: str, on_bytes: OnBytes = lambda done, t
         if idle == ATTEMPTS:
             raise InputError(f"{url}: {problem}; run this again to resume, or {by_hand}")
         time.sleep(wait * 2**idle)
-    sync_file(part)
-    part.replace(path)
-    sync_folder(path.parent)
+    move_into_place(part, path)
     state_file.unlink(missing_ok=True)
 
 

@@ -19,9 +19,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from cmi._util.errors import InputError
-from cmi._util.files import cannot_write, sync_folder, sync_tree, write_whole
+from cmi._util.files import cannot_write, locked, move_into_place, write_whole
 from cmi._util.hub import require_packages
-from cmi.rewardbench.data.locks import locked
 
 if TYPE_CHECKING:
     import pyarrow
@@ -48,10 +47,7 @@ def prepare(folder: Path) -> Path:
             if _made_of(done) != made_of:  # nobody made it while we waited
                 _write_all(shards, unfinished)
                 (unfinished / "from.json").write_text(json.dumps(made_of), encoding="utf-8")
-                shutil.rmtree(done, ignore_errors=True)
-                sync_tree(unfinished)
-                unfinished.rename(done)
-                sync_folder(folder)
+                move_into_place(unfinished, done)
     except OSError as error:
         raise cannot_write(error.filename or unfinished, error) from error
     return done

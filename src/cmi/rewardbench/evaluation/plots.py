@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cmi._util.errors import MissingExtra
-from cmi._util.folders import make_folder
-from cmi.report.pictures import save_picture
+from cmi._util.files import make_folder
+from cmi.report.palette import QUIET
+from cmi.report.pictures import new_figure, new_panels, require_matplotlib, save_picture
 from cmi.rewardbench.evaluation.cells import Reliability
 from cmi.stats import expected_calibration_error
 
@@ -21,7 +21,7 @@ def draw_reliability(reliabilities: Sequence[Reliability], path: Path) -> bool:
         return False
     figure, axes = _panels(len(panels))
     for panel, (dataset, task) in zip(axes, panels, strict=True):
-        panel.plot([0.5, 1], [0.5, 1], color="grey", linewidth=0.8)
+        panel.plot([0.5, 1], [0.5, 1], color=QUIET, linewidth=0.8)
         for one in reliabilities:
             if (one.dataset, one.task) == (dataset, task):
                 x, y = [b.forecast for b in one.bins], [b.happened for b in one.bins]
@@ -59,7 +59,7 @@ def draw_groups(records: Sequence[dict[str, Any]], title: str, path: Path) -> bo
             x = [groups.index(one["group"]) + 0.6 * (i + 0.5) / len(models) - 0.3 for one in rows]
             bars = [[one["value"] - one["low"] for one in rows], [one["high"] - one["value"] for one in rows]]
             panel.errorbar(x, [one["value"] for one in rows], yerr=bars, fmt="o", capsize=2, label=model)
-        panel.axhline(0.5, color="grey", linewidth=0.8)
+        panel.axhline(0.5, color=QUIET, linewidth=0.8)
         panel.set_xticks(range(len(groups)), groups, fontsize=7, rotation=20)
         panel.set_title(f"{dataset}: {task}", loc="left", fontsize=9)
         panel.set_ylim(0, 1.02)
@@ -72,16 +72,11 @@ def draw_groups(records: Sequence[dict[str, Any]], title: str, path: Path) -> bo
 
 def picture_folder(folder: Path) -> Path:
     """The folder, made if it is not there; before the work, so that nothing is lost for want of it."""
-    try:
-        import matplotlib as _  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise MissingExtra("drawing results", "plots") from error
+    require_matplotlib()
     make_folder(folder)
     return folder
 
 
-def _panels(count: int) -> tuple[Any, Any]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(1 + 4 * count, 4), layout="constrained")
-    return figure, figure.subplots(1, count, squeeze=False)[0]
+def _panels(count: int) -> tuple[Any, list[Any]]:
+    figure = new_figure(1 + 4 * count, 4)
+    return figure, new_panels(figure, columns=count)

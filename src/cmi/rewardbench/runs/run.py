@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cmi._util.errors import InputError
-from cmi._util.folders import make_folder
+from cmi._util.files import make_folder
 from cmi._util.runlog import RunLog, read_records
 from cmi.report.tables import Table
 from cmi.reward.scoring.load_scorer import NamedScorer

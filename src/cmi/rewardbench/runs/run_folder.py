@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cmi._util.errors import InputError
-from cmi._util.files import write_whole
-from cmi._util.folders import make_folder
+from cmi._util.files import make_folder, write_whole
 from cmi._util.records import read_records
 from cmi._util.runlog import PARTIAL
 from cmi._util.runlog import read_records as read_log

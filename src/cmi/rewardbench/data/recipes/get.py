@@ -19,7 +19,7 @@ from urllib.error import HTTPError
 from urllib.parse import quote
 
 from cmi._util.errors import InputError
-from cmi._util.files import write_whole
+from cmi._util.files import move_into_place, write_whole
 from cmi.rewardbench.data.fetch import OnBytes, fetch
 from cmi.rewardbench.data.recipes import Recipe, RecipeFile
 
@@ -85,7 +85,7 @@ def from_web(base: str = RAW, wait: float = 1.0) -> Bring:
             raise Unreachable(str(error)) from error
         try:
             _require_hash(file, fetched.read_bytes(), url)
-            fetched.replace(path)
+            move_into_place(fetched, path)
         finally:
             fetched.unlink(missing_ok=True)
 

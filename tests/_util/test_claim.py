@@ -3,8 +3,7 @@
 import pytest
 
 from cmi._util.errors import InputError
-from cmi._util.files import write_whole
-from cmi._util.folders import SETTINGS, claim
+from cmi._util.files import SETTINGS, claim, write_whole
 
 
 def test_the_same_settings_resume_and_others_are_refused(tmp_path):
