@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cmi._util.errors import InputError
-from cmi.preferences import Labelled, preference_row, read_preferences
-from cmi.take import Pair, Preference, Prompt
+from cmi.preferences import Preference, preference_row, read_preferences
+from cmi.take import Pair, Prompt
 
 ROW = {"id": "p1", "text": "slow", "reference": "r.wav", "a": "x/a.flac", "b": "b.flac", "axis": "alignment"}
 ROW |= {"choice": "b", "confidence": 4, "rater": "studio", "split": "test", "truth": {"flaw": "hum"}}
@@ -20,9 +20,8 @@ def write(path, *rows):
 def test_a_line_is_read_with_all_it_says(tmp_path):
     (labelled,) = read_preferences(write(tmp_path / "p.jsonl", ROW))
     pair = Pair(Prompt("slow", "", tmp_path / "r.wav"), tmp_path / "x/a.flac", tmp_path / "b.flac")
-    assert labelled == Labelled(
-        "p1", Preference(pair, "alignment", "b", 4, "studio"), {"split": "test", "truth": {"flaw": "hum"}}
-    )
+    about = {"split": "test", "truth": {"flaw": "hum"}}
+    assert labelled == Preference(pair, "alignment", "b", 4, "studio", "p1", about)
 
 
 @given(
@@ -33,7 +32,7 @@ def test_a_line_is_read_with_all_it_says(tmp_path):
 def test_what_is_written_is_read_back(tmp_path_factory, text, choice, confidence):
     folder = tmp_path_factory.mktemp("p")
     pair = Pair(Prompt(text), folder / "a.wav", folder / "b.wav")
-    labelled = Labelled("1", Preference(pair, "musicality", choice, confidence), {"split": "train"})
+    labelled = Preference(pair, "musicality", choice, confidence, id="1", about={"split": "train"})
     assert list(read_preferences(write(folder / "p.jsonl", preference_row(labelled, folder)))) == [labelled]
 
 
@@ -41,9 +40,10 @@ def test_what_is_written_is_read_back(tmp_path_factory, text, choice, confidence
     ("change", "message"),
     [
         ({"a": ""}, "line 1: 'a' is missing"),
-        ({"axis": "taste"}, "line 1: axis 'taste', expected one of musicality, alignment, overall"),
-        ({"choice": "A"}, "line 1: choice 'A'"),
-        ({"confidence": 6}, "line 1: confidence 6"),
+        ({"axis": "taste"}, "line 1: 'axis' is 'taste', expected one of musicality, alignment, overall"),
+        ({"choice": "c"}, "line 1: 'choice' is 'c', expected one of a, b, both, neither"),
+        ({"choice": None}, "line 1: 'choice' is missing"),
+        ({"confidence": 6}, "line 1: 'confidence' is 6, expected a number from 1 to 5"),
         ({"text": 3}, "line 1: 'text' is int"),
     ],
 )
