@@ -7,7 +7,8 @@ import pytest
 
 from cmi._util.errors import InputError
 from cmi.audio import Waveform
-from cmi.take import Pair, Preference, Prompt, Score, Scorer, Take, read_takes
+from cmi.preferences import Preference
+from cmi.take import Pair, Prompt, Score, Scorer, Take, read_takes
 
 DRUMS = Path("drums.wav")
 PAIR = Pair(Prompt("slow sad piano"), Path("a.wav"), Path("b.wav"))
@@ -140,7 +141,7 @@ def test_ids_default_to_the_row_number(tmp_path):
         ("t.jsonl", '{"audio": "a", "id": true}', r"t\.jsonl line 1: 'id' is bool"),
         ("t.jsonl", '{"audio": "a", "id": 1}\n{"audio": "b", "id": "1"}', r"t\.jsonl line 2: 'id' is '1'"),
         ("t.jsonl", '["a.wav"]', r"t\.jsonl record 1: str, expected an object"),
-        ("t.xlsx", "", r"t\.xlsx: expected a file named \.jsonl or \.csv"),
+        ("t.xlsx", "", r"t\.xlsx: expected a file named \.jsonl, \.json, \.csv or \.parquet"),
     ],
 )
 def test_a_bad_manifest_is_named_by_file_line_and_field(tmp_path, name, text, complaint):

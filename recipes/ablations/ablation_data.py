@@ -9,18 +9,16 @@
 What is tested on is the studio's own file: the truth. The same pairs, seeds and sizes give the same bytes.
 """
 
-import json
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from simulated_labels import Experts, judged, moved, preferred, rated, without_prompt
+from simulated_labels import Experts, judged, preferred, rated, without_prompt
 
 from cmi._util.errors import InputError
-from cmi._util.files import write_whole
-from cmi.preferences import Labelled, read_preferences
+from cmi.preferences import Preference, preference_row, read_preferences, write_preferences, write_rows
 from cmi.reward.train.data import RATED
 from cmi.testing.simulated_judge import NoisyJudge, truth_of
 
@@ -57,22 +55,23 @@ def make_data(
             raise InputError(f"{studio / PREFERENCES}: no pair of split {name!r}; make more with cmi studio make")
     for_experts, for_raters, for_judge = _shared_out(by_split["train"], judge.seed)
     pseudo = list(judged([*for_judge, *by_split["valid"]], judge))
-    learnable = [row for row in pseudo if row.about["split"] == "train" and row.preference.choice in ("a", "b")]
+    learnable = [row for row in pseudo if row.about["split"] == "train" and row.choice in ("a", "b")]
     sizes = _checked(sizes, len(learnable)) if sizes else (len(learnable) // 4, len(learnable) // 2)
     expert_rows = list(preferred([*for_experts, *by_split["valid"]], experts))
     to_rate = [*for_raters, *(row for name in TESTED for row in by_split[name])]
 
     files: dict[str, list[Row]] = {
-        "pseudo": [moved(row, studio, folder) for row in pseudo],
-        "experts": [moved(row, studio, folder) for row in expert_rows],
-        "ratings": list(rated(to_rate, experts, studio, folder)),
+        "pseudo": [preference_row(row, folder) for row in pseudo],
+        "experts": [preference_row(row, folder) for row in expert_rows],
+        "ratings": list(rated(to_rate, experts, folder)),
     }
+    folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
-        _write(folder / f"{name}.jsonl", content)
-        _write(folder / f"{UNPROMPTED}{name}.jsonl", map(without_prompt, content))
+        write_rows(content, folder / f"{name}.jsonl")
+        write_rows(map(without_prompt, content), folder / f"{UNPROMPTED}{name}.jsonl")
     by_draw = sorted(learnable, key=lambda row: _draw("size", judge.seed, row.id))
     for size in sizes:
-        _write(folder / f"pseudo-{size}.jsonl", [moved(row, studio, folder) for row in by_draw[:size]])
+        write_preferences(by_draw[:size], folder / f"pseudo-{size}.jsonl")
     counts = {
         "judge": _counts(for_judge, [row for row in pseudo if row.about["split"] == "train"]),
         "experts": _counts(for_experts, expert_rows[: len(for_experts)]),
@@ -81,7 +80,7 @@ def make_data(
     return AblationData(folder, studio / PREFERENCES, len(learnable), tuple(sizes), counts)
 
 
-def _shared_out(rows: Sequence[Labelled], seed: int) -> tuple[list[Labelled], list[Labelled], list[Labelled]]:
+def _shared_out(rows: Sequence[Preference], seed: int) -> tuple[list[Preference], list[Preference], list[Preference]]:
     """The pairs for experts to compare, for experts to rate, and for the judge: each pair by a draw of its own."""
     drawn = sorted(rows, key=lambda row: _draw("share", seed, row.id))
     compared, rated_too = (max(1, round(share * len(rows))) for share in (EXPERTS, EXPERTS + RATERS))
@@ -102,23 +101,17 @@ def _checked(sizes: Sequence[int], most: int) -> tuple[int, ...]:
     return tuple(sorted(set(sizes)))
 
 
-def _counts(asked: Sequence[Labelled], labels: Sequence[Labelled]) -> Row:
+def _counts(asked: Sequence[Preference], labels: Sequence[Preference]) -> Row:
     """By axis: pairs asked about, labels kept, ties among them, and how many of the others are right."""
     truth = {row.id: truth_of(row).better for row in asked}
     found: Row = {}
     for axis in RATED:
-        mine = [row for row in labels if row.preference.axis == axis]
-        decided = [row for row in mine if row.preference.choice in ("a", "b")]
+        mine = [row for row in labels if row.axis == axis]
+        decided = [row for row in mine if row.choice in ("a", "b")]
         found[axis] = {
-            "asked": sum(row.preference.axis == axis for row in asked),
+            "asked": sum(row.axis == axis for row in asked),
             "kept": len(mine),
             "tied": len(mine) - len(decided),
-            "right": sum(row.preference.choice == truth[row.id] for row in decided),
+            "right": sum(row.choice == truth[row.id] for row in decided),
         }
     return found
-
-
-def _write(path: Path, rows: Iterable[Row]) -> None:
-    """All or nothing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows))

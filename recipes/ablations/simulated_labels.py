@@ -12,14 +12,13 @@ The experts
     ratings      the mean of several raters' marks from 1 to 5, each the take's known quality with the rater's noise
 """
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from cmi.judge.verdict import OTHER
-from cmi.preferences import Labelled, preference_row
+from cmi.preferences import Preference, preference_row
 from cmi.reward.train.loss import HIGHEST, LOWEST
 from cmi.take import Axis, Choice
 from cmi.testing.simulated_judge import SUREST, NoisyJudge, answer, draws, truth_of
@@ -36,13 +35,13 @@ class Experts:
     noise: float = 0.6  # the standard deviation of one rater's marks
 
 
-def verdict(judge: NoisyJudge, labelled: Labelled) -> Choice | None:
+def verdict(judge: NoisyJudge, labelled: Preference) -> Choice | None:
     """None if the judge is asked in both orders and contradicts itself."""
     once = answer(judge, labelled)
     return once if not judge.both_orders or answer(judge, labelled, swapped=True) == once else None
 
 
-def judged(rows: Iterable[Labelled], judge: NoisyJudge) -> Iterator[Labelled]:
+def judged(rows: Iterable[Preference], judge: NoisyJudge) -> Iterator[Preference]:
     """The pairs as the judge labels them; those that it contradicts itself on are left out."""
     for labelled in rows:
         choice = verdict(judge, labelled)
@@ -51,7 +50,7 @@ def judged(rows: Iterable[Labelled], judge: NoisyJudge) -> Iterator[Labelled]:
             yield _relabelled(labelled, choice, SUREST if sure else _warranted(labelled), JUDGE)
 
 
-def preferred(rows: Iterable[Labelled], experts: Experts) -> Iterator[Labelled]:
+def preferred(rows: Iterable[Preference], experts: Experts) -> Iterator[Preference]:
     """The pairs as the experts label them."""
     for labelled in rows:
         better = truth_of(labelled).better
@@ -59,7 +58,7 @@ def preferred(rows: Iterable[Labelled], experts: Experts) -> Iterator[Labelled]:
         yield _relabelled(labelled, OTHER[better] if wrong else better, _warranted(labelled), EXPERT)
 
 
-def qualities(labelled: Labelled) -> dict[Choice, dict[Axis, float]]:
+def qualities(labelled: Preference) -> dict[Choice, dict[Axis, float]]:
     """Of each take what is known of it, from 0 (worst) to 1.
 
     A flaw's strength takes as much off musicality; both takes of an alignment pair have the same flaw. The better take
@@ -67,7 +66,7 @@ def qualities(labelled: Labelled) -> dict[Choice, dict[Axis, float]]:
     """
     truth, about = truth_of(labelled), labelled.about.get("truth", {})
     better, worse = truth.better, OTHER[truth.better]
-    if labelled.preference.axis == "alignment":
+    if labelled.axis == "alignment":
         sound = 1 - float(about.get("strength", 0.0))
         return {
             better: {"musicality": sound, "alignment": 1.0},
@@ -77,10 +76,10 @@ def qualities(labelled: Labelled) -> dict[Choice, dict[Axis, float]]:
     return {better: {"musicality": 1.0, "alignment": 1.0}, worse: {"musicality": 1 - truth.margin, **fits}}
 
 
-def rated(rows: Iterable[Labelled], experts: Experts, source: Path, target: Path) -> Iterator[dict[str, Any]]:
-    """A line of ratings for each take of the pairs, as `cmi.reward.train.data` reads them."""
+def rated(rows: Iterable[Preference], experts: Experts, folder: Path) -> Iterator[dict[str, Any]]:
+    """A row of ratings for each take of the pairs, for a file in `folder`."""
     for labelled in rows:
-        row = moved(labelled, source, target)
+        row = preference_row(labelled, folder)
         prompt = {name: row[name] for name in ("text", "lyrics", "reference")}
         for take, known in sorted(qualities(labelled).items()):
             name = f"{labelled.id} {take}"
@@ -97,22 +96,14 @@ def _mark(quality: float, experts: Experts, name: str) -> float:
     return round(sum(marks) / len(marks), 2)
 
 
-def moved(labelled: Labelled, source: Path, target: Path) -> dict[str, Any]:
-    """The line of a preference read from a file in the folder `source`, for a file in the folder `target`."""
-    row = preference_row(labelled, source)
-    way = os.path.relpath(source.resolve(), target.resolve())
-    return row | {name: Path(way, row[name]).as_posix() for name in ("reference", "a", "b") if row[name]}
-
-
 def without_prompt(row: Mapping[str, Any]) -> dict[str, Any]:
     """A line of preferences or ratings as if nothing had been asked for."""
     return {**row, "text": "", "lyrics": "", "reference": ""}
 
 
-def _relabelled(labelled: Labelled, choice: Choice, confidence: int, rater: str) -> Labelled:
-    label = replace(labelled.preference, choice=choice, confidence=confidence, rater=rater)
-    return labelled._replace(preference=label)
+def _relabelled(labelled: Preference, choice: Choice, confidence: int, rater: str) -> Preference:
+    return replace(labelled, choice=choice, confidence=confidence, rater=rater)
 
 
-def _warranted(labelled: Labelled) -> int:
+def _warranted(labelled: Preference) -> int:
     return 1 + round((SUREST - 1) * truth_of(labelled).margin)

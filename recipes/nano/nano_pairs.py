@@ -4,7 +4,6 @@ tags      alignment: a prompt of what musicnn hears in a take more than usual, a
 degraded  musicality: a clean take, and one degraded (`degrade.py`), of the same piece or of another
 """
 
-import json
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,8 +12,7 @@ from typing import Any, NamedTuple
 from degrade import DEGRADATIONS
 from torch import Tensor
 
-from cmi._util.files import write_whole
-from cmi.preferences import Labelled, preference_row
+from cmi.preferences import Preference, preference_row
 from cmi.reward.model.encoders.nano import TAGS
 from cmi.studio.track_pairs import TEXTS
 
@@ -30,7 +28,7 @@ TEMPLATES = (
 )  # fmt: skip
 
 
-def shared_out(rows: Sequence[Labelled]) -> tuple[set[str], set[str], set[str]]:
+def shared_out(rows: Sequence[Preference]) -> tuple[set[str], set[str], set[str]]:
     """The ids of the pairs for the ear to learn from, for the head to learn from, and to validate on.
 
     No real recording is heard by both: a pair of one for the ear and one for the head is left out.
@@ -41,7 +39,7 @@ def shared_out(rows: Sequence[Labelled]) -> tuple[set[str], set[str], set[str]]:
     return ear, head, {row.id for row in rows if row.about["split"] == "valid"}
 
 
-def _pieces(row: Labelled) -> list[str]:
+def _pieces(row: Preference) -> list[str]:
     """The recordings that a pair is made of; what was composed is in no other pair."""
     tracks = [piece for piece in row.about["truth"]["pieces"] if piece.startswith("track ")]
     return tracks or [row.id]
@@ -51,7 +49,7 @@ def _is_for_the_ear(piece: str) -> bool:
     return random.Random(f"cmi.reward.train.nano ear {piece}").random() < EAR_SHARE  # noqa: S311
 
 
-def studio_rows(rows: Sequence[Labelled], folder: Path) -> Iterator[Any]:
+def studio_rows(rows: Sequence[Preference], folder: Path) -> Iterator[Any]:
     """With whole paths."""
     for labelled in rows:
         row = preference_row(labelled, folder)
@@ -120,7 +118,3 @@ def _row(name: str, text: str, better: Path, worse: Path, axis: str, rater: str,
     a, b = (better, worse) if first else (worse, better)
     row = {"id": name, "text": text, "a": str(a), "b": str(b)}
     return row | {"axis": axis, "choice": "a" if first else "b", "rater": rater}
-
-
-def write_rows(path: Path, rows: Iterator[Any]) -> None:
-    write_whole(path, "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows))

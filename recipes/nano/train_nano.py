@@ -20,7 +20,7 @@ from pathlib import Path
 import torch
 from degrade import degraded, harmless, varied
 from ear_targets import StudioTake, Targets, read_sounds, read_targets
-from nano_pairs import DegradedPair, degraded_rows, plan_degraded, shared_out, studio_rows, tag_rows, write_rows
+from nano_pairs import DegradedPair, degraded_rows, plan_degraded, shared_out, studio_rows, tag_rows
 from safetensors import safe_open
 from torch import Tensor
 from torch.nn import functional
@@ -28,7 +28,7 @@ from train_ear import FULL_SCALE, ear_accuracy, train_ear
 
 from cmi._util.weights import save_weights
 from cmi.cli import run_plainly
-from cmi.preferences import Labelled, read_preferences
+from cmi.preferences import Preference, read_preferences, write_rows
 from cmi.reward.model.encoders.ear import Ear
 from cmi.reward.model.encoders.nano import DIM, TAGS, Features, Nano, levelled, load_tokenizer
 from cmi.reward.model.head import Downsampling, HeadConfig, RewardHead, masked_mean
@@ -111,9 +111,9 @@ def prepare(folder: Path, out: Path, ear_steps: int, degraded_count: int, device
     worse = [_degraded_files(out, i) for i in range(degraded_count)]
     names = {"names": json.dumps([str(path) for path in (*files, *(path for pair in worse for path in pair))])}
     save_weights({"tokens": tokens_of(encoder, features)}, out / "tokens.safetensors", names)
-    write_rows(out / "pairs.jsonl", studio_rows([row for row in rows if row.id in head_pairs | valid_pairs], folder))
-    write_rows(out / "tags.jsonl", tag_rows(files[:learned], tags))
-    write_rows(out / "degraded.jsonl", degraded_rows(plans, _texts(rows, takes), worse))
+    write_rows(studio_rows([row for row in rows if row.id in head_pairs | valid_pairs], folder), out / "pairs.jsonl")
+    write_rows(tag_rows(files[:learned], tags), out / "tags.jsonl")
+    write_rows(degraded_rows(plans, _texts(rows, takes), worse), out / "degraded.jsonl")
     _say("pairs written")
 
 
@@ -195,11 +195,11 @@ def _name_vectors(encoder: Nano, device: torch.device) -> Tensor:
     return functional.normalize(masked_mean(torch.cat(rows), None), dim=-1)
 
 
-def _texts(rows: Sequence[Labelled], takes: Sequence[StudioTake]) -> list[str]:
+def _texts(rows: Sequence[Preference], takes: Sequence[StudioTake]) -> list[str]:
     """What was asked where each take was offered."""
     asked = {}
     for row in rows:
-        pair = row.preference.pair
+        pair = row.pair
         asked.update({sound.stem: pair.prompt.text for sound in (pair.a, pair.b) if isinstance(sound, Path)})
     return [asked.get(take.name, "") for take in takes]
 

@@ -1,21 +1,42 @@
-"""Preferences in files: one JSON object a line, the same for people, judges and construction.
+"""Preferences and ratings in files: the one module that reads, groups, splits and writes them.
+
+A preference is a row, the same for people, judges and construction:
 
     {"id", "text", "lyrics", "reference", "a", "b", "axis", "choice", "confidence", "rater", ...}
 
-`a`, `b` and `reference` are paths, relative to the file's folder; text, lyrics, reference, confidence and rater may be
-absent. `axis` is musicality, alignment or overall, `choice` is a, b, both or neither, `confidence` 1 to 5. What our own
-commands write besides (`split`, `truth`, ...) and fields of the user's own, which begin with `x_`, are kept beside the
-preference as they are; any other field is an error.
+`a`, `b` and `reference` are paths, relative to the file's folder; only `a`, `b`, `axis` and `choice` are required.
+`axis` is musicality, alignment or overall, `choice` is a, b, both or neither (in any case), `confidence` 1 to 5. The
+other columns that our commands write (`split`, `truth`, ...) and the user's own, which begin with `x_`, are kept in
+`about`; any other column is an error. A row without an axis or a choice is a pair to be judged.
+
+Formats    JSON lines, one JSON array or CSV with a header, plain or gzip; Parquet; a folder that holds such a file
+           called preferences (a studio set, an arena's export); a folder of takes, one subfolder for each prompt
+           (`cmi.take.read_take_folders`), which gives all pairs of takes of each prompt.
+Ratings    a take a row: {"audio", "musicality", "alignment", ...}, from 1 to 5; one of the two may be absent.
+Splits     the column `split`; if no row of a file has one, a prompt's own words draw it, so that no prompt is in two.
+
+Reading opens no audio, and memory holds one row and the ids.
 """
 
-from collections.abc import Iterator, Mapping
+import csv
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import chain, combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar, cast, get_args
 
 from cmi._util.columns import Columns
 from cmi._util.errors import InputError
-from cmi._util.records import read_records
-from cmi.take import Pair, Preference, prompt_of, recording, text_field, with_ids
+from cmi._util.fields import Row, is_nan, label_field, number_field, number_rows, text_field
+from cmi._util.files import whole_file
+from cmi._util.hub import require_packages
+from cmi._util.printable import ESCAPE, printable
+from cmi._util.records import read_table
+from cmi.take import TAKES, Audio, Axis, Choice, Pair, Prompt, Take, prompt_of, read_take_folders, recording, take_rows
 
 FIELDS = ("id", "text", "lyrics", "reference", "a", "b", "axis", "choice", "confidence", "rater")
 ABOUT = (
@@ -25,52 +46,333 @@ ABOUT = (
     "soft",  # a judge's shares of the votes
 )
 COLUMNS = Columns(FIELDS, ABOUT)
+RATED: tuple[Axis, ...] = ("musicality", "alignment")
+RATINGS = Columns((*TAKES.main, *RATED), TAKES.others)
+AXES: tuple[Axis, ...] = get_args(Axis)
+NAME = "preferences"  # of the file in a folder
+FILES = tuple(NAME + suffix for suffix in (".jsonl", ".jsonl.gz", ".json", ".csv", ".csv.gz", ".parquet"))
+SPLITS = {"train": 0.8, "valid": 0.1, "test": 0.1}
+
+_AXES: dict[str, str] = {axis: axis for axis in AXES}
+_CHOICES: dict[str, str] = {choice: choice for choice in get_args(Choice)}
+_SAME = {"system_a": "generator_a", "system_b": "generator_b"}
+_NOT_TEXT = ("truth", "soft", "gold", "seconds", "corrections", "repeat")  # JSON in the cells of a table
 
 
-class Labelled(NamedTuple):
-    """A preference with its id and whatever else its line says."""
+@dataclass(frozen=True)
+class Preference:
+    """Which take of a pair was preferred on an axis, how surely (1 to 5, None if not asked), and by whom.
+
+    `id` and `about` are what a file says besides.
+    """
+
+    pair: Pair
+    axis: Axis
+    choice: Choice
+    confidence: int | None = None
+    rater: str = ""
+    id: str = ""
+    about: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        if self.axis not in AXES:
+            raise InputError(f"axis {self.axis!r}, expected one of {', '.join(AXES)}")
+        if self.choice not in get_args(Choice):
+            raise InputError(f"choice {self.choice!r}, expected one of {', '.join(get_args(Choice))}")
+        if self.confidence is not None and (isinstance(self.confidence, bool) or self.confidence not in range(1, 6)):
+            raise InputError(f"confidence {self.confidence!r}, expected a whole number from 1 to 5, or none")
+
+    @property
+    def prompt(self) -> Prompt:
+        return self.pair.prompt
+
+    @property
+    def is_tie(self) -> bool:
+        return self.choice in ("both", "neither")
+
+
+class Rating(NamedTuple):
+    """What a take was rated on each axis, from 1 to 5."""
 
     id: str
-    preference: Preference
+    take: Take
+    ratings: dict[Axis, float]
     about: dict[str, Any]
 
-
-def read_preferences(path: Path) -> Iterator[Labelled]:
-    """The preferences of a file, one at a time. InputError for what is wrong, with its line."""
-    for name, where, row in with_ids(path, read_records(path, COLUMNS)):
-        yield Labelled(name, _preference(row, where, path.parent), {k: v for k, v in row.items() if k not in FIELDS})
+    @property
+    def prompt(self) -> Prompt:
+        return self.take.prompt
 
 
-def _preference(row: dict[str, Any], where: str, folder: Path) -> Preference:
-    for field in ("axis", "choice"):
-        if not text_field(row, field, where):
-            raise InputError(f"{where}: {field!r} is missing")
-    return preference_of(row, where, pair_of(row, where, folder))
+class NamedPair(NamedTuple):
+    """A pair with its id, the winners that the file knows, by axis, and what else its first row says."""
+
+    id: str
+    pair: Pair
+    known: dict[Axis, Choice]
+    about: Mapping[str, Any]
 
 
-def preference_of(row: Mapping[str, Any], where: str, pair: Pair) -> Preference:
-    """What a row that has an axis and a choice says of its pair."""
-    axis, choice, rater = (text_field(row, field, where) for field in ("axis", "choice", "rater"))
-    try:
-        return Preference(pair, axis, choice, row.get("confidence"), rater)  # type: ignore[arg-type]
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from error
+class PreferenceRow(NamedTuple):
+    """A row as a file has it: a pair, and perhaps who preferred what."""
+
+    id: str
+    where: str  # for messages
+    pair: Pair
+    about: dict[str, Any]
+    axis: Axis | None = None
+    choice: Choice | None = None
+    confidence: int | None = None
+    rater: str = ""
 
 
-def pair_of(row: Mapping[str, Any], where: str, folder: Path) -> Pair:
-    """The pair that a row describes; its paths start at `folder`."""
+def read_preferences(path: Path | str, split: str = "") -> Iterator[Preference]:
+    """Yield the preferences of a file or folder, one at a time; with `split`, those of one split.
+
+    >>> from tempfile import mkdtemp
+    >>> path = Path(mkdtemp(), "votes.csv")
+    >>> _ = path.write_text("text,a,b,axis,choice,rater\\nslow sad piano,1.wav,2.wav,Musicality,A,ann\\n")
+    >>> [(one.prompt.text, one.pair.b.name, one.axis, one.choice, one.rater) for one in read_preferences(path)]
+    [('slow sad piano', '2.wav', 'musicality', 'a', 'ann')]
+    """
+    return _of_split(lambda: _preferences(Path(path)), split)
+
+
+def read_ratings(path: Path | str, split: str = "") -> Iterator[Rating]:
+    """Yield the rated takes of a file, one at a time; with `split`, those of one split."""
+    return _of_split(lambda: _ratings(Path(path)), split)
+
+
+def read_pairs(path: Path | str) -> list[NamedPair]:
+    """Return the distinct pairs of a file or folder, in its order. Rows about the same pair are one."""
+    found: dict[Pair, NamedPair] = {}
+    for row in read_rows(Path(path)):
+        first = found.setdefault(row.pair, NamedPair(row.id, row.pair, {}, row.about))
+        if row.axis and row.choice:
+            first.known[row.axis] = row.choice
+    if not found:
+        raise InputError(f"{path}: no pair in it")
+    return list(found.values())
+
+
+def read_rows(path: Path) -> Iterator[PreferenceRow]:
+    """Yield the rows of a file or folder; an axis and a choice may be absent."""
+    file = find_file(path)
+    if file.is_dir():
+        yield from _pairs_of_takes(file)
+    else:
+        for name, where, row in number_rows(file, read_table(file, COLUMNS, ("a", "b"))):
+            yield _row(name, where, row, file.parent)
+
+
+def find_file(path: Path) -> Path:
+    """Return the file of preferences in a folder, or the path itself: a file or a folder of takes."""
+    if not path.exists():
+        raise InputError(f"{path}: no such file or folder")
+    return next((path / name for name in FILES if (path / name).is_file()), path) if path.is_dir() else path
+
+
+def pair_of(row: Row, where: str, folder: Path) -> Pair:
+    """Return the pair that a row describes; its paths start at `folder`."""
     a, b = (recording(row, side, where, folder) for side in "ab")
     return Pair(prompt_of(row, where, folder), a, b)
 
 
-def preference_row(labelled: Labelled, folder: Path) -> dict[str, Any]:
-    """The line of a preference whose recordings are files; paths are written relative to `folder`."""
-    preference, pair = labelled.preference, labelled.preference.pair
-    row: dict[str, Any] = {"id": labelled.id, "text": pair.prompt.text, "lyrics": pair.prompt.lyrics}
-    for field, sound in (("reference", pair.prompt.reference), ("a", pair.a), ("b", pair.b)):
-        if sound is not None and not isinstance(sound, Path):
-            raise TypeError(f"{field} is a waveform in memory, expected a file")
-        row[field] = "" if sound is None else sound.relative_to(folder).as_posix()
-    row |= {"axis": preference.axis, "choice": preference.choice}
-    row |= {"confidence": preference.confidence, "rater": preference.rater}
-    return row | labelled.about
+def group_by_rater(preferences: Iterable[Preference]) -> list[dict[Axis, Preference]]:
+    """Join what one rater said of one pair, by axis. A second opinion on an axis starts another group."""
+    groups: list[dict[Axis, Preference]] = []
+    latest: dict[tuple[Pair, str], dict[Axis, Preference]] = {}
+    for one in preferences:
+        key = one.pair, one.rater
+        if key not in latest or one.axis in latest[key]:
+            latest[key] = {}
+            groups.append(latest[key])
+        latest[key][one.axis] = one
+    return groups
+
+
+def split_of(prompt: Prompt) -> str:
+    """Draw a prompt's split from its words: the same in every file, whatever stands beside it.
+
+    >>> split_of(Prompt("slow sad piano")) == split_of(Prompt("Slow sad  piano", reference=Path("like.wav")))
+    True
+    """
+    words = " ".join(f"{prompt.text} {prompt.lyrics}".casefold().split())
+    if not words and isinstance(prompt.reference, Path):
+        words = prompt.reference.name
+    draw = int(hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:8], 16) / 2**32
+    return "train" if draw < SPLITS["train"] else "valid" if draw < SPLITS["train"] + SPLITS["valid"] else "test"
+
+
+def write_preferences(preferences: Iterable[Preference], path: Path | str) -> None:
+    """Write a file named .jsonl, .csv or .parquet, whole or not at all. Paths are written relative to its folder.
+
+    >>> from tempfile import mkdtemp
+    >>> folder = Path(mkdtemp())
+    >>> pair = Pair(Prompt("slow sad piano"), folder / "1.wav", folder / "2.wav")
+    >>> write_preferences([Preference(pair, "musicality", "a", rater="ann", id="1")], folder / "votes.csv")
+    >>> print((folder / "votes.csv").read_text(), end="")
+    id,text,lyrics,reference,a,b,axis,choice,confidence,rater
+    1,slow sad piano,,,1.wav,2.wav,musicality,a,,ann
+    """
+    path = Path(path)
+    write_rows((preference_row(preference, path.parent) for preference in preferences), path)
+
+
+def preference_row(preference: Preference, folder: Path) -> dict[str, Any]:
+    """Return the row of a preference in a file in `folder`."""
+    prompt, pair = preference.prompt, preference.pair
+    return {
+        "id": preference.id,
+        "text": prompt.text,
+        "lyrics": prompt.lyrics,
+        "reference": "" if prompt.reference is None else _relative(prompt.reference, folder),
+        "a": _relative(pair.a, folder),
+        "b": _relative(pair.b, folder),
+        "axis": preference.axis,
+        "choice": preference.choice,
+        "confidence": preference.confidence,
+        "rater": preference.rater,
+        **preference.about,
+    }
+
+
+def write_rows(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
+    """Write rows that `preference_row` made, or rows of ratings, whole or not at all."""
+    writers = {".jsonl": _write_jsonl, ".csv": _write_csv, ".parquet": _write_parquet}
+    if path.suffix.lower() not in writers:
+        raise InputError(f"{path}: expected a name that ends in {', '.join(writers)}")
+    with whole_file(path) as unfinished:
+        writers[path.suffix.lower()](rows, unfinished)
+
+
+class _InSplit(Protocol):
+    @property
+    def prompt(self) -> Prompt: ...
+
+    @property
+    def about(self) -> Mapping[str, Any]: ...
+
+
+T = TypeVar("T", bound=_InSplit)
+
+
+def _of_split(read: Callable[[], Iterator[T]], split: str) -> Iterator[T]:
+    if not split:
+        yield from read()
+        return
+    is_stated = any("split" in one.about for one in read())
+    for one in read():
+        if split == (one.about.get("split") if is_stated else split_of(one.prompt)):
+            yield one
+
+
+def _preferences(path: Path) -> Iterator[Preference]:
+    for row in read_rows(path):
+        if row.axis is None or row.choice is None:
+            raise InputError(f"{row.where}: {'axis' if row.axis is None else 'choice'!r} is missing")
+        yield Preference(row.pair, row.axis, row.choice, row.confidence, row.rater, row.id, row.about)
+
+
+def _ratings(path: Path) -> Iterator[Rating]:
+    for name, take, where, row in take_rows(path, RATINGS):
+        ratings = {axis: value for axis in RATED if (value := number_field(row, axis, where)) is not None}
+        if not ratings:
+            raise InputError(f"{where}: neither 'musicality' nor 'alignment' is rated")
+        yield Rating(name, take, ratings, _about(row, RATINGS.main))
+
+
+def _row(name: str, where: str, row: Row, folder: Path) -> PreferenceRow:
+    confidence = number_field(row, "confidence", where)
+    if confidence is not None and confidence != int(confidence):
+        raise InputError(f"{where}: 'confidence' is {confidence:g}, expected a whole number from 1 to 5")
+    return PreferenceRow(
+        name,
+        where,
+        pair_of(row, where, folder),
+        _about(row, FIELDS),
+        cast(Axis | None, label_field(row, "axis", where, _AXES)),
+        cast(Choice | None, label_field(row, "choice", where, _CHOICES)),
+        None if confidence is None else int(confidence),
+        text_field(row, "rater", where),
+    )
+
+
+def _about(row: Row, known: Sequence[str]) -> dict[str, Any]:
+    """Return the columns beside the known ones; empty cells are absent."""
+    others = {name: value for name, value in row.items() if name not in known}
+    found = {name: value for name, value in others.items() if value not in (None, "") and not is_nan(value)}
+    for name in _NOT_TEXT:
+        if isinstance(found.get(name), str):
+            with suppress(ValueError, RecursionError):
+                found[name] = json.loads(found[name].lower() if name in ("gold", "repeat") else found[name])
+    for name, same in _SAME.items():
+        if name in found:
+            found[same] = found.pop(name)
+    return found
+
+
+def _pairs_of_takes(folder: Path) -> Iterator[PreferenceRow]:
+    """Yield all pairs of takes of each prompt; a file's name is its system's."""
+    for name, prompt, takes in read_take_folders(folder):
+        stems = [take.stem for take in takes]
+        if len(set(stems)) < len(stems):
+            twice = next(stem for stem in stems if stems.count(stem) > 1)
+            raise InputError(f"{folder / name}: two takes are called {twice!r}, expected a system's name each")
+        for a, b in combinations(takes, 2):
+            about = {"generator_a": printable(a.stem), "generator_b": printable(b.stem)}
+            yield PreferenceRow(f"{name}/{a.stem}-{b.stem}", str(folder / name), Pair(prompt, a, b), about)
+
+
+def _relative(audio: Audio, folder: Path) -> str:
+    """Return the way to a file from `folder`."""
+    if not isinstance(audio, Path):
+        raise TypeError("a waveform in memory has no path, expected a file")
+    if audio.is_relative_to(folder):
+        return audio.relative_to(folder).as_posix()
+    # Folders are resolved, because '..' does not go back through a link.
+    return Path(os.path.relpath(audio.parent.resolve() / audio.name, folder.resolve())).as_posix()
+
+
+def _write_jsonl(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
+    with path.open("w", encoding="utf-8", errors=ESCAPE) as file:
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def _write_csv(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
+    found = list(rows)
+    with path.open("w", encoding="utf-8", errors=ESCAPE, newline="") as file:
+        writer = csv.DictWriter(file, _columns(found))
+        writer.writeheader()
+        writer.writerows({name: _cell(value) for name, value in row.items()} for row in found)
+
+
+def _write_parquet(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
+    require_packages(f"writing {path.name}", "rewardbench", "pyarrow")
+    import pyarrow
+    import pyarrow.parquet
+
+    found = list(rows)
+    columns = {name: _parquet_cells([row.get(name) for row in found]) for name in _columns(found)}
+    arrays = {
+        name: pyarrow.array(cells, pyarrow.string() if set(cells) <= {None} else None)
+        for name, cells in columns.items()
+    }
+    pyarrow.parquet.write_table(pyarrow.table(arrays), path)
+
+
+def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(chain(FIELDS if not rows else (), *rows)))
+
+
+def _parquet_cells(values: list[Any]) -> list[Any]:
+    """Return a column of numbers or flags as it is, and any other as text."""
+    kinds = {type(value) for value in values if value is not None}
+    is_plain = kinds <= {int, float} or kinds == {bool}
+    if is_plain and all(abs(value) < 2**63 for value in values if isinstance(value, int)):
+        return values
+    return [None if value is None else _cell(value).encode("utf-8", ESCAPE).decode() for value in values]
+
+
+def _cell(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)

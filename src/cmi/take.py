@@ -1,33 +1,31 @@
-"""The nouns of reward modelling: what was asked, what was offered, who preferred what, and how good it is.
+"""The nouns of reward modelling: what was asked, what was offered, and how good it is; manifests and folders of takes.
 
 Audio is a path, or a Waveform in memory. A part of a prompt that is absent is '' (text, lyrics) or None (reference).
 """
 
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, get_args
+from typing import Any, Literal, NamedTuple, Protocol
 
 from cmi._util.columns import Columns
 from cmi._util.errors import InputError
-from cmi._util.printable import is_whole
-from cmi._util.records import csv_records, read_records
-from cmi.audio import Waveform
+from cmi._util.fields import number_rows, path_field, text_field
+from cmi._util.records import read_table
+from cmi.audio import AUDIO_SUFFIXES, Waveform
 
 Audio = Path | Waveform
 Modality = Literal["text", "text+lyrics", "text+audio", "text+lyrics+audio"]
 Axis = Literal["musicality", "alignment", "overall"]
 Choice = Literal["a", "b", "both", "neither"]
 
-ABSENT = {"", "none", "null"}  # what spreadsheets and dumps write where there is nothing
-JSON_SUFFIXES = {".jsonl", ".json", ".ndjson"}
+PROMPT = Columns(("text", "lyrics", "reference"))
 # A manifest may also be one for `cmi pick`, ratings, or what `cmi studio generate` writes.
 TAKES = Columns(
     ("id", "audio", "text", "lyrics", "reference"),
     ("group", "truth", "musicality", "alignment", "split", "generator", "month", "rater"),
 )
-RATINGS = Columns((*TAKES.main, "musicality", "alignment"), TAKES.others)
 
 
 @dataclass(frozen=True)
@@ -81,25 +79,6 @@ class Pair:
         return Take(self.prompt, self.a), Take(self.prompt, self.b)
 
 
-@dataclass(frozen=True)
-class Preference:
-    """Which take of a pair was preferred on an axis, how surely (1 to 5, None where not asked), and by whom."""
-
-    pair: Pair
-    axis: Axis
-    choice: Choice
-    confidence: int | None = None
-    rater: str = ""
-
-    def __post_init__(self) -> None:
-        if self.axis not in get_args(Axis):
-            raise InputError(f"axis {self.axis!r}, expected one of {', '.join(get_args(Axis))}")
-        if self.choice not in get_args(Choice):
-            raise InputError(f"choice {self.choice!r}, expected one of {', '.join(get_args(Choice))}")
-        if self.confidence is not None and (isinstance(self.confidence, bool) or self.confidence not in range(1, 6)):
-            raise InputError(f"confidence {self.confidence!r}, expected a whole number from 1 to 5, or none")
-
-
 class Score(NamedTuple):
     """What a scorer gives a take; higher is better."""
 
@@ -114,7 +93,7 @@ class Scorer(Protocol):
 
 
 def read_takes(path: Path) -> Iterator[tuple[str, Take]]:
-    """The takes of a manifest with their ids, one at a time: JSON-lines or CSV with a header.
+    """The takes of a manifest with their ids, one at a time: JSON lines, one JSON array, CSV or Parquet.
 
     Fields: audio; optionally id (by default the row's number, from 1), text, lyrics, reference. Those that ratings and
     other commands' manifests have besides, and those that begin with x_, are ignored; any other is an InputError.
@@ -126,20 +105,8 @@ def read_takes(path: Path) -> Iterator[tuple[str, Take]]:
 
 def take_rows(path: Path, known: Columns) -> Iterator[tuple[str, Take, str, dict[str, Any]]]:
     """The takes of a manifest with their ids, and each one's place and row for what else is wanted of it."""
-    for take_id, where, row in with_ids(path, rows_of(path, known, ["audio"])):
+    for take_id, where, row in number_rows(path, read_table(path, known, ["audio"])):
         yield take_id, Take(prompt_of(row, where, path.parent), recording(row, "audio", where, path.parent)), where, row
-
-
-def with_ids(path: Path, rows: Iterable[tuple[str, dict[str, Any]]]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Each row with its id (its number from 1 where it has none) and its place. An id twice is an InputError."""
-    seen: set[str] = set()
-    for number, (place, row) in enumerate(rows, 1):
-        where = f"{path} {place}"
-        name = _identifier(row, where) or str(number)
-        if name in seen:
-            raise InputError(f"{where}: 'id' is {name!r}, which an earlier row has too")
-        seen.add(name)
-        yield name, where, row
 
 
 def prompt_of(row: Mapping[str, Any], where: str, folder: Path) -> Prompt:
@@ -158,55 +125,63 @@ def recording(row: Mapping[str, Any], field: str, where: str, folder: Path) -> P
     return folder / path
 
 
-def text_field(row: Mapping[str, Any], field: str, where: str) -> str:
-    """A field's text, '' if it is absent: not there, null, blank, or the words 'None' and 'null' alone."""
-    value = _words(row, field, where)
-    if not is_whole(value):
-        raise InputError(f"{where}: {field!r} has a character that is not whole, a lone surrogate")
-    return value
+def read_take_folders(folder: Path) -> Iterator[tuple[str, Prompt, list[Path]]]:
+    """Yield each subfolder's name, its prompt and its takes, all by name.
+
+    What was asked for is in prompt.json (text, lyrics, reference; each optional) or prompt.txt (the text). Lyrics may
+    be in lyrics.txt, and the reference may be a recording called reference; a reference is not a take.
+    """
+    subfolders = [path for path in _visible(folder) if path.is_dir()]
+    if not subfolders:
+        raise InputError(f"{folder}: no subfolders, expected one for each prompt, with its takes in it")
+    for path in subfolders:
+        sounds = [file for file in _visible(path) if file.suffix.lower() in AUDIO_SUFFIXES]
+        prompt = _prompt_of_folder(path, sounds)
+        yield path.name, prompt, [file for file in sounds if file != prompt.reference]
 
 
-def path_field(row: Mapping[str, Any], field: str, where: str) -> str:
-    """A field's text if a file can be called that; a name that is not UTF-8 has surrogates in it."""
-    value = _words(row, field, where)
+def _prompt_of_folder(folder: Path, sounds: Sequence[Path]) -> Prompt:
+    record, text, lyrics = (folder / name for name in ("prompt.json", "prompt.txt", "lyrics.txt"))
+    if record.exists() and text.exists():
+        raise InputError(f"{folder}: both prompt.json and prompt.txt, expected one of them")
+    if record.exists():
+        prompt = _prompt_of_json(record)
+    elif text.exists():
+        prompt = Prompt(_read_text(text).strip())
+    else:
+        raise InputError(f"{folder}: no prompt.json and no prompt.txt, expected one that says what was asked for")
+    if lyrics.exists() and not prompt.lyrics:
+        prompt = replace(prompt, lyrics=_read_text(lyrics).strip())
+    if prompt.reference is None:
+        prompt = replace(prompt, reference=next((file for file in sounds if file.stem == "reference"), None))
+    return prompt
+
+
+def _prompt_of_json(path: Path) -> Prompt:
     try:
-        is_name = b"\0" not in os.fsencode(value)
-    except UnicodeEncodeError:
-        is_name = False
-    if not is_name:
-        raise InputError(f"{where}: {field!r} is {value!r}, which cannot be the name of a file")
-    return value
+        record: Any = json.loads(_read_text(path))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not JSON ({error})") from error
+    if not isinstance(record, dict):
+        raise InputError(f'{path}: {type(record).__name__}, expected an object such as {{"text": "slow sad piano"}}')
+    PROMPT.require_known(record, str(path), "field")
+    return prompt_of(record, str(path), path.parent)
 
 
-def _words(row: Mapping[str, Any], field: str, where: str) -> str:
-    value = row.get(field)
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise InputError(f"{where}: {field!r} is {type(value).__name__}, expected text")
-    return "" if value.strip().lower() in ABSENT else value
+def _visible(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    except OSError as error:
+        raise InputError(f"{folder}: {error.strerror or error}") from error
 
 
-def _identifier(row: Mapping[str, Any], where: str) -> str:
-    value = row.get("id")
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    if value is not None and not isinstance(value, str):
-        raise InputError(f"{where}: 'id' is {type(value).__name__}, expected text or a whole number")
-    text_field(row, "id", where)
-    return value or ""
-
-
-def rows_of(
-    path: Path, known: Columns | None = None, required: Sequence[str] = ()
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each row of a file named .jsonl or .csv with its place; a CSV file must have the `required` columns."""
-    suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
-    if suffix.lower() in JSON_SUFFIXES:
-        return read_records(path, known)
-    if path.suffix.lower() == ".csv":
-        return csv_records(path, required, known)
-    raise InputError(f"{path}: expected a file named .jsonl or .csv")
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text; save it as UTF-8") from error
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
 
 
 def _require_audio(field: str, value: object) -> None:

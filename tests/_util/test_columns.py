@@ -10,10 +10,9 @@ import pytest
 
 from cmi._util.columns import Columns
 from cmi._util.errors import InputError
-from cmi.arena.exchange.sources import read_source
-from cmi.judge.labels import label_rows
-from cmi.judge.pairs import read_pairs
-from cmi.preferences import read_preferences
+from cmi.arena.exchange.importing import read_source
+from cmi.judge.labels import label_preferences
+from cmi.preferences import read_pairs, read_preferences, write_preferences
 from cmi.reward.pick.candidates import read_manifest
 from cmi.reward.train.config import Source
 from cmi.reward.train.data import read_examples
@@ -141,8 +140,8 @@ def test_what_a_judge_labels_is_read_by_every_command(made: Path, tmp_path: Path
     pairs = read_pairs(made / "set")
     kept = {"musicality": {pair.id: "a" for pair in pairs}}
     soft = {"musicality": {pair.id: {"a": 0.75, "b": 0.25} for pair in pairs}}
-    rows = label_rows(pairs, kept, "judge@1", tmp_path, soft)
-    read_by_all(write(tmp_path / "preferences.jsonl", *rows))
+    write_preferences(label_preferences(pairs, kept, "judge@1", soft), tmp_path / "preferences.jsonl")
+    read_by_all(tmp_path / "preferences.jsonl")
 
 
 def test_a_file_in_which_nothing_is_asked_for_is_said_so(tmp_path: Path):

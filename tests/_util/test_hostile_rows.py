@@ -10,9 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cmi._util.errors import InputError
-from cmi.arena.exchange.sources import read_source
-from cmi.judge.pairs import read_pairs
-from cmi.preferences import FIELDS, read_preferences
+from cmi.arena.exchange.importing import read_source
+from cmi.preferences import FIELDS, read_pairs, read_preferences
 from cmi.reward.pick.candidates import read_manifest
 from cmi.reward.train.config import Source
 from cmi.reward.train.data import read_examples

@@ -87,7 +87,7 @@ def test_judges_are_asked_for_a_consensus(pairs: Path, tmp_path: Path):
     more = ("--consensus", "davidson", "--other", tmp_path / "0", "--other", tmp_path / "1")
     cmi("label", pairs, "--model", "simulated:right=0.9,tied=0,seed=2", "--out", tmp_path / "2", *more)
     rows = list(read_preferences(tmp_path / "2" / "preferences.jsonl"))
-    assert [row.preference.choice for row in rows] == ["a"] * 6 and all("soft" in row.about for row in rows)
+    assert [row.choice for row in rows] == ["a"] * 6 and all("soft" in row.about for row in rows)
 
 
 def test_an_audit_names_a_judge_that_cannot_hear_unfit(pairs: Path, tmp_path: Path):

@@ -51,9 +51,11 @@ def examples_in_help() -> list[tuple[str, ...]]:
     found = []
     for command in all_commands(ROOT_COMMAND):
         for line in re.findall(r"^(?:Examples?:)? *(?:\$ )?(cmi [a-z].*)$", command.help or "", re.MULTILINE):
-            for text in re.split(r", then ", line):
-                if text.startswith("cmi "):
-                    found.append(tuple(shlex.split(re.split(r" [|&>]", text)[0], comments=True)[1:]))
+            found += [
+                tuple(shlex.split(re.split(r" [|&>]", text)[0], comments=True)[1:])
+                for text in re.split(r", then ", line)
+                if text.startswith("cmi ")
+            ]
     return found
 
 

@@ -11,10 +11,10 @@ from cmi.judge.audit import Audit, audit, youden
 from cmi.judge.audit_items import Item, audit_items
 from cmi.judge.judges import Asked, Told
 from cmi.judge.labels import Share
-from cmi.judge.pairs import NamedPair, read_pairs
 from cmi.judge.report import audit_record, audit_table
 from cmi.judge.run import Asking, Judged, askings, judge_pairs
 from cmi.judge.verdict import Opinion, Verdict
+from cmi.preferences import NamedPair, read_pairs
 from cmi.report.tables import to_json
 from cmi.stats import Interval
 from cmi.take import Audio, Choice, Pair, Prompt

@@ -14,10 +14,9 @@ from cmi.judge.consensus import Answers, davidson, dawid_skene
 from cmi.judge.judges import PlainJudge, ScorerJudge
 from cmi.judge.label_run import PREFERENCES, write_consensus, write_labels
 from cmi.judge.labels import agreed, count, labels, retained
-from cmi.judge.pairs import NamedPair, read_pairs, shard_of
-from cmi.judge.run import Asking, Judged, askings, judge_pairs, shard_folder
+from cmi.judge.run import Asking, Judged, askings, judge_pairs, shard_folder, shard_of
 from cmi.judge.verdict import Opinion, Verdict
-from cmi.preferences import read_preferences
+from cmi.preferences import NamedPair, read_pairs, read_preferences
 from cmi.take import Pair, Prompt, Score, Take
 from cmi.testing.simulated_judge import Errors, SimulatedJudge, parse_errors
 
@@ -115,8 +114,8 @@ def test_labels_are_written_in_the_common_format_and_read_back(tmp_path: Path, m
     written = write_labels(pairs, judged, tmp_path / "run", "axis")
     rows = list(read_preferences(tmp_path / "run" / PREFERENCES))
     assert len(rows) == written == count(judged, "musicality").kept
-    assert all(row.preference.pair.a.resolve().is_file() for row in rows)  # type: ignore[union-attr]
-    assert {row.preference.rater for row in rows} == {judge.name} and rows[0].about == {"split": "train"}
+    assert all(row.pair.a.resolve().is_file() for row in rows)  # type: ignore[union-attr]
+    assert {row.rater for row in rows} == {judge.name} and rows[0].about == {"split": "train"}
     assert json.loads((tmp_path / "run" / "labels.json").read_text())["labels"] == written
 
 
@@ -232,7 +231,7 @@ def test_several_judges_come_to_soft_labels(tmp_path: Path, make_pairs, method: 
     rows = list(read_preferences(tmp_path / "0" / PREFERENCES))
     assert all(sum(row.about["soft"].values()) == pytest.approx(1, abs=1e-3) for row in rows)
     truth = {f"{pair.id} musicality": pair.known["musicality"] for pair in pairs}
-    assert sum(row.preference.choice == truth[row.id] for row in rows) >= 33
+    assert sum(row.choice == truth[row.id] for row in rows) >= 33
     with pytest.raises(InputError, match="same judge"):
         write_consensus(pairs, runs[0], [tmp_path / "0"], tmp_path / "0", method)  # type: ignore[arg-type]
 

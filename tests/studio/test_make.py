@@ -62,13 +62,13 @@ def test_every_line_is_a_preference_whose_files_are_there(made):
     preferences = list(read_preferences(made / "preferences.jsonl"))
     assert preferences
     for one in preferences:
-        pair = one.preference.pair
+        pair = one.pair
         for path in (pair.a, pair.b, pair.prompt.reference):
             if path is not None:
                 about = soundfile.info(path)
                 assert (about.samplerate, about.channels, about.frames) == (RATE, 2, SECONDS * RATE)
         assert pair.prompt.text
-        assert one.preference.rater == "studio"
+        assert one.rater == "studio"
         assert pair.prompt.modality == one.about["truth"]["modality"]
 
 
@@ -160,7 +160,7 @@ def test_about_says_how_often_nulls_are_right(made):
 def test_only_recordings_of_pairs_that_were_kept_stay(made):
     named = set()
     for one in read_preferences(made / "preferences.jsonl"):
-        pair = one.preference.pair
+        pair = one.pair
         named |= {path for path in (pair.a, pair.b, pair.prompt.reference) if path}
     assert set((made / "audio").iterdir()) == named
 

@@ -69,7 +69,7 @@ def notes(made):
 @pytest.mark.parametrize("axis", ["musicality", "alignment"])
 def test_no_null_is_right_in_more_than_55_percent(pairs, notes, split, axis):
     """Measured anew from the files, not as `make` did."""
-    group = [one.preference for one in pairs if one.about["split"] == split and one.preference.axis == axis]
+    group = [one for one in pairs if one.about["split"] == split and one.axis == axis]
     assert group
     for null in (loudness, brightness, length, lambda path: notes[path.stem]):
         better = [null(p.pair.a if p.choice == "a" else p.pair.b) for p in group]
@@ -81,7 +81,7 @@ def test_no_null_is_right_in_more_than_55_percent(pairs, notes, split, axis):
 def test_no_piece_recording_or_held_out_flaw_of_a_test_split_is_in_training(pairs):
     seen = {split: {"pieces": set(), "files": set(), "flaws": set()} for split in SHARES}
     for one in pairs:
-        pair, own = one.preference.pair, seen[one.about["split"]]
+        pair, own = one.pair, seen[one.about["split"]]
         own["pieces"] |= set(one.about["truth"]["pieces"])
         own["files"] |= {path.name for path in (pair.a, pair.b, pair.prompt.reference) if path}
         own["flaws"] |= {one.about["truth"]["flaw"]} - {""}
@@ -109,8 +109,8 @@ def test_of_tracks_only_recordings_are_spoilt_and_references_are_of_one_of_them(
     of_tracks = [one for one in pairs if one.about["truth"]["pieces"][0].startswith("track")]
     assert of_tracks
     for one in of_tracks:
-        truth, pair = one.about["truth"], one.preference.pair
+        truth, pair = one.about["truth"], one.pair
         assert len(truth["pieces"]) == (1 if truth["kind"] == "same" else 2)
         assert (pair.prompt.reference is not None) == (truth["modality"] == "text+audio")
-        if one.preference.axis == "alignment":
+        if one.axis == "alignment":
             assert pair.prompt.reference is not None

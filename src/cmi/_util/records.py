@@ -1,6 +1,6 @@
-"""Records out of a file, one at a time: JSON-lines or one JSON array, plain or gzip; or CSV with a header.
+"""The records of a file, one at a time: JSON lines, one JSON array or CSV with a header, plain or gzip; or Parquet.
 
-Memory holds one record, however long the file. What can't be read is one sentence that names the file and the place.
+Memory holds a few records, however long the file. What cannot be read is an InputError that names file and place.
 """
 
 import csv
@@ -8,15 +8,38 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
 from cmi._util.columns import Columns
 from cmi._util.errors import InputError
+from cmi._util.hub import require_packages
 
+JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 LARGEST_RECORD = 64 * 2**20  # characters
 _CHUNK = 2**16
 _GZIP_MAGIC = b"\x1f\x8b"
+_ROWS_AT_ONCE = 256
+_JSON_TYPES = (str, int, float, list, dict)
+
+
+def read_table(
+    path: Path, known: Columns | None = None, required: Sequence[str] = ()
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each record of a file with its place, in the format that the file's name tells.
+
+    A CSV or Parquet file must have the `required` columns. With `known`, a column of another name is an InputError.
+    """
+    suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+    match suffix.lower():
+        case ".csv":
+            return csv_records(path, required, known)
+        case ".parquet":
+            return parquet_records(path, required, known)
+        case json_suffix if json_suffix in JSON_SUFFIXES:
+            return read_records(path, known)
+    raise InputError(f"{path}: expected a file named .jsonl, .json, .csv or .parquet")
 
 
 def read_records(path: Path, known: Columns | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -24,12 +47,18 @@ def read_records(path: Path, known: Columns | None = None) -> Iterator[tuple[str
 
     With `known`, a field of another name is an InputError.
     """
+    with _reading(path), _open(path, newline="\n") as file:
+        for place, record in _records(path, file):
+            if known is not None:
+                known.require_known(record, f"{path} {place}", "field")
+            yield place, record
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Turn what a file's bytes may be into one sentence."""
     try:
-        with _open(path) as file:
-            for place, record in _records(path, file):
-                if known is not None:
-                    known.require_known(record, f"{path} {place}", "field")
-                yield place, record
+        yield
     except UnicodeDecodeError as error:
         raise InputError(
             f"{path}: not UTF-8 text (byte 0x{error.object[error.start]:02x}); save it as UTF-8"
@@ -40,11 +69,11 @@ def read_records(path: Path, known: Columns | None = None) -> Iterator[tuple[str
         raise InputError(f"{path}: {error.strerror or error}") from error
 
 
-def _open(path: Path) -> TextIO:
+def _open(path: Path, newline: str) -> TextIO:
     with path.open("rb") as file:
         is_gzip = file.read(2) == _GZIP_MAGIC
     opener = gzip.open if is_gzip else open
-    return opener(path, "rt", encoding="utf-8-sig", newline="\n")
+    return opener(path, "rt", encoding="utf-8-sig", newline=newline)
 
 
 def _records(path: Path, file: TextIO) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -113,30 +142,49 @@ def csv_records(
     With `known`, a column of another name is an InputError too.
     """
     line = 1
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
+    with _reading(path), _open(path, newline="") as file:
+        reader = csv.DictReader(file, strict=True)
+        try:
             header = [] if reader.fieldnames is None else list(reader.fieldnames)
-            if known is not None:
-                known.require_known(header, f"{path} line 1")
-            _check_header(path, header, columns)
+            _check_header(f"{path} line 1", header, columns, known)
             line = reader.line_num + 1
             for row in reader:
                 if None in row:
                     raise InputError(f"{path} line {line}: more fields than the header's {len(header)}")
                 yield f"line {line}", row
                 line = reader.line_num + 1
-    except csv.Error as error:
-        raise InputError(f"{path} line {line}: not CSV ({error})") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text; save it as UTF-8") from error
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
+        except csv.Error as error:
+            raise InputError(f"{path} line {line}: not CSV ({error})") from error
 
 
-def _check_header(path: Path, header: Sequence[str], columns: Sequence[str]) -> None:
+def parquet_records(
+    path: Path, columns: Sequence[str] = (), known: Columns | None = None
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each row of a Parquet file with its place; dates and the like come as text."""
+    require_packages(f"reading {path.name}", "rewardbench", "pyarrow")
+    import pyarrow
+    from pyarrow.parquet import ParquetFile
+
+    number = 0
+    try:
+        with ParquetFile(path, pre_buffer=False) as file:
+            _check_header(str(path), file.schema_arrow.names, columns, known)
+            for batch in file.iter_batches(_ROWS_AT_ONCE):
+                for row in batch.to_pylist():
+                    number += 1
+                    plain = {k: v if v is None or isinstance(v, _JSON_TYPES) else str(v) for k, v in row.items()}
+                    yield f"row {number}", plain
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        reason = error.strerror or reason if isinstance(error, OSError) else f"not a whole Parquet file ({reason})"
+        raise InputError(f"{path}: {reason}") from error
+
+
+def _check_header(where: str, header: Sequence[str], columns: Sequence[str], known: Columns | None) -> None:
+    if known is not None:
+        known.require_known(header, where)
     missing = [column for column in columns if column not in header]
     if missing:
-        raise InputError(f"{path} line 1: no column {missing[0]!r} in the header ({', '.join(header) or 'empty'})")
+        raise InputError(f"{where}: no column {missing[0]!r} in the header ({', '.join(header) or 'empty'})")
     if len(set(header)) < len(header):
-        raise InputError(f"{path} line 1: the header has a column twice ({', '.join(header)})")
+        raise InputError(f"{where}: the header has a column twice ({', '.join(header)})")

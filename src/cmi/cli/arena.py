@@ -146,7 +146,7 @@ def export(
     folder: Annotated[Path, typer.Argument(help="Where to write; the same command again brings it up to date.")],
     db: Db = DB,
     project: ProjectName = None,
-    format_: Annotated[Literal["jsonl", "parquet"], typer.Option("--format", help="Of the rows.")] = "jsonl",
+    format_: Annotated[Literal["jsonl", "csv", "parquet"], typer.Option("--format", help="Of the rows.")] = "jsonl",
     audio: Annotated[
         Literal["copy", "link", "leave"], typer.Option(help="Copy sounds beside the rows, link them, or leave them.")
     ] = "copy",

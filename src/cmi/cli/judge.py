@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cmi.judge.load_judge import Spec
-    from cmi.judge.pairs import NamedPair
     from cmi.judge.run import Asking, Judged
+    from cmi.preferences import NamedPair
 
 
 class _PairsByDefault(TyperGroup):
@@ -43,7 +43,8 @@ app = typer.Typer(
 )
 
 Pairs = Annotated[
-    Path, typer.Argument(help="JSONL of pairs: id, text, lyrics, reference, a, b; or a studio set's folder.")
+    Path,
+    typer.Argument(help="Pairs: a file (.jsonl, .json, .csv, .parquet), a studio set, or a folder of takes."),
 ]
 Model = Annotated[
     str,
@@ -164,7 +165,7 @@ def label(
     judged = _judged(file, spec, out, True, dry_run, shard)
     if judged is None or shard:
         return
-    from cmi.judge.pairs import read_pairs
+    from cmi.preferences import read_pairs
 
     asked = read_pairs(file)
     if consensus:
@@ -212,9 +213,9 @@ def audit(
 
     from cmi.judge.audit import audit as audit_all
     from cmi.judge.audit_items import audit_items
-    from cmi.judge.pairs import read_pairs
     from cmi.judge.report import audit_record, audit_table
     from cmi.judge.run import askings
+    from cmi.preferences import read_pairs
     from cmi.report.tables import print_tables
 
     _require_packages()
@@ -262,14 +263,12 @@ def spec_of(
 
 def _folders(file: Path, audio_from: list[Path] | None) -> list[Path]:
     """The folders from which an endpoint may be sent recordings: that of the pairs, and those that the user allows."""
-    from cmi.judge.pairs import pairs_file
-
-    return [pairs_file(file).parent, *(audio_from or [])]
+    return [file if file.is_dir() else file.parent, *(audio_from or [])]
 
 
 def _judged(file: Path, spec: "Spec", out: Path, both_orders: bool, dry_run: bool, shard: str) -> "Judged | None":
-    from cmi.judge.pairs import read_pairs, shard_of
-    from cmi.judge.run import askings, shard_folder
+    from cmi.judge.run import askings, shard_folder, shard_of
+    from cmi.preferences import read_pairs
 
     asked, folder = read_pairs(file), out
     if shard:

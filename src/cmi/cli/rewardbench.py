@@ -287,9 +287,9 @@ def judge(
     require_packages("a judge in CMI-RewardBench", "judge", "httpx", "soundfile", "soxr")
     from cmi.judge.as_scores import pair_scores, scored_axes
     from cmi.judge.load_judge import open_judge
-    from cmi.judge.pairs import NamedPair
     from cmi.judge.report import run_table
     from cmi.judge.run import askings, judge_pairs
+    from cmi.preferences import NamedPair
     from cmi.rewardbench.data import data_folder
     from cmi.rewardbench.runs.run_folder import About, judge_folder, read_items, write_pair_scores
     from cmi.take import Pair

@@ -18,7 +18,7 @@ import numpy as np
 
 from cmi._util.errors import InputError
 from cmi.audio import Waveform, load
-from cmi.judge.pairs import NamedPair
+from cmi.preferences import NamedPair
 from cmi.take import Audio, Axis, Choice, Pair
 
 Kind = Literal["as it is", "same clip", "silence", "noise", "other prompt"]

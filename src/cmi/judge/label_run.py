@@ -11,11 +11,11 @@ from typing import Any
 
 from cmi._util.errors import InputError
 from cmi._util.files import write_whole
-from cmi.judge.labels import Retention, label_rows, retained
-from cmi.judge.pairs import NamedPair
+from cmi.judge.labels import Retention, label_preferences, retained
 from cmi.judge.report import label_record
 from cmi.judge.run import Judged, read_run
 from cmi.judge.soft import Method, consensus, hard_labels
+from cmi.preferences import NamedPair, write_preferences
 from cmi.take import Axis, Choice
 
 PREFERENCES, LABELS = "preferences.jsonl", "labels.json"
@@ -49,7 +49,7 @@ def _write(
     record: Mapping[str, Any],
     soft: Mapping[Axis, Mapping[str, Mapping[str, float]]] | None = None,
 ) -> int:
-    rows = list(label_rows(pairs, kept, rater, folder, soft))
-    write_whole(folder / PREFERENCES, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-    write_whole(folder / LABELS, json.dumps({"labels": len(rows), **record}, indent=1) + "\n")
-    return len(rows)
+    labels = list(label_preferences(pairs, kept, rater, soft))
+    write_preferences(labels, folder / PREFERENCES)
+    write_whole(folder / LABELS, json.dumps({"labels": len(labels), **record}, indent=1) + "\n")
+    return len(labels)

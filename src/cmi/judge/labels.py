@@ -5,21 +5,18 @@ axis, or, with `intersection`, only for pairs that have a label on every axis. W
 as in table 8 of the paper: a judge that does not mind the order has the same in both.
 """
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from cmi.judge.pairs import NamedPair
 from cmi.judge.run import Asking, Judged, Order
 from cmi.judge.verdict import TIES, Opinion
+from cmi.preferences import AXES, NamedPair, Preference
 from cmi.stats import Interval, wilson
-from cmi.take import Audio, Axis, Choice
+from cmi.take import Axis, Choice
 
 Retention = Literal["axis", "intersection"]
-AXES: tuple[Axis, ...] = ("musicality", "alignment", "overall")
 
 
 @dataclass(frozen=True)
@@ -129,24 +126,18 @@ def count(judged: Judged, axis: Axis) -> AxisCounts:
     )
 
 
-def label_rows(
+def label_preferences(
     pairs: Sequence[NamedPair],
     kept: Mapping[Axis, Mapping[str, Choice]],
     rater: str,
-    folder: Path,
     soft: Mapping[Axis, Mapping[str, Mapping[str, float]]] | None = None,
-) -> Iterator[dict[str, Any]]:
-    """Lines of preferences for a file in `folder`, one for each label; `soft` ones stand beside."""
+) -> Iterator[Preference]:
+    """A preference for each label, with its `soft` shares if there are any."""
     for pair in pairs:
-        prompt = pair.pair.prompt
         for axis, found in kept.items():
             if pair.id in found:
-                row: dict[str, Any] = {"id": f"{pair.id} {axis}", "text": prompt.text, "lyrics": prompt.lyrics}
-                row |= {"reference": _path(prompt.reference, folder)}
-                row |= {"a": _path(pair.pair.a, folder), "b": _path(pair.pair.b, folder)}
-                row |= {"axis": axis, "choice": found[pair.id], "confidence": None, "rater": rater}
-                about = pair.about if soft is None else pair.about | {"soft": dict(soft[axis][pair.id])}
-                yield row | about
+                about = {**pair.about, **({} if soft is None else {"soft": dict(soft[axis][pair.id])})}
+                yield Preference(pair.pair, axis, found[pair.id], None, rater, f"{pair.id} {axis}", about)
 
 
 def _opinion(judged: Judged, pair: str, order: Order, axis: Axis) -> Opinion | None:
@@ -157,10 +148,3 @@ def _opinion(judged: Judged, pair: str, order: Order, axis: Axis) -> Opinion | N
 def _outcomes(choices: Sequence[Choice]) -> Outcomes:
     counted = Counter(choices)
     return Outcomes(counted["a"], counted["b"], counted["both"] + counted["neither"])
-
-
-def _path(audio: Audio | None, folder: Path) -> str:
-    """The file's name as seen from `folder`."""
-    if not isinstance(audio, Path):
-        return ""
-    return Path(os.path.relpath(audio.resolve(), folder.resolve())).as_posix()

@@ -18,7 +18,6 @@ from urllib.parse import urlsplit
 from cmi._util.errors import InputError
 from cmi._util.plugins import load_own
 from cmi.judge.judges import Asked, ChatJudge, NamedJudge, PlainJudge, ScorerJudge
-from cmi.judge.pairs import NamedPair
 from cmi.judge.parse import why_unusable
 from cmi.judge.prompt_file import DEFAULT, Role, read_role
 from cmi.judge.run import claim_run
@@ -26,6 +25,7 @@ from cmi.judge.verdict import Judge
 from cmi.llm import Budget, Chat, Endpoint, Estimate, Prices
 from cmi.llm.endpoint_file import read_endpoint
 from cmi.llm.sendable import require_sendable
+from cmi.preferences import NamedPair
 from cmi.take import Audio, Pair
 
 CHAT = "chat"  # the folder of requests and answers in that of a run

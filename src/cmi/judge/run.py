@@ -22,8 +22,8 @@ from cmi._util.errors import InputError
 from cmi._util.files import SETTINGS, claim
 from cmi._util.runlog import RunLog, read_records
 from cmi.judge.judges import NamedJudge
-from cmi.judge.pairs import NamedPair
 from cmi.judge.verdict import Verdict, verdict_from_json
+from cmi.preferences import NamedPair
 from cmi.take import Audio, Pair
 
 VERDICTS, SHARDS = "verdicts.jsonl", ".shards"
@@ -102,6 +102,14 @@ def judge_pairs(
 def claim_run(folder: Path, judge: str) -> None:
     """The folder is for that judge's verdicts; InputError if it is something else's."""
     claim(folder, {"judge": judge}, "cmi judge")
+
+
+def shard_of(pairs: Sequence[NamedPair], shard: str) -> list[NamedPair]:
+    """The pairs of shard 'i/n', i from 1 to n: every n-th one."""
+    index, _, count = shard.partition("/")
+    if not index.isdecimal() or not count.isdecimal() or not 1 <= int(index) <= int(count):
+        raise InputError(f"shard {shard!r}, expected i/n with i from 1 to n, such as 2/8")
+    return list(pairs[int(index) - 1 :: int(count)])
 
 
 def shard_folder(folder: Path, shard: str) -> Path:

@@ -9,9 +9,9 @@ import numpy as np
 from cmi._util.errors import InputError
 from cmi.audio import Waveform
 from cmi.judge.consensus import Answers, davidson, dawid_skene, hard
-from cmi.judge.labels import AXES, axes_of
-from cmi.judge.pairs import NamedPair
+from cmi.judge.labels import axes_of
 from cmi.judge.run import Judged
+from cmi.preferences import AXES, NamedPair
 from cmi.take import Audio, Axis, Choice
 
 Method = Literal["dawid-skene", "davidson"]

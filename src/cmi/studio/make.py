@@ -21,7 +21,7 @@ from typing import Any
 from cmi._util.files import claim, write_whole
 from cmi._util.runlog import RunLog, read_records
 from cmi._util.workers import process_pool
-from cmi.preferences import Labelled, preference_row
+from cmi.preferences import Preference, preference_row, write_rows
 from cmi.report.tables import Table
 from cmi.studio.balance import Pair as HeardPair
 from cmi.studio.balance import balanced, null_accuracies
@@ -30,7 +30,7 @@ from cmi.studio.pairs import Material, pair_name, plan_pair
 from cmi.studio.recordings import RATE, SECONDS, Heard, recipe_record, record, write_flac
 from cmi.studio.render import soundfont
 from cmi.studio.tracks import LICENCES, read_licences
-from cmi.take import Pair, Preference, Prompt
+from cmi.take import Pair, Prompt
 
 MORE = 1.25  # pairs planned for each one asked for, since balancing leaves some out
 TESTED = ("test", "heldout")  # the splits in which no null may know anything, even if that leaves few pairs
@@ -53,8 +53,7 @@ def make_set(
     claim(folder, settings, "cmi studio make")
     (folder / "audio").mkdir(exist_ok=True)
     kept = _make_all(folder, round(count * MORE), seed, material, workers, on_made)
-    rows = "".join(json.dumps(made["row"], ensure_ascii=False) + "\n" for made in kept)
-    write_whole(folder / "preferences.jsonl", rows)
+    write_rows((made["row"] for made in kept), folder / "preferences.jsonl")
     about = {**settings, "kept": len(kept), "splits": _summary(kept), **_used(kept, material)}
     write_whole(folder / "about.json", json.dumps(about, indent=2) + "\n")
     wanted = {take["take"] for made in kept for take in made["takes"].values()}
@@ -105,7 +104,7 @@ def _make_pair(number: int, seed: int, material: Material, folder: Path) -> Made
         sound, heard = record(recipe)
         write_flac(sound, _file(folder, recipe.name))
         takes[role] = {"take": recipe.name, "heard": list(heard), **recipe_record(recipe)}
-    return {"pair": plan.id, "number": number, "row": preference_row(_labelled(plan, folder), folder), "takes": takes}
+    return {"pair": plan.id, "number": number, "row": preference_row(_preference(plan, folder), folder), "takes": takes}
 
 
 def _names(made: Made) -> list[str]:
@@ -174,13 +173,9 @@ def summary_table(about: dict[str, Any]) -> Table:
     return Table(f"{about['kept']} pairs", ["split", "axis", "pairs", *nulls], rows, labels=2, notes=notes)
 
 
-def _labelled(plan: PairPlan, folder: Path) -> Labelled:
+def _preference(plan: PairPlan, folder: Path) -> Preference:
     first, second = (plan.better, plan.worse) if plan.better_first else (plan.worse, plan.better)
     reference = _file(folder, plan.reference.name) if plan.reference else None
     pair = Pair(Prompt(plan.text, plan.lyrics, reference), _file(folder, first.name), _file(folder, second.name))
-    choice = "a" if plan.better_first else "b"
-    return Labelled(
-        plan.id,
-        Preference(pair, plan.axis, choice, plan.confidence, "studio"),  # type: ignore[arg-type]
-        {"split": plan.split, "truth": plan.truth},
-    )
+    about = {"split": plan.split, "truth": plan.truth}
+    return Preference(pair, plan.axis, "a" if plan.better_first else "b", plan.confidence, "studio", plan.id, about)

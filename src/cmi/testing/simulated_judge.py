@@ -19,10 +19,9 @@ from typing import NamedTuple
 
 from cmi._util.errors import InputError
 from cmi.judge.judges import Asked, Told
-from cmi.judge.pairs import NamedPair
 from cmi.judge.verdict import OTHER, Opinion, Verdict
-from cmi.preferences import Labelled
-from cmi.take import Axis, Choice, Pair, Preference
+from cmi.preferences import NamedPair, Preference
+from cmi.take import Axis, Choice, Pair
 
 SUREST = 5  # as sure as truth can be: `right` is then the chance of a right opinion
 
@@ -84,7 +83,7 @@ class SimulatedJudge:
 
     def _answer(self, known: NamedPair, axis: Axis, winner: Choice, key: str, swapped: bool) -> Choice:
         """The take that is named, by the pair's own letters."""
-        labelled = Labelled(f"{known.id} {axis}", Preference(known.pair, axis, winner, SUREST), {})
+        labelled = Preference(known.pair, axis, winner, SUREST, id=f"{known.id} {axis}")
         named = answer(self._judge, labelled, swapped)
         rng = random.Random(f"cmi.testing.simulated_judge {self.errors.seed} {key} {axis}")  # noqa: S311
         return OTHER[named] if rng.random() < self.errors.slip else named
@@ -123,16 +122,16 @@ class Truth(NamedTuple):
     kind: str
 
 
-def truth_of(labelled: Labelled) -> Truth:
+def truth_of(labelled: Preference) -> Truth:
     """InputError for a tie, and where neither a flaw's strength nor a confidence tells the margin."""
-    preference, about = labelled.preference, labelled.about.get("truth", {})
-    if preference.choice not in ("a", "b"):
+    about = labelled.about.get("truth", {})
+    if labelled.choice not in ("a", "b"):
         raise InputError(f"pair {labelled.id}: a tie, expected a pair whose better take is known")
-    if preference.axis == "musicality" and about.get("strength"):
-        return Truth(preference.choice, float(about["strength"]), str(about.get("flaw", "")))
-    if preference.confidence is None:
+    if labelled.axis == "musicality" and about.get("strength"):
+        return Truth(labelled.choice, float(about["strength"]), str(about.get("flaw", "")))
+    if labelled.confidence is None:
         raise InputError(f"pair {labelled.id}: neither 'truth.strength' nor 'confidence' tells how plain the truth is")
-    return Truth(preference.choice, (preference.confidence - 1) / (SUREST - 1), str(about.get("kind", "")))
+    return Truth(labelled.choice, (labelled.confidence - 1) / (SUREST - 1), str(about.get("kind", "")))
 
 
 def chance_right(judge: NoisyJudge, axis: Axis, margin: float, deaf: bool = False) -> float:
@@ -145,9 +144,9 @@ def is_deaf(judge: NoisyJudge, axis: Axis, kind: str) -> bool:
     return draws(judge.seed, "deaf", axis, kind).random() < judge.deaf
 
 
-def opinion(judge: NoisyJudge, labelled: Labelled) -> Choice:
+def opinion(judge: NoisyJudge, labelled: Preference) -> Choice:
     """What the judge makes of a pair: 'a', 'b' or, tied, 'both'."""
-    axis, truth = labelled.preference.axis, truth_of(labelled)
+    axis, truth = labelled.axis, truth_of(labelled)
     rng = draws(judge.seed, "opinion", labelled.id)
     if rng.random() < judge.hearing(axis).tied:
         return "both"
@@ -155,7 +154,7 @@ def opinion(judge: NoisyJudge, labelled: Labelled) -> Choice:
     return truth.better if right else OTHER[truth.better]
 
 
-def answer(judge: NoisyJudge, labelled: Labelled, swapped: bool = False) -> Choice:
+def answer(judge: NoisyJudge, labelled: Preference, swapped: bool = False) -> Choice:
     """The take that the judge names, by the pair's own letters, when it hears a before b or, swapped, b before a."""
     if draws(judge.seed, "order", labelled.id, str(swapped)).random() < judge.first:
         return "b" if swapped else "a"

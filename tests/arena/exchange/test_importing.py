@@ -170,7 +170,7 @@ def test_a_bad_row_is_named_and_nothing_is_imported(sqlite_database, folder: Pat
     ("extra", "sentence"),
     [
         (
-            {"x_rating": float("nan")},
+            {"x_rating": [float("nan")]},
             "line 2: the field 'x_rating' has nan, which is not a number in JSON; mend it or leave",
         ),
         ({"x_rating": {"deep": [float("inf")]}}, "line 2: the field 'x_rating' has inf, which"),

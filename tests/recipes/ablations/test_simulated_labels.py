@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simulated_labels import Experts, judged, moved, preferred, qualities, rated, verdict
+from simulated_labels import Experts, judged, preferred, qualities, rated, verdict
 
 from cmi._util.errors import InputError
-from cmi.preferences import Labelled, read_preferences
+from cmi.preferences import Preference, preference_row, read_preferences
 from cmi.reward.train.config import Source
 from cmi.reward.train.data import read_examples
 from cmi.stats.correlation import spearman
 from cmi.stats.intervals import wilson
-from cmi.take import Axis, Choice, Pair, Preference, Prompt
+from cmi.take import Axis, Choice, Pair, Prompt
 from cmi.testing.simulated_judge import Hearing, NoisyJudge, answer, chance_right, opinion, truth_of
 
 from ...reward.train.conftest import write_rows
@@ -28,16 +28,15 @@ FAIR = NoisyJudge(3, Hearing(0.6, 0.9, 0.0), Hearing(0.5, 0.8, 0.0), first=0.0, 
 
 def pair(
     number: int, axis: Axis = "musicality", margin: float = 0.5, better: Choice = "a", **truth: object
-) -> Labelled:
+) -> Preference:
     sounds = Pair(Prompt("tone"), Path(f"set/{number}a.wav"), Path(f"set/{number}b.wav"))
     confidence = 1 + round(4 * margin)
     known = {"kind": "same", "flaw": "noise", "strength": margin if axis == "musicality" else 0.0, **truth}
-    return Labelled(
-        f"p{number}", Preference(sounds, axis, better, confidence, "studio"), {"split": "train", "truth": known}
-    )
+    about = {"split": "train", "truth": known}
+    return Preference(sounds, axis, better, confidence, "studio", f"p{number}", about)
 
 
-def pairs(**about) -> list[Labelled]:
+def pairs(**about) -> list[Preference]:
     return [pair(number, better="ab"[number % 2], **about) for number in range(N)]
 
 
@@ -49,7 +48,7 @@ def assert_share(found: int, n: int, expected: float) -> None:
 @pytest.mark.parametrize(("axis", "strength"), [("musicality", 0.25), ("musicality", 1.0), ("alignment", 0.5)])
 def test_it_is_right_as_often_as_the_margin_says(axis, strength):
     rows = pairs(axis=axis, margin=strength)
-    right = sum(opinion(FAIR, row) == row.preference.choice for row in rows)
+    right = sum(opinion(FAIR, row) == row.choice for row in rows)
     assert_share(right, N, chance_right(FAIR, axis, strength))
 
 
@@ -79,7 +78,7 @@ def test_asked_twice_it_keeps_what_does_not_depend_on_the_order():
     assert_share(sum(verdict(biased, row) == "a" for row in kept), len(kept), 0.5)  # the bias is gone
     once = list(judged(rows, replace(biased, both_orders=False)))
     assert len(once) == N
-    assert_share(sum(row.preference.choice == "a" for row in once), N, 0.3 + 0.7 * 0.5)
+    assert_share(sum(row.choice == "a" for row in once), N, 0.3 + 0.7 * 0.5)
 
 
 def test_ties_come_as_often_as_said_and_survive_only_both_orders():
@@ -92,11 +91,11 @@ def test_ties_come_as_often_as_said_and_survive_only_both_orders():
 
 def test_it_says_five_far_too_often():
     rows = pairs(margin=0.25)
-    labels = [row.preference for row in judged(rows, FAIR)]
+    labels = list(judged(rows, FAIR))
     assert_share(sum(label.confidence == 5 for label in labels), N, FAIR.overconfident)
     assert {label.confidence for label in labels} == {2, 5}
     assert {label.rater for label in labels} == {"simulated judge"}
-    assert {row.preference.confidence for row in preferred(rows, Experts())} == {2}
+    assert {row.confidence for row in preferred(rows, Experts())} == {2}
 
 
 def test_of_what_it_is_deaf_to_it_knows_nothing():
@@ -128,9 +127,7 @@ def test_another_seed_is_another_judge():
 
 def test_experts_are_seldom_wrong():
     rows = pairs()
-    wrong = sum(
-        e.preference.choice != row.preference.choice for e, row in zip(preferred(rows, Experts()), rows, strict=True)
-    )
+    wrong = sum(e.choice != row.choice for e, row in zip(preferred(rows, Experts()), rows, strict=True))
     assert_share(wrong, N, Experts().wrong)
 
 
@@ -148,8 +145,8 @@ def test_ratings_follow_what_is_known_and_can_be_read(tmp_path):
     rows = [pair(number, margin=number % 5 / 4 or 0.1) for number in range(300)]
     target = tmp_path / "data" / "prompted"
     target.mkdir(parents=True)
-    lines = list(rated(rows, Experts(), Path("set"), target))
-    assert lines == list(rated(rows, Experts(), Path("set"), target))
+    lines = list(rated(rows, Experts(), target))
+    assert lines == list(rated(rows, Experts(), target))
     write_rows(target / "ratings.jsonl", lines)
     (group,) = read_examples([Source(ratings=target / "ratings.jsonl", split="train")])
     assert len(group.examples) == 600
@@ -164,18 +161,16 @@ def test_labels_are_read_back_in_the_common_format(tmp_path):
     rows = pairs()[:50]
     labels = list(judged(rows, NoisyJudge()))
     path = tmp_path / "pseudo.jsonl"
-    write_rows(path, [moved(row, Path("set"), tmp_path) for row in labels])
+    write_rows(path, [preference_row(row, tmp_path) for row in labels])
     read = list(read_preferences(path))
-    assert [(row.id, row.preference.choice, row.about) for row in read] == [
-        (row.id, row.preference.choice, row.about) for row in labels
-    ]
-    assert read[0].preference.pair.a.resolve() == Path(labels[0].preference.pair.a).resolve()
+    assert [(row.id, row.choice, row.about) for row in read] == [(row.id, row.choice, row.about) for row in labels]
+    assert read[0].pair.a.resolve() == Path(labels[0].pair.a).resolve()
     assert not json.loads(path.read_text().splitlines()[0])["a"].startswith("/")
 
 
 def test_a_pair_without_a_truth_is_one_sentence():
     row = pair(1, "alignment")
     with pytest.raises(InputError, match=r"pair p1: neither 'truth.strength' nor 'confidence'"):
-        truth_of(row._replace(preference=replace(row.preference, confidence=None)))
+        truth_of(replace(row, confidence=None))
     with pytest.raises(InputError, match="pair p1: a tie"):
-        truth_of(row._replace(preference=replace(row.preference, choice="both")))
+        truth_of(replace(row, choice="both"))

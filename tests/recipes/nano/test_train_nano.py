@@ -3,6 +3,7 @@
 import functools
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -13,10 +14,11 @@ import nano_pairs
 import train_nano
 
 from cmi.audio import load
-from cmi.preferences import Labelled, read_preferences
+from cmi.preferences import Preference, read_preferences
 from cmi.reward.model.reward_model import RewardModel
 from cmi.reward.train.loop import train
 from cmi.studio.make import make_set
+from cmi.take import Pair, Prompt
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +36,12 @@ def test_the_ear_the_head_and_validation_have_pairs_of_their_own(studio):
 
 
 def test_no_recording_teaches_both_the_ear_and_the_head():
-    def row(number: int, *tracks: int) -> Labelled:
+    def row(number: int, *tracks: int) -> Preference:
         pieces = [f"track {track}" for track in tracks]
-        return Labelled(str(number), None, {"split": "train", "truth": {"pieces": pieces}})
+        pair = Pair(Prompt(), Path("a.wav"), Path("b.wav"))
+        return Preference(
+            pair, "musicality", "a", id=str(number), about={"split": "train", "truth": {"pieces": pieces}}
+        )
 
     rows = [row(10 * a + b, a, b) for a in range(10) for b in range(10)]
     ear, head, _ = nano_pairs.shared_out(rows)
@@ -67,7 +72,7 @@ def test_degraded_pairs_are_of_clean_takes_some_of_the_same_piece():
 
 def test_from_a_set_to_a_model_that_scores(studio, tmp_path, monkeypatch, wheel):
     rows = list(read_preferences(studio / "preferences.jsonl"))
-    names = [row.id for row in sorted(rows, key=lambda row: row.preference.axis, reverse=True)]  # musicality first
+    names = [row.id for row in sorted(rows, key=lambda row: row.axis, reverse=True)]  # musicality first
     monkeypatch.setattr(train_nano, "shared_out", lambda rows: (set(names[:2]), set(names[2:-1]), set(names[-1:])))
     monkeypatch.setattr(train_nano, "train_ear", functools.partial(train_nano.train_ear, batch=1))
     monkeypatch.setattr(nano_pairs, "APART", 0.0)
@@ -80,7 +85,7 @@ def test_from_a_set_to_a_model_that_scores(studio, tmp_path, monkeypatch, wheel)
     outcome = train(config, tmp_path / "nano", "cpu", embeddings=embeddings)
     assert outcome is not None and outcome.steps == 2 and outcome.unheard == 0
     model = RewardModel.from_pretrained(tmp_path / "nano", device="cpu")
-    take = next(row.preference.pair.takes[0] for row in rows if row.id == names[2])
+    take = next(row.pair.takes[0] for row in rows if row.id == names[2])
     heard = model.scorer().score([take])[0]
     assert all(map(torch.isfinite, torch.tensor(heard)))
     held = embeddings.sound(train_nano.take_job(take.audio.resolve(), config.window)).float()

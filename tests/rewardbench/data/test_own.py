@@ -76,7 +76,7 @@ def test_bad_rows_are_named(tmp_path, make, row, sentence):
 def test_files_that_are_none_are_named(tmp_path, make):
     with pytest.raises(InputError, match=r"no row in it"):
         list(own.read(make.lines(tmp_path / "empty.jsonl")))
-    with pytest.raises(InputError, match=r"mine.txt: expected a file named .jsonl or .csv"):
+    with pytest.raises(InputError, match=r"mine.txt: expected a file named .jsonl, .json, .csv or .parquet"):
         list(own.read(make.lines(tmp_path / "mine.txt", ROW)))
 
 

@@ -7,8 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cmi._util.errors import InputError
+from cmi._util.fields import label_field as label
+from cmi._util.fields import number_field as number
+from cmi._util.fields import text_field as text
 from cmi.rewardbench.data import music_arena
-from cmi.rewardbench.data.rows import WORDS, inside, label, number, text, votes
+from cmi.rewardbench.data.rows import WORDS, inside, votes
 
 VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=40) | st.lists(st.integers())
 

@@ -4,7 +4,6 @@ The sounds are made once and kept in the cache folder. Everyone may vote on ever
 enough, and one pair in eight is gold.
 """
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -13,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from cmi._util.cache import cache_folder
 from cmi._util.errors import MissingExtra
-from cmi._util.files import make_folder, write_whole
+from cmi._util.files import make_folder
 from cmi._util.workers import process_pool
 from cmi.arena.exchange.importing import hear_source, import_pairs
 from cmi.arena.store import projects
 from cmi.arena.store.database import Database
-from cmi.preferences import Labelled, preference_row
-from cmi.take import Modality, Pair, Preference, Prompt
+from cmi.preferences import Preference, preference_row, write_rows
+from cmi.take import Modality, Pair, Prompt
 
 if TYPE_CHECKING:
     from cmi.studio.pair_plan import PairPlan
@@ -66,7 +65,7 @@ def make_pairs(folder: Path, on_made: Callable[[int, int], None] = lambda done, 
                 on_made(len(rows), sum(WANTED.values()))
     except ModuleNotFoundError as error:
         raise MissingExtra("the demonstration", "studio") from error
-    write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    write_rows(rows, path)
     return path
 
 
@@ -82,15 +81,14 @@ def _record(folder: Path, numbered: tuple[int, "PairPlan"]) -> list[dict[str, An
                 write_flac(record(recipe)[0], files[role])
     except MissingExtra:
         return []
-    return [preference_row(_labelled(plan, files, is_gold=number == 0), folder)]
+    return [preference_row(_preference(plan, files, is_gold=number == 0), folder)]
 
 
-def _labelled(plan: "PairPlan", files: dict[str, Path], is_gold: bool) -> Labelled:
+def _preference(plan: "PairPlan", files: dict[str, Path], is_gold: bool) -> Preference:
     first, second = ("better", "worse") if plan.better_first else ("worse", "better")
     pair = Pair(Prompt(plan.text, plan.lyrics, files.get("reference")), files[first], files[second])
-    preference = Preference(pair, plan.axis, "a" if plan.better_first else "b", plan.confidence, "studio")
     about = {"generator_a": SYSTEMS[first], "generator_b": SYSTEMS[second], **({"gold": True} if is_gold else {})}
-    return Labelled(plan.id, preference, about)
+    return Preference(pair, plan.axis, "a" if plan.better_first else "b", plan.confidence, "studio", plan.id, about)
 
 
 def _plans() -> Iterator["PairPlan"]:

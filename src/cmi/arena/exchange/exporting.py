@@ -1,6 +1,6 @@
-"""Votes out of a project in the common preference format: ready for `cmi train` and `cmi rewardbench`, or as parquet.
+"""Votes out of a project in the common preference format (`cmi.preferences`), ready for `cmi train` and `rewardbench`.
 
-Two rows a vote, one for each axis (`cmi.preferences`), and beside them:
+Two rows a vote, one for each axis, and beside them:
 
     pair, modality       the pair's id in the file it came from, and what its prompt is made of
     generator_a, _b      the systems
@@ -13,9 +13,7 @@ Two rows a vote, one for each axis (`cmi.preferences`), and beside them:
 `rater` is an opaque id: no export has a name in it. Votes of people who withdrew are in none.
 """
 
-import json
-import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -23,22 +21,18 @@ from typing import Any, Literal, NamedTuple
 from sqlalchemy import Row
 
 from cmi._util.errors import InputError
-from cmi._util.files import cannot_write, copy_whole, make_folder, whole_file, write_whole
+from cmi._util.files import cannot_write, copy_whole, make_folder
 from cmi.arena.exchange.extra_fields import as_json
 from cmi.arena.store.database import Database, require_sound
 from cmi.arena.store.votes import latest_votes
 from cmi.audio import content_hash
-from cmi.preferences import COLUMNS as PREFERENCE
+from cmi.preferences import COLUMNS, FIELDS, NAME, RATED, Preference, preference_row, write_preferences
+from cmi.take import Pair, Prompt
 
-Format = Literal["jsonl", "parquet"]
+Format = Literal["jsonl", "csv", "parquet"]
 Audio = Literal["copy", "link", "leave"]
-FILES = {"jsonl": "preferences.jsonl", "parquet": "preferences.parquet"}
 SUFFIXES = {"audio/wav": ".wav", "audio/flac": ".flac", "audio/mpeg": ".mp3", "audio/ogg": ".ogg"}
 PARTS = ("reference", "a", "b")
-COLUMNS = (
-    *("id", "text", "lyrics", *PARTS, "axis", "choice", "confidence", "rater", "pair", "modality", "generator_a"),
-    *("generator_b", "first", "feedback", "seconds", "voted", "corrections", "kind", "repeat"),
-)
 
 
 class Exported(NamedTuple):
@@ -50,8 +44,8 @@ class Exported(NamedTuple):
 def rows(database: Database, project: str, gold: bool = False, repeats: bool = False) -> Iterator[dict[str, Any]]:
     """The rows of an export, in the order of time; sounds are called audio/NAME."""
     for row in _votes(database, project, gold, repeats):
-        sounds = {part: f"audio/{name}" if (name := _sound_name(row, part)) else "" for part in PARTS}
-        yield from _rows(row, sounds)
+        sounds = {part: Path("audio", name) for part in PARTS if (name := _sound_name(row, part))}
+        yield from (preference_row(preference, Path()) for preference in _preferences(row, sounds))
 
 
 def export(
@@ -63,7 +57,7 @@ def export(
     gold: bool = False,
     repeats: bool = False,
 ) -> Exported:
-    """Write preferences.jsonl (or .parquet) into a folder, with the sounds copied or linked beside it, or left.
+    """Write preferences.jsonl (or .csv, .parquet) into a folder, with the sounds copied or linked beside it, or left.
 
     Paths are relative to the folder in any case. The same call again writes the file anew and copies what is missing.
     A damaged database, which may give a part of its votes without a word, is an InputError.
@@ -71,25 +65,20 @@ def export(
     require_sound(database, thoroughly=True)
     make_folder(folder)
     kept: dict[str, Path] = {}
-    found: list[dict[str, Any]] = []
+    found: list[Preference] = []
     votes = 0
     for row in _votes(database, project, gold, repeats):
-        named: dict[str, str] = {}
-        for part in PARTS:
-            name, path = _sound_name(row, part), getattr(row, f"{part}_path")
-            named[part] = (_relative(path, folder) if audio == "leave" else f"audio/{name}") if name else ""
-            if name:
-                kept[name] = Path(path)
-        found.extend(_rows(row, named))
+        names = {part: name for part in PARTS if (name := _sound_name(row, part))}
+        paths = {part: Path(getattr(row, f"{part}_path")) for part in names}
+        kept |= {name: paths[part] for part, name in names.items()}
+        sounds = paths if audio == "leave" else {part: folder / "audio" / name for part, name in names.items()}
+        found.extend(_preferences(row, sounds))
         votes += 1
     _require_unchanged(kept, None if audio == "leave" else folder / "audio")
     if audio != "leave":
         _bring(kept, folder / "audio", audio)
-    path = folder / FILES[format_]
-    if format_ == "parquet":
-        _write_parquet(path, found)
-    else:
-        write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in found))
+    path = folder / f"{NAME}.{format_}"
+    write_preferences(found, path)
     return Exported(path, votes, len(kept))
 
 
@@ -100,41 +89,31 @@ def _votes(database: Database, project: str, gold: bool, repeats: bool) -> Itera
                 yield row
 
 
-def _rows(row: Row[Any], sounds: dict[str, str]) -> Iterator[dict[str, Any]]:
-    for axis in ("musicality", "alignment"):
-        ours = {
-            "id": f"{row.id}-{axis}",
-            "text": row.text,
-            "lyrics": row.lyrics,
-            **sounds,
-            "axis": axis,
-            "choice": getattr(row, axis),
-            "confidence": getattr(row, f"{axis}_confidence"),
-            "rater": row.person,
-            "pair": row.source_id,
-            "modality": row.modality,
-            "generator_a": row.system_a,
-            "generator_b": row.system_b,
-            "first": "b" if row.swapped else "a",
-            "feedback": row.feedback,
-            "seconds": round(row.seconds, 3),
-            "voted": datetime.fromtimestamp(row.created, UTC).isoformat(timespec="milliseconds"),
-            "corrections": row.number - 1,
-            "kind": row.kind,
-            "repeat": row.repeat_of is not None,
-        }
-        others = {PREFERENCE.own(key): value for key, value in as_json(row.about).items() if key not in ours}
-        yield {**others, **ours}
+def _preferences(row: Row[Any], sounds: Mapping[str, Path]) -> Iterator[Preference]:
+    pair = Pair(Prompt(row.text, row.lyrics, sounds.get("reference")), sounds["a"], sounds["b"])
+    ours = {
+        "pair": row.source_id,
+        "modality": row.modality,
+        "generator_a": row.system_a,
+        "generator_b": row.system_b,
+        "first": "b" if row.swapped else "a",
+        "feedback": row.feedback,
+        "seconds": round(row.seconds, 3),
+        "voted": datetime.fromtimestamp(row.created, UTC).isoformat(timespec="milliseconds"),
+        "corrections": row.number - 1,
+        "kind": row.kind,
+        "repeat": row.repeat_of is not None,
+    }
+    others = {COLUMNS.own(key): value for key, value in as_json(row.about).items() if key not in (*FIELDS, *ours)}
+    for axis in RATED:
+        choice, confidence = getattr(row, axis), getattr(row, f"{axis}_confidence")
+        yield Preference(pair, axis, choice, confidence, row.person, f"{row.id}-{axis}", {**ours, **others})
 
 
 def _sound_name(row: Row[Any], part: str) -> str:
     """A name that tells nothing but the content; '' where there is no such sound."""
     digest = getattr(row, f"{part}_digest")
     return f"{digest[:24]}{SUFFIXES[getattr(row, f'{part}_media_type')]}" if digest else ""
-
-
-def _relative(path: str, folder: Path) -> str:
-    return Path(os.path.relpath(path, folder.resolve())).as_posix()
 
 
 def _require_unchanged(sounds: dict[str, Path], exported: Path | None) -> None:
@@ -170,23 +149,3 @@ def _link(source: Path, target: Path) -> None:
         target.symlink_to(source)
     except OSError as error:
         raise cannot_write(target, error) from error
-
-
-def _write_parquet(path: Path, found: list[dict[str, Any]]) -> None:
-    """The same rows; what the imported file said besides is JSON text in the column `about`."""
-    import pyarrow
-    import pyarrow.parquet
-
-    text, number, flag = pyarrow.string(), pyarrow.int64(), pyarrow.bool_()
-    kinds = {"confidence": number, "corrections": number, "seconds": pyarrow.float64(), "repeat": flag}
-    schema = pyarrow.schema([*((name, kinds.get(name, text)) for name in COLUMNS), ("about", text)])
-    table = pyarrow.Table.from_pylist(
-        [
-            {name: row[name] for name in COLUMNS}
-            | {"about": json.dumps({key: row[key] for key in row if key not in COLUMNS}, ensure_ascii=False)}
-            for row in found
-        ],
-        schema=schema,
-    )
-    with whole_file(path) as unfinished:
-        pyarrow.parquet.write_table(table, unfinished)

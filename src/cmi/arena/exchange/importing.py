@@ -1,28 +1,61 @@
 """Pairs into a project, all of a source or nothing: decoded first, then added in one short transaction.
 
+A source is anything that `cmi.preferences` reads: a file of pairs or preferences, a studio set, a folder of takes.
+
+generator_a, _b    name what made the takes; in a folder of takes, the files' names do. In a studio set the flaw names
+                   the worse take's system.
+gold               makes a pair one whose answer is known: {"musicality": "a", "alignment": "b"}, either alone, or true
+                   if the rows' own choices are the answer.
+
 A pair is known by its source's id. What is there already stays as it is, so that the same import again adds nothing,
 and a longer file adds what is new. Files stay where they are: the arena keeps their paths, and plays them from there.
 """
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select
 
 from cmi._util.errors import InputError
+from cmi._util.fields import text_field
 from cmi.arena.audio.sounds import SoundMeasurement, measure, register_all
-from cmi.arena.exchange.sources import SourcePair, read_source
 from cmi.arena.store import projects
 from cmi.arena.store.database import Database, storable
 from cmi.arena.store.journal import note
 from cmi.arena.store.pairs import NewPair, add_all, chance
 from cmi.arena.store.schema import pairs
 from cmi.arena.store.study import Study
+from cmi.preferences import PreferenceRow, read_rows
+from cmi.take import Pair
 
 FEW = 8  # files that are decoded here rather than by processes, which take a while to start
+
+
+CLEAR = 4  # the confidence from which a studio pair's winner is plain to everyone
+OURS = ("gold", "generator_a", "generator_b")
+
+
+@dataclass
+class SourcePair:
+    """A pair before its sounds were heard."""
+
+    id: str
+    where: str  # for messages
+    pair: Pair
+    system_a: str
+    system_b: str
+    gold: dict[str, str] | None = None
+    known: dict[str, str] = field(default_factory=dict)  # winners that the source vouches for, by axis
+    clear: bool = True  # whether everyone should hear who won
+    about: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def sounds(self) -> dict[str, Path]:
+        parts = {"a": self.pair.a, "b": self.pair.b, "reference": self.pair.prompt.reference}
+        return {name: path for name, path in parts.items() if isinstance(path, Path)}
 
 
 class Imported(NamedTuple):
@@ -66,6 +99,52 @@ def import_pairs(database: Database, project: str, source: Source, gold: float =
         counts = Imported(len(added), len(new) - len(added), sum(one.gold is not None for one in added), len(ids))
         note(connection, database.now(), project, "imported", project, counts._asdict())
     return counts
+
+
+def read_source(path: Path) -> list[SourcePair]:
+    """Return the pairs of a file, a studio set or a folder of takes, in their order."""
+    found: dict[Pair, SourcePair] = {}
+    for row in read_rows(path):
+        if row.pair not in found:
+            system_a, system_b = (text_field(row.about, name, row.where) for name in ("generator_a", "generator_b"))
+            about = {key: value for key, value in row.about.items() if key not in OURS}
+            found[row.pair] = SourcePair(row.id, row.where, row.pair, system_a, system_b, about=about)
+        _add_winner(found[row.pair], row)
+    if not found:
+        raise InputError(f"{path}: no pair in it")
+    return list(found.values())
+
+
+def _add_winner(pair: SourcePair, row: PreferenceRow) -> None:
+    """Add what one row knows of the winner on its axis."""
+    by_itself: dict[str, str] = {}
+    if row.axis in ("musicality", "alignment") and row.choice in ("a", "b"):
+        by_itself = {row.axis: row.choice}
+    gold = row.about.get("gold") or None
+    if gold is True and not by_itself:
+        raise InputError(f"{row.where}: 'gold' is true, but no axis and choice of the row say what is known")
+    if gold is not None:
+        known = by_itself if gold is True else gold
+        if not isinstance(known, dict):
+            raise InputError(
+                f'{row.where}: \'gold\' is {gold!r}, expected true or winners such as {{"musicality": "a"}}'
+            )
+        pair.gold = {**(pair.gold or {}), **known}
+    if row.rater == "studio" and by_itself:
+        pair.known |= by_itself
+        pair.clear = row.confidence is None or row.confidence >= CLEAR
+        if not (pair.system_a or pair.system_b):
+            pair.system_a, pair.system_b = _studio_systems(row)
+
+
+def _studio_systems(row: PreferenceRow) -> tuple[str, str]:
+    truth = row.about.get("truth")
+    if not isinstance(truth, dict):
+        return "", ""
+    winner = "clean" if row.axis == "musicality" else "as asked"
+    loser = truth.get("flaw") if row.axis == "musicality" else f"other {truth.get('kind')}"
+    systems = winner, str(loser or "flawed")
+    return systems if row.choice == "a" else (systems[1], systems[0])
 
 
 def _add(

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from rich.console import Console
 
 from cmi._util.errors import InputError
-from cmi.preferences import Labelled, read_preferences
+from cmi.preferences import Preference, read_preferences
 from cmi.report.tables import Table, print_tables
 from cmi.reward.scoring.load_scorer import NamedScorer, load_scorer
 from cmi.stats.intervals import Interval, wilson
@@ -39,24 +39,24 @@ class Question(NamedTuple):
     id: str
 
 
-def questions(pairs: Sequence[Labelled]) -> Iterator[Question]:
+def questions(pairs: Sequence[Preference]) -> Iterator[Question]:
     for one in pairs:
-        preference, truth = one.preference, one.about["truth"]
-        takes = [Take(preference.pair.prompt, audio) for audio in (preference.pair.a, preference.pair.b)]
-        better, worse = takes if preference.choice == "a" else takes[::-1]
+        truth = one.about["truth"]
+        takes = one.pair.takes
+        better, worse = takes if one.choice == "a" else takes[::-1]
         source = "real" if truth["pieces"][0].startswith("track") else "rendered"
         groups = [f"{truth['kind']}, {source}"]
-        if preference.axis == "musicality":
+        if one.axis == "musicality":
             strength = "weak" if truth["strength"] < 0.5 else "medium" if truth["strength"] < 0.8 else "strong"
             groups.append(f"{truth['kind']}, {strength}")
-        yield Question(better, worse, preference.axis, (ALL, *groups), one.id)
+        yield Question(better, worse, one.axis, (ALL, *groups), one.id)
 
 
-def prompt_questions(pairs: Sequence[Labelled]) -> Iterator[Question]:
+def prompt_questions(pairs: Sequence[Preference]) -> Iterator[Question]:
     """Of alignment pairs whose text tells something: the better take, and another pair's prompt that is false of it."""
-    told = [one for one in pairs if one.preference.axis == "alignment" and one.about["truth"].get("says")]
+    told = [one for one in pairs if one.axis == "alignment" and one.about["truth"].get("says")]
     for one, other in zip(told, [*told[1:], *told[:1]], strict=True):
-        pair, wrong = one.preference.pair, other.preference.pair.prompt
+        pair, wrong = one.pair, other.pair.prompt
         if (
             wrong.text == pair.prompt.text
             or wrong.lyrics
@@ -65,7 +65,7 @@ def prompt_questions(pairs: Sequence[Labelled]) -> Iterator[Question]:
             or pair.prompt.reference
         ):
             continue
-        better = pair.a if one.preference.choice == "a" else pair.b
+        better = pair.a if one.choice == "a" else pair.b
         yield Question(Take(pair.prompt, better), Take(wrong, better), "alignment", (OWN_PROMPT,), one.id)
 
 

@@ -1,12 +1,7 @@
 """Examples to learn from: pairs with a preference on one axis or more, and takes with ratings.
 
-Preferences come in the common format (`cmi.preferences`), one row for each axis. Rows of the same file about the same
-pair by the same rater are joined, so that a pair is heard once for all its axes; a second row on an axis starts another
-example. Ties ('both', 'neither') teach nothing here: they are left out, and counted.
-
-Ratings are takes as in a manifest (`cmi.take`), with `musicality` and `alignment` from 1 to 5, or one of them:
-
-    {"audio": "take.flac", "text": "slow sad piano", "musicality": 3.4, "alignment": 4}
+Preferences and ratings come in the format of `cmi.preferences`. What one rater said of one pair is one example, so that
+the pair is heard once for all its axes. Ties ('both', 'neither') teach nothing here: they are left out, and counted.
 """
 
 from collections import Counter
@@ -16,15 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from cmi._util.errors import InputError
-from cmi._util.records import read_records
-from cmi.preferences import read_preferences
+from cmi.preferences import AXES as AXES
+from cmi.preferences import RATED as RATED
+from cmi.preferences import Preference, group_by_rater, read_preferences, read_ratings
 from cmi.report.tables import Table
 from cmi.reward.train.config import Source
-from cmi.reward.train.loss import HIGHEST, LOWEST, confidence_weight
-from cmi.take import RATINGS, Axis, Prompt, prompt_of, recording, with_ids
-
-AXES: tuple[Axis, ...] = ("musicality", "alignment", "overall")
-RATED: tuple[Axis, ...] = ("musicality", "alignment")
+from cmi.reward.train.loss import confidence_weight
+from cmi.take import Axis, Prompt
 
 
 @dataclass(frozen=True)
@@ -73,7 +66,7 @@ def read_examples(sources: Iterable[Source]) -> list[Examples]:
 
 def _read(source: Source) -> Examples:
     ties: Counter[str] = Counter()
-    found = list(_ratings(source)) if source.preferences is None else _pairs(source, ties)
+    found = list(_ratings(source) if source.preferences is None else _pairs(source, ties))
     if not found:
         of_split = f" of split {source.split!r}" if source.split else ""
         left_out = f" ({ties.total()} ties were left out)" if ties else ""
@@ -81,42 +74,28 @@ def _read(source: Source) -> Examples:
     return Examples(source, found, ties)
 
 
-def _pairs(source: Source, ties: Counter[str]) -> list[Example]:
-    latest: dict[tuple[object, ...], Example] = {}
-    found: list[Example] = []
-    for row in read_preferences(source.path):
-        preference, pair = row.preference, row.preference.pair
-        if source.split and row.about.get("split") != source.split:
-            continue
-        if preference.choice in ("both", "neither"):
-            ties[preference.axis] += 1
-            continue
+def _pairs(source: Source, ties: Counter[str]) -> Iterator[Example]:
+    for group in group_by_rater(_decided(read_preferences(source.path, source.split), ties)):
+        pair = next(iter(group.values())).pair
         assert isinstance(pair.a, Path)
         assert isinstance(pair.b, Path)
-        key = (pair.prompt, pair.a, pair.b, preference.rater)
-        if key not in latest or preference.axis in latest[key].labels:
-            latest[key] = Example(pair.prompt, (pair.a, pair.b), {})
-            found.append(latest[key])
-        latest[key].labels[preference.axis] = Label(float(preference.choice == "a"), preference.confidence)
-    return found
+        labels = {axis: Label(float(one.choice == "a"), one.confidence) for axis, one in group.items()}
+        yield Example(pair.prompt, (pair.a, pair.b), labels)
+
+
+def _decided(preferences: Iterable[Preference], ties: Counter[str]) -> Iterator[Preference]:
+    for one in preferences:
+        if one.is_tie:
+            ties[one.axis] += 1
+        else:
+            yield one
 
 
 def _ratings(source: Source) -> Iterator[Example]:
-    folder = source.path.parent
-    for _, where, row in with_ids(source.path, read_records(source.path, RATINGS)):
-        if source.split and row.get("split") != source.split:
-            continue
-        audio = recording(row, "audio", where, folder)
-        labels = {axis: _rating(row[axis], axis, where) for axis in RATED if row.get(axis) is not None}
-        if not labels:
-            raise InputError(f"{where}: neither 'musicality' nor 'alignment' is rated")
-        yield Example(prompt_of(row, where, folder), (audio,), labels)
-
-
-def _rating(value: Any, axis: str, where: str) -> Label:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not LOWEST <= value <= HIGHEST:
-        raise InputError(f"{where}: {axis!r} is {value!r}, expected a number from {LOWEST} to {HIGHEST}")
-    return Label(float(value))
+    for one in read_ratings(source.path, source.split):
+        assert isinstance(one.take.audio, Path)
+        labels = {axis: Label(value) for axis, value in one.ratings.items()}
+        yield Example(one.prompt, (one.take.audio,), labels)
 
 
 def count(groups: Iterable[Examples]) -> list[dict[str, Any]]:

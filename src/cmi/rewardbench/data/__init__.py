@@ -176,7 +176,7 @@ def find(given: str, root: Path | None = None) -> Found:
         found = Found(named(name), Path(folder))
     elif name in DATA_SETS:
         found = Found(DATA_SETS[name], (data_folder() if root is None else root) / name)
-    elif Path(given).is_file():
+    elif Path(given).exists():
         found = Found(DATA_SETS["own"], Path(given))
     else:
         raise InputError(f"{given!r} is neither a file nor a data set; those are {', '.join(DATA_SETS)}")

@@ -13,19 +13,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from cmi._util.errors import InputError
+from cmi._util.fields import text_field
 from cmi._util.records import read_records
-from cmi.rewardbench.data.rows import (
-    LeftOut,
-    Row,
-    identifier,
-    inside,
-    kept,
-    of_split,
-    present,
-    required,
-    text,
-    votes,
-)
+from cmi.rewardbench.data.rows import LeftOut, Row, identifier, inside, kept, of_split, present, required, votes
 from cmi.rewardbench.items import Item
 from cmi.take import Prompt
 
@@ -67,11 +57,13 @@ def pair_item(
     if not voted:
         return LeftOut("no preference", split)
     takes = tuple(locate(required(row, field, where)) for field in ("audio-path", "audio2"))
-    reference = text(row, "ref-audio-path", where)
-    prompt = Prompt(text(row, "prompt", where), text(row, "lyrics", where), locate(reference) if reference else None)
+    reference = text_field(row, "ref-audio-path", where)
+    prompt = Prompt(
+        text_field(row, "prompt", where), text_field(row, "lyrics", where), locate(reference) if reference else None
+    )
     about = present(
-        generator_a=text(row, "model_a", where),
-        generator_b=text(row, "model_b", where),
+        generator_a=text_field(row, "model_a", where),
+        generator_b=text_field(row, "model_b", where),
         rater=identifier(row, "user id", where) or identifier(row, "user_id", where),
         prompt_id=identifier(row, "prompt id", where),
         split=split,

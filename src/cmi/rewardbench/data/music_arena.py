@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from cmi._util.errors import InputError
-from cmi.rewardbench.data.rows import LeftOut, first_of, inside, kept, label, of_split, present, required, text
+from cmi._util.fields import label_field, text_field
+from cmi.rewardbench.data.rows import LeftOut, first_of, inside, kept, of_split, present, required
 from cmi.rewardbench.items import Item, Vote
 from cmi.take import Prompt
 
@@ -57,8 +58,8 @@ def _battle(row: dict[str, Any], where: str, folder: Path, period: str) -> Item 
             raise InputError(f"{where}: no {field!r} ({', '.join(row)})")
     month = _month(row, where)
     split = "later" if month > LAST_MONTH else "test"
-    choice = label(row, "preference", where, WORDS)
-    takes = [inside(folder, path, where) for side in "ab" if (path := text(row, f"audio_{side}", where))]
+    choice = label_field(row, "preference", where, WORDS)
+    takes = [inside(folder, path, where) for side in "ab" if (path := text_field(row, f"audio_{side}", where))]
     if choice not in ("a", "b"):
         return LeftOut(choice or "no vote", split)
     if len(takes) < 2:
@@ -66,19 +67,19 @@ def _battle(row: dict[str, Any], where: str, folder: Path, period: str) -> Item 
     about = present(
         month=month,
         period=period,
-        generator_a=text(row, "system_a", where),
-        generator_b=text(row, "system_b", where),
-        rater=text(row, "user_pseudonym", where),
+        generator_a=text_field(row, "system_a", where),
+        generator_b=text_field(row, "system_b", where),
+        rater=text_field(row, "user_pseudonym", where),
         split=split,
     )
     vote = Vote("a" if choice == "a" else "b")
-    prompt = Prompt(text(row, "prompt", where), text(row, "lyrics", where))
+    prompt = Prompt(text_field(row, "prompt", where), text_field(row, "lyrics", where))
     return Item(required(row, "battle_uuid", where), NAME, prompt, tuple(takes), votes={"overall": vote}, about=about)
 
 
 def _month(row: dict[str, Any], where: str) -> str:
     """Such as '2025-08', '' if the battle has no date."""
-    date = text(row, "date", where)
+    date = text_field(row, "date", where)
     if date and not re.match(r"\d{4}-\d{2}-\d{2}", date):
         raise InputError(f"{where}: 'date' is {date!r}, expected one such as 2025-08-13T10:00:00-04:00")
     return date[:7]

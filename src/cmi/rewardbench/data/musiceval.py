@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cmi._util.errors import InputError
+from cmi._util.fields import number_field, text_field
 from cmi._util.records import read_records
 from cmi.rewardbench.data.parquet import prepare
-from cmi.rewardbench.data.rows import LeftOut, inside, kept, number, of_split, present, required, text
+from cmi.rewardbench.data.rows import LeftOut, inside, kept, of_split, present, required
 from cmi.rewardbench.items import Item
 from cmi.take import Prompt
 
@@ -41,7 +42,7 @@ def _rows(folder: Path) -> Iterator[Item | LeftOut]:
             for column in ("audio", RATED):
                 if column not in row:
                     raise InputError(f"{where}: no column {column!r} ({', '.join(row)})")
-            rating = number(row, RATED, where)
+            rating = number_field(row, RATED, where)
             if rating is None:
                 yield LeftOut("no rating", split)
                 continue
@@ -49,7 +50,7 @@ def _rows(folder: Path) -> Iterator[Item | LeftOut]:
             if not isinstance(audio, dict):
                 raise InputError(f"{where}: 'audio' is {type(audio).__name__}, expected a recording")
             take = inside(prepared, required(audio, "file", where), where)
-            found = RECORDING.search(text(audio, "name", where))
+            found = RECORDING.search(text_field(audio, "name", where))
             about = present(
                 split=split, **({"generator": found["model"], "prompt_id": found["prompt"]} if found else {})
             )

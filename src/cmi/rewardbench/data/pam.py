@@ -11,8 +11,9 @@ half, human_eval/audio, is about sound effects and is not read.
 from collections.abc import Iterator
 from pathlib import Path
 
+from cmi._util.fields import number_field
 from cmi._util.records import csv_records
-from cmi.rewardbench.data.rows import LeftOut, first_of, inside, kept, number, of_split, present, required
+from cmi.rewardbench.data.rows import LeftOut, first_of, inside, kept, of_split, present, required
 from cmi.rewardbench.items import Item
 from cmi.take import Axis, Prompt
 
@@ -34,7 +35,9 @@ def _rows(folder: Path) -> Iterator[Item | LeftOut]:
     for place, row in csv_records(scores, ("Model", "File Name", "Text", *COLUMNS.values())):
         where = f"{scores} {place}"
         model, file = required(row, "Model", where), required(row, "File Name", where)
-        ratings = {axis: value for axis, column in COLUMNS.items() if (value := number(row, column, where)) is not None}
+        ratings = {
+            axis: value for axis, column in COLUMNS.items() if (value := number_field(row, column, where)) is not None
+        }
         if not ratings:
             yield LeftOut("no rating", "test")
             continue

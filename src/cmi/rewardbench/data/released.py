@@ -14,23 +14,11 @@ from functools import cache, partial
 from pathlib import Path, PurePosixPath
 from typing import cast
 
+from cmi._util.fields import label_field, number_field, text_field
 from cmi._util.records import read_records
 from cmi.rewardbench.data import cmi_pref, music_arena, musiceval, pam
 from cmi.rewardbench.data.parquet import PREPARED
-from cmi.rewardbench.data.rows import (
-    WORDS,
-    LeftOut,
-    Row,
-    first_of,
-    inside,
-    kept,
-    label,
-    number,
-    of_split,
-    present,
-    required,
-    text,
-)
+from cmi.rewardbench.data.rows import WORDS, LeftOut, Row, first_of, inside, kept, of_split, present, required
 from cmi.rewardbench.items import Item, Vote
 from cmi.take import Axis, Choice, Prompt
 
@@ -57,7 +45,7 @@ def _rows(folder: Path) -> Iterator[Item | LeftOut]:
 
 
 def _item(row: Row, where: str, name: str, folder: Path) -> Item | LeftOut:
-    split, source = text(row, "split", where), text(row, "source", where)
+    split, source = text_field(row, "split", where), text_field(row, "source", where)
     locate = partial(_locate, folder, where)
     about = present(modality=modality(row), split=split)
     if "PAM" in source:
@@ -81,21 +69,21 @@ def _rated(
     locate: Callable[[str], Path],
     axes: tuple[Axis, ...],
 ) -> Item | LeftOut:
-    ratings = {axis: value for axis in axes if (value := number(row, RATED[axis], where)) is not None}
+    ratings = {axis: value for axis in axes if (value := number_field(row, RATED[axis], where)) is not None}
     if not ratings:
         return LeftOut("no rating", about.get("split", ""))
-    prompt = Prompt(text(row, "prompt", where), text(row, "lyrics", where))
+    prompt = Prompt(text_field(row, "prompt", where), text_field(row, "lyrics", where))
     take = locate(required(row, "audio-path", where))
     return Item(name, dataset, prompt, (take,), ratings, about=about)
 
 
 def _battle(row: Row, where: str, name: str, about: dict[str, str], locate: Callable[[str], Path]) -> Item | LeftOut:
-    choice = label(row, "preference", where, music_arena.WORDS | WORDS)
+    choice = label_field(row, "preference", where, music_arena.WORDS | WORDS)
     if choice not in ("a", "b", "both", "neither"):
         return LeftOut(choice or "tie or no vote", about.get("split", ""))
     vote = Vote(cast(Choice, choice))
     paths = [required(row, field, where) for field in ("audio-path", "audio2")]
-    prompt = Prompt(text(row, "prompt", where), text(row, "lyrics", where))
+    prompt = Prompt(text_field(row, "prompt", where), text_field(row, "lyrics", where))
     takes = tuple(map(locate, paths))
     return Item(
         name, music_arena.NAME, prompt, takes, votes={"overall": vote}, about=about | present(month=month(paths))

@@ -1,20 +1,18 @@
-"""What readers of published data share: fields of a row, as strict as the benchmark needs them, and what is left out.
+"""What readers of published data share beside `cmi._util.fields`: votes, paths, splits, and what is left out.
 
-A field that is not there, null, blank, NaN, or one of the words 'None', 'null' and 'nan' alone is absent. Whatever else
-is not what was expected is an InputError with the row's place. Paths stay inside the data set's folder; whether a
-recording is there is not looked at, so that one that is missing costs its own item and no other.
+Paths stay inside the data set's folder; whether a recording exists is not checked, so that a missing one costs its own
+item and no other.
 """
 
-import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, cast
 
 from cmi._util.errors import InputError
+from cmi._util.fields import label_field, number_field, text_field
 from cmi.rewardbench.items import Item, Vote
-from cmi.take import Axis, Choice, text_field
+from cmi.take import Axis, Choice
 
-LOWEST, HIGHEST = 1.0, 5.0  # of ratings and of confidences
 WORDS = {"a": "a", "model_a": "a", "b": "b", "model_b": "b", "both": "both", "neither": "neither", "tie": ""}
 
 Row = dict[str, Any]
@@ -38,60 +36,20 @@ def of_split(found: Iterable[Item | LeftOut], split: str | None) -> Iterator[Ite
         yield each if split is None or belongs == split else LeftOut(f"split {belongs or 'not stated'}", belongs)
 
 
-def text(row: Row, field: str, where: str) -> str:
-    """A field's text, '' if it is absent."""
-    return "" if is_nan(row.get(field)) else text_field(row, field, where)
-
-
-def is_nan(value: object) -> bool:
-    """Whether a value is NaN, or that word alone."""
-    if isinstance(value, float):
-        return math.isnan(value)
-    return isinstance(value, str) and value.strip().lower() == "nan"
-
-
 def identifier(row: Row, field: str, where: str) -> str:
     """A field that is text or a whole number, as text; '' if it is absent."""
     value = row.get(field)
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    return text(row, field, where)
+    return text_field(row, field, where)
 
 
 def required(row: Row, field: str, where: str) -> str:
     """A field's text. InputError if it is absent."""
-    found = text(row, field, where)
+    found = text_field(row, field, where)
     if not found:
         raise InputError(f"{where}: {field!r} is missing")
     return found
-
-
-def number(row: Row, field: str, where: str) -> float | None:
-    """A rating or a confidence from 1 to 5, written as a number or as text; None if it is absent."""
-    value = row.get(field)
-    if isinstance(value, str) or value is None:
-        written = text(row, field, where)
-        if not written:
-            return None
-        try:
-            value = float(written)
-        except ValueError:
-            value = written
-    if isinstance(value, float) and math.isnan(value):
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not LOWEST <= value <= HIGHEST:
-        raise InputError(f"{where}: {field!r} is {value!r}, expected a number from {LOWEST:g} to {HIGHEST:g}")
-    return float(value)
-
-
-def label(row: Row, field: str, where: str, known: Mapping[str, str]) -> str | None:
-    """What a label means, whatever its case; None if it is absent. InputError if it is not known."""
-    written = text(row, field, where).strip()
-    if not written:
-        return None
-    if written.lower() not in known:
-        raise InputError(f"{where}: {field!r} is {written!r}, expected one of {', '.join(known)}")
-    return known[written.lower()]
 
 
 def votes(row: Row, where: str) -> dict[Axis, Vote]:
@@ -102,8 +60,8 @@ def votes(row: Row, where: str) -> dict[Axis, Vote]:
     found: dict[Axis, Vote] = {}
     axes: tuple[Axis, ...] = ("musicality", "alignment")
     for axis in axes:
-        choice = label(row, f"preference-{axis}", where, WORDS)
-        sure = number(row, f"confidence_preference-{axis}", where)
+        choice = label_field(row, f"preference-{axis}", where, WORDS)
+        sure = number_field(row, f"confidence_preference-{axis}", where)
         if choice:
             found[axis] = Vote(cast(Choice, choice), sure)
     return found

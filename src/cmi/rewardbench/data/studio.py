@@ -15,5 +15,5 @@ def read(folder: Path, split: str | None = "test") -> Iterator[Item]:
 
 
 def survey(folder: Path, split: str | None = "test") -> Iterator[Item | LeftOut]:
-    """Each pair of the set: an item, or why it is none."""
+    """Each pair of the set: an item, or why it is not one."""
     return of_split(read_file(first_of(folder, "preferences.jsonl"), NAME), split)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from cmi._util.fields import text_field
 from cmi.rewardbench.items import Item, Vote
 from cmi.rewardbench.runs.released_results import (
     ARENA,
@@ -23,7 +24,7 @@ from cmi.rewardbench.runs.released_results import (
     number,
 )
 from cmi.rewardbench.tasks import Key
-from cmi.take import Axis, Prompt, Score, text_field
+from cmi.take import Axis, Prompt, Score
 
 
 class Read(NamedTuple):

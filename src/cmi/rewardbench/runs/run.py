@@ -53,7 +53,9 @@ def open_data(spec: str, split: str = "") -> Iterator[Item]:
 
     `split` is one of its splits, 'all' for all of them, '' for the one that the benchmark uses.
     """
-    is_studio = spec not in DATA_SETS and (Path(spec) / "preferences.jsonl").is_file()
+    is_studio = spec not in DATA_SETS and all(
+        (Path(spec) / name).is_file() for name in ("preferences.jsonl", "about.json")
+    )
     found = find(f"studio={spec}" if is_studio else spec)
     read = found.dataset.reader.read
     return read(found.folder, None if split == "all" else split) if split else read(found.folder)
