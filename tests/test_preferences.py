@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cmi import preferences
 from cmi._util.errors import InputError
-from cmi.preferences import AXES, Preference, read_preferences, split_of, write_preferences
+from cmi.preferences import AXES, Preference, draw_split, read_preferences, write_preferences
 from cmi.take import Pair, Prompt
 
 ROW = {"id": "p1", "text": "slow", "reference": "r.wav", "a": "x/a.flac", "b": "b.flac", "axis": "alignment"}
@@ -114,7 +114,7 @@ def test_a_split_that_a_file_states_is_taken_and_otherwise_the_prompt_tells_it(t
     assert len({one.prompt for found in drawn.values() for one in found}) == sum(
         len({one.prompt for one in found}) for found in drawn.values()
     ), "no prompt is in two splits"
-    assert split_of(Prompt("Tune  1")) == split_of(Prompt("tune 1")), "as it is spelled"
+    assert draw_split(Prompt("Tune  1")) == draw_split(Prompt("tune 1")), "as it is spelled"
 
 
 def test_a_table_from_a_data_frame_is_read(tmp_path):

@@ -21,7 +21,7 @@ from cmi._util.runlog import read_records
 from cmi.arena.store.database import open_database
 from cmi.arena.store.schema import pairs as pairs_table
 from cmi.cli import app
-from cmi.preferences import read_pairs, read_preferences, split_of, write_preferences
+from cmi.preferences import draw_split, read_pairs, read_preferences, write_preferences
 from cmi.reward.train.config import Source
 from cmi.reward.train.data import read_examples
 from cmi.rewardbench.runs.run_folder import read_items
@@ -189,7 +189,7 @@ def test_a_file_without_splits_is_split_by_prompt_alike_in_training_and_in_the_b
     assert sum(map(len, by_split.values())) == 2 * PAIRS
     prompts = {split: {one.prompt for one in found} for split, found in by_split.items()}
     assert prompts["train"] and prompts["test"] and not prompts["train"] & prompts["test"]
-    assert all(split_of(prompt) == split for split, found in prompts.items() for prompt in found)
+    assert all(draw_split(prompt) == split for split, found in prompts.items() for prompt in found)
     assert trained_on(folder / "p.parquet", tmp_path, "train")[0]["examples"] == len(prompts["train"])
     tested = evaluated_on(folder / "p.parquet", tmp_path, "--split", "test")
     assert {item[1] for item in tested} == prompts["test"]

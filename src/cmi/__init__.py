@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cmi.audio import Waveform as Waveform
+    from cmi.preferences import Preference as Preference
+    from cmi.preferences import read_preferences as read_preferences
+    from cmi.preferences import write_preferences as write_preferences
     from cmi.reward.model.reward_model import RewardModel as RewardModel
     from cmi.take import Pair as Pair
     from cmi.take import Prompt as Prompt
@@ -16,6 +19,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "RewardModel": "cmi.reward.model.reward_model",
     "Waveform": "cmi.audio",
+    **dict.fromkeys(("Preference", "read_preferences", "write_preferences"), "cmi.preferences"),
     **dict.fromkeys(("Pair", "Prompt", "Score", "Take"), "cmi.take"),
 }
 

@@ -27,7 +27,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain, combinations
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar, cast, get_args
+from typing import Any, NamedTuple, TypeVar, cast, get_args
 
 from cmi._util.columns import Columns
 from cmi._util.errors import InputError
@@ -102,6 +102,9 @@ class Rating(NamedTuple):
     @property
     def prompt(self) -> Prompt:
         return self.take.prompt
+
+
+Labelled = TypeVar("Labelled", Preference, Rating)
 
 
 class NamedPair(NamedTuple):
@@ -191,10 +194,10 @@ def group_by_rater(preferences: Iterable[Preference]) -> list[dict[Axis, Prefere
     return groups
 
 
-def split_of(prompt: Prompt) -> str:
-    """Draw a prompt's split from its words: the same in every file, whatever stands beside it.
+def draw_split(prompt: Prompt) -> str:
+    """Draw a prompt's split from its words alone, so that it is the same in every file.
 
-    >>> split_of(Prompt("slow sad piano")) == split_of(Prompt("Slow sad  piano", reference=Path("like.wav")))
+    >>> draw_split(Prompt("slow sad piano")) == draw_split(Prompt("Slow sad  piano", reference=Path("like.wav")))
     True
     """
     words = " ".join(f"{prompt.text} {prompt.lyrics}".casefold().split())
@@ -246,24 +249,13 @@ def write_rows(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
         writers[path.suffix.lower()](rows, unfinished)
 
 
-class _InSplit(Protocol):
-    @property
-    def prompt(self) -> Prompt: ...
-
-    @property
-    def about(self) -> Mapping[str, Any]: ...
-
-
-T = TypeVar("T", bound=_InSplit)
-
-
-def _of_split(read: Callable[[], Iterator[T]], split: str) -> Iterator[T]:
+def _of_split(read: Callable[[], Iterator[Labelled]], split: str) -> Iterator[Labelled]:
     if not split:
         yield from read()
         return
     is_stated = any("split" in one.about for one in read())
     for one in read():
-        if split == (one.about.get("split") if is_stated else split_of(one.prompt)):
+        if split == (one.about.get("split") if is_stated else draw_split(one.prompt)):
             yield one
 
 

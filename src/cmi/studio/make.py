@@ -21,16 +21,14 @@ from typing import Any
 from cmi._util.files import claim, write_whole
 from cmi._util.runlog import RunLog, read_records
 from cmi._util.workers import process_pool
-from cmi.preferences import Preference, preference_row, write_rows
+from cmi.preferences import preference_row, write_rows
 from cmi.report.tables import Table
 from cmi.studio.balance import Pair as HeardPair
 from cmi.studio.balance import balanced, null_accuracies
-from cmi.studio.pair_plan import PairPlan
 from cmi.studio.pairs import Material, pair_name, plan_pair
 from cmi.studio.recordings import RATE, SECONDS, Heard, recipe_record, record, write_flac
 from cmi.studio.render import soundfont
 from cmi.studio.tracks import LICENCES, read_licences
-from cmi.take import Pair, Prompt
 
 MORE = 1.25  # pairs planned for each one asked for, since balancing leaves some out
 TESTED = ("test", "heldout")  # the splits in which no null may know anything, even if that leaves few pairs
@@ -104,7 +102,9 @@ def _make_pair(number: int, seed: int, material: Material, folder: Path) -> Made
         sound, heard = record(recipe)
         write_flac(sound, _file(folder, recipe.name))
         takes[role] = {"take": recipe.name, "heard": list(heard), **recipe_record(recipe)}
-    return {"pair": plan.id, "number": number, "row": preference_row(_preference(plan, folder), folder), "takes": takes}
+    files = {role: _file(folder, recipe.name) for role, recipe in plan.recipes.items()}
+    preference = plan.preference(files, {"split": plan.split, "truth": plan.truth})
+    return {"pair": plan.id, "number": number, "row": preference_row(preference, folder), "takes": takes}
 
 
 def _names(made: Made) -> list[str]:
@@ -171,11 +171,3 @@ def summary_table(about: dict[str, Any]) -> Table:
     ]
     notes = [f"Held out of all splits but heldout: {', '.join(about['held_out'])}. Chance is 50."]
     return Table(f"{about['kept']} pairs", ["split", "axis", "pairs", *nulls], rows, labels=2, notes=notes)
-
-
-def _preference(plan: PairPlan, folder: Path) -> Preference:
-    first, second = (plan.better, plan.worse) if plan.better_first else (plan.worse, plan.better)
-    reference = _file(folder, plan.reference.name) if plan.reference else None
-    pair = Pair(Prompt(plan.text, plan.lyrics, reference), _file(folder, first.name), _file(folder, second.name))
-    about = {"split": plan.split, "truth": plan.truth}
-    return Preference(pair, plan.axis, "a" if plan.better_first else "b", plan.confidence, "studio", plan.id, about)

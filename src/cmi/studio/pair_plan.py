@@ -2,15 +2,17 @@
 
 import hashlib
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from pathlib import Path
 from typing import Any, Literal
 
+from cmi.preferences import Preference
 from cmi.studio.captions import Caption
 from cmi.studio.flaws import FLAWS
 from cmi.studio.recordings import Recipe
-from cmi.take import Axis
+from cmi.take import Axis, Pair, Prompt
 
 Split = Literal["train", "valid", "test", "heldout"]
 
@@ -41,6 +43,12 @@ class PairPlan:
     def recipes(self) -> dict[str, Recipe]:
         takes = {"better": self.better, "worse": self.worse}
         return takes if self.reference is None else {**takes, "reference": self.reference}
+
+    def preference(self, files: Mapping[str, Path], about: Mapping[str, Any]) -> Preference:
+        """The pair's row, once its recordings are in files."""
+        a, b = ("better", "worse") if self.better_first else ("worse", "better")
+        pair = Pair(Prompt(self.text, self.lyrics, files.get("reference")), files[a], files[b])
+        return Preference(pair, self.axis, "a" if self.better_first else "b", self.confidence, "studio", self.id, about)
 
 
 def split_of(piece: str) -> Split:

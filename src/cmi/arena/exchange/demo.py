@@ -17,8 +17,8 @@ from cmi._util.workers import process_pool
 from cmi.arena.exchange.importing import hear_source, import_pairs
 from cmi.arena.store import projects
 from cmi.arena.store.database import Database
-from cmi.preferences import Preference, preference_row, write_rows
-from cmi.take import Modality, Pair, Prompt
+from cmi.preferences import preference_row, write_rows
+from cmi.take import Modality
 
 if TYPE_CHECKING:
     from cmi.studio.pair_plan import PairPlan
@@ -36,7 +36,7 @@ SETTINGS = {
 WANTED: dict[Modality, int] = {"text": 4, "text+audio": 2, "text+lyrics": 1, "text+lyrics+audio": 1}
 SEED = 2026
 CLEAR = 4  # confidence: whoever tries it should hear a difference
-SYSTEMS = {"better": "careful", "worse": "careless"}  # what the dashboard calls those who made the takes
+SYSTEMS = ("careful", "careless")  # what the dashboard calls those who made the better and the worse take
 
 
 def demo_project(database: Database, on_made: Callable[[int, int], None] = lambda done, total: None) -> str:
@@ -81,14 +81,9 @@ def _record(folder: Path, numbered: tuple[int, "PairPlan"]) -> list[dict[str, An
                 write_flac(record(recipe)[0], files[role])
     except MissingExtra:
         return []
-    return [preference_row(_preference(plan, files, is_gold=number == 0), folder)]
-
-
-def _preference(plan: "PairPlan", files: dict[str, Path], is_gold: bool) -> Preference:
-    first, second = ("better", "worse") if plan.better_first else ("worse", "better")
-    pair = Pair(Prompt(plan.text, plan.lyrics, files.get("reference")), files[first], files[second])
-    about = {"generator_a": SYSTEMS[first], "generator_b": SYSTEMS[second], **({"gold": True} if is_gold else {})}
-    return Preference(pair, plan.axis, "a" if plan.better_first else "b", plan.confidence, "studio", plan.id, about)
+    a, b = SYSTEMS if plan.better_first else SYSTEMS[::-1]
+    about = {"generator_a": a, "generator_b": b, **({"gold": True} if number == 0 else {})}
+    return [preference_row(plan.preference(files, about), folder)]
 
 
 def _plans() -> Iterator["PairPlan"]:

@@ -18,11 +18,11 @@ from cmi.preferences import (
     RATINGS,
     Preference,
     Rating,
+    draw_split,
     find_file,
     group_by_rater,
     read_preferences,
     read_ratings,
-    split_of,
 )
 from cmi.rewardbench.data.rows import LeftOut, kept, of_split
 from cmi.rewardbench.items import Item, Vote
@@ -43,7 +43,8 @@ def survey(folder: Path, split: str | None = None) -> Iterator[Item | LeftOut]:
         found = list(items)
         is_stated = any("split" in item.about for item in found)
         items = (
-            item if is_stated else replace(item, about={**item.about, "split": split_of(item.prompt)}) for item in found
+            item if is_stated else replace(item, about={**item.about, "split": draw_split(item.prompt)})
+            for item in found
         )
     return of_split(items, split)
 
