@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cmi.bench.metrics.tools import Tools
-from cmi.stats.comparison import Array, Better, Metric, mean_metric
+from cmi.stats.comparison import Array as Array
+from cmi.stats.comparison import Better, mean_metric
+from cmi.stats.comparison import Metric as Metric
 
 Protocol = Literal["paper", "strict"]
 

@@ -16,7 +16,7 @@ from cmi._util.errors import MissingExtra
 from cmi.report.numbers import number, percent
 from cmi.report.tables import Table
 from cmi.rewardbench.items import Item
-from cmi.rewardbench.tasks import Scores, Task, answers, ask
+from cmi.rewardbench.tasks import Array, Scores, Task, answers, ask
 from cmi.stats import logistic
 from cmi.stats.predictions import detection
 
@@ -24,8 +24,6 @@ FOLDS = 5
 SEED = 0
 FEWEST = 50  # pairs; fewer say nothing about five folds
 OVERALL = tuple(Task("overall", True, ("overall",), answer) for answer in ("musicality", "alignment", "mean"))
-
-Array = NDArray[np.float64]
 
 
 class Predictor(NamedTuple):

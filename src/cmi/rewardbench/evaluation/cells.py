@@ -284,8 +284,8 @@ def _cells(view: _View, draws: Draws, asked: Asked, protocol: Protocol, models: 
         )
         if not is_null and cell.value is not None:
             found = _compared(view, draws, name, best)
-            against = {"null_value": finite(view.value(best)), "difference": finite(found.difference)}
-            cell = replace(cell, best_null=best, p=finite(found.p), **against)
+            null_value, difference = finite(view.value(best)), finite(found.difference)
+            cell = replace(cell, best_null=best, null_value=null_value, difference=difference, p=finite(found.p))
         yield cell
 
 
