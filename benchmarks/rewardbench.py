@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cmi.rewardbench.analysis.analyse import GROUPS, Setting, analyse
+from cmi.rewardbench.analysis.analyse import GROUPS, AnalysisSetting, analyse
 from cmi.rewardbench.analysis.groupings import by_modality
 from cmi.rewardbench.evaluation.nulls import Heard
 from cmi.rewardbench.items import Item, Vote
@@ -82,7 +82,7 @@ def main() -> None:
     source = synthetic(arguments.pairs)
     cells = len(source.evaluate("strict", 100, by_modality).cells)
     tables = seconds(lambda: source.evaluate("strict", arguments.resamples, by_modality))
-    analyses = seconds(lambda: analyse([source], GROUPS, Setting("strict", arguments.resamples)))
+    analyses = seconds(lambda: analyse([source], GROUPS, AnalysisSetting("strict", arguments.resamples)))
     plain = FRACTION * seconds(lambda: plain_bootstrap(source, arguments.resamples // FRACTION))
     print(f"{arguments.pairs:,} pairs, {arguments.resamples:,} resamples")
     print(f"tables      {tables:7.2f} s   {cells} cells, {1000 * tables / cells:.1f} ms each")

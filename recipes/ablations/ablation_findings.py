@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 
 from cmi.report.tables import Table
 from cmi.reward.train.data import RATED
+from cmi.stats.comparison import Comparison, holm, mcnemar_exact, paired_bootstrap
 from cmi.stats.correlation import spearman
 from cmi.stats.intervals import bootstrap
-from cmi.stats.paired import Comparison, holm, mcnemar_exact, paired_bootstrap
 
 BASE = "distil-experts"
 HOLDS, FAILS, UNKNOWN = "holds", "fails", "can't be told"

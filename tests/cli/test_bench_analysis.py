@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cmi.bench.scoring.one_file import Cell
+from cmi.bench.scoring.one_file import BenchCell
 from cmi.cli import main
 
 SAMPLES = Path(str(files("cmi.bench"))) / "samples"
@@ -142,7 +142,9 @@ def test_bad_input_is_one_sentence_and_exit_code_2(refused, name):
     assert message in refused(*arguments)
 
 
-CELL = Cell("m", "GTZ.", "Acc.", 50.0, 290, 0, None, None, "paper").to_json()
+CELL = BenchCell(
+    model="m", row="GTZ.", metric="Acc.", value=50.0, n=290, unparsed=0, low=None, high=None, protocol="paper"
+).to_json()
 WRONG = {
     "empty": b"",
     "no scores": b"[]",

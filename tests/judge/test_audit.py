@@ -8,15 +8,14 @@ import pytest
 
 from cmi.audio import Waveform, load
 from cmi.judge.audit import Audit, audit, youden
-from cmi.judge.audit_items import Item, audit_items
+from cmi.judge.audit_items import AuditItem, audit_items
 from cmi.judge.judges import Asked, Told
-from cmi.judge.labels import Share
 from cmi.judge.report import audit_record, audit_table
 from cmi.judge.run import Asking, Judged, askings, judge_pairs
 from cmi.judge.verdict import Opinion, Verdict
 from cmi.preferences import NamedPair, read_pairs
 from cmi.report.tables import to_json
-from cmi.stats import Interval
+from cmi.stats import Interval, Share
 from cmi.take import Audio, Choice, Pair, Prompt
 from cmi.testing.rule_endpoint import tonality
 
@@ -47,7 +46,7 @@ def hearing(a: float, b: float) -> Choice:
     return "both" if abs(a - b) < 0.001 else "a" if a > b else "b"
 
 
-def audited(tmp_path: Path, items: Sequence[Item], choose) -> Audit:
+def audited(tmp_path: Path, items: Sequence[AuditItem], choose) -> Audit:
     plain = [item.pair for item in items if item.kind == "as it is"]
     others = [item.pair for item in items if item.kind != "as it is"]
     asked = [*askings(plain, True, 2), *askings(others, True)]
@@ -55,11 +54,11 @@ def audited(tmp_path: Path, items: Sequence[Item], choose) -> Audit:
 
 
 @pytest.fixture(scope="module")
-def items(make_pairs) -> list[Item]:
+def items(make_pairs) -> list[AuditItem]:
     return audit_items(read_pairs(make_pairs(40)), 40)
 
 
-def test_every_kind_is_asked_and_its_answer_is_a_as_often_as_b(items: list[Item]):
+def test_every_kind_is_asked_and_its_answer_is_a_as_often_as_b(items: list[AuditItem]):
     kinds = [item.kind for item in items]
     assert {kind: kinds.count(kind) for kind in set(kinds)} == dict.fromkeys(
         ("as it is", "same clip", "silence", "noise", "other prompt"), 40
@@ -68,7 +67,7 @@ def test_every_kind_is_asked_and_its_answer_is_a_as_often_as_b(items: list[Item]
     assert 10 < silence.count("a") < 30
 
 
-def test_a_judge_that_hears_is_fit(tmp_path: Path, items: list[Item]):
+def test_a_judge_that_hears_is_fit(tmp_path: Path, items: list[AuditItem]):
     found = audited(tmp_path, items, hearing)
     assert not found.faults
     assert {one.kind for one in found.hearing} == {"silence", "noise", "flawed"}
@@ -87,26 +86,26 @@ def test_a_judge_that_hears_is_fit(tmp_path: Path, items: list[Item]):
         (lambda a, b: "b" if a == b else np.random.default_rng(int(1e6 * (a + b))).choice(["a", "b"]), "music from"),
     ],
 )
-def test_a_judge_that_is_deaf_or_biased_is_named_unfit(tmp_path: Path, items: list[Item], choose, fault: str):
+def test_a_judge_that_is_deaf_or_biased_is_named_unfit(tmp_path: Path, items: list[AuditItem], choose, fault: str):
     found = audited(tmp_path, items, choose)
     assert any(fault in text for text in found.faults), found.faults
     assert "UNFIT" in audit_table(found).notes[0]
     assert audit_record(found)["fit"] is False
 
 
-def test_a_steady_but_deaf_judge_is_consistent_and_unfit(tmp_path: Path, items: list[Item]):
+def test_a_steady_but_deaf_judge_is_consistent_and_unfit(tmp_path: Path, items: list[AuditItem]):
     """It always prefers the take with the smaller hash: the same in both orders, whatever is heard."""
     deaf = audited(tmp_path, items, lambda a, b: "both" if a == b else "a" if hash(a) % 97 < hash(b) % 97 else "b")
     assert deaf.consistency["musicality"].value > 0.8
     assert deaf.faults
 
 
-def test_repeats_that_differ_are_counted(tmp_path: Path, items: list[Item]):
+def test_repeats_that_differ_are_counted(tmp_path: Path, items: list[AuditItem]):
     rng = np.random.default_rng(0)
     found = audited(tmp_path, items, lambda a, b: rng.choice(["a", "b"]))
     assert found.self_consistency["musicality"].n == 80
     assert 0.3 < found.self_consistency["musicality"].value < 0.7
-    assert found.at_odds["musicality"].k > 0
+    assert found.at_odds["musicality"].hits > 0
     assert any("repeats itself" in text for text in found.faults)
     to_json(audit_record(found))
 
@@ -120,7 +119,7 @@ def test_youdens_interval_holds_its_value():
 
 def test_a_few_pairs_do_not_make_a_judge_certain_to_be_biased():
     pairs = [Pair(Prompt(str(i)), Path("a.wav"), Path("b.wav")) for i in range(4)]
-    items = [Item("as it is", NamedPair(str(i), pair, {}, {})) for i, pair in enumerate(pairs)]
+    items = [AuditItem("as it is", NamedPair(str(i), pair, {}, {})) for i, pair in enumerate(pairs)]
     judged = Judged("always the first")
     for item in items:
         for order, first in (("forward", "a"), ("reverse", "b")):
@@ -132,7 +131,7 @@ def test_a_few_pairs_do_not_make_a_judge_certain_to_be_biased():
 @pytest.mark.parametrize("bias", [0.1, 0.4])
 def test_the_interval_of_the_position_bias_holds_that_of_a_known_judge(bias: float):
     pairs = [Pair(Prompt(str(i)), Path("a.wav"), Path("b.wav")) for i in range(200)]
-    items = [Item("as it is", NamedPair(str(i), pair, {}, {})) for i, pair in enumerate(pairs)]
+    items = [AuditItem("as it is", NamedPair(str(i), pair, {}, {})) for i, pair in enumerate(pairs)]
     rng = np.random.default_rng(2)
     covered = 0
     for _ in range(40):

@@ -1,11 +1,13 @@
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from cmi.stats import bootstrap, standard_error
+from cmi.preferences import Preference
+from cmi.stats import bootstrap, rank, standard_error
 from cmi.stats.ranking import (
     Comparisons,
     Separated,
@@ -14,8 +16,9 @@ from cmi.stats.ranking import (
     connected_components,
     davidson,
     told_apart,
+    win_rates,
 )
-from cmi.stats.win_rates import win_rates
+from cmi.take import Pair, Prompt
 
 
 def drawn(systems=6, n=600, ties=0.0, seed=0):
@@ -300,3 +303,37 @@ def test_ranks_leave_room_for_every_system_and_one_more_win_never_hurts(rows):
     a, b, _ = rows[0]
     more = bradley_terry(from_list([*rows, (a, b, 1)], 4), prior=PRIOR)
     assert more.strengths[a] - more.strengths[b] > fit.strengths[a] - fit.strengths[b] - 1e-9
+
+
+# Systems from preferences
+
+
+def cast(a, b, choice="a", axis="overall", rater="", **about):
+    pair = Pair(Prompt("slow sad piano"), Path(f"{a}.wav"), Path(f"{b}.wav"))
+    return Preference(pair, axis, choice, None, rater, about={"system_a": a, "system_b": b, **about})
+
+
+def test_ranking_preferences_is_bradley_terry_of_their_systems():
+    votes = [*[cast("x", "y")] * 6, *[cast("x", "y", "b")] * 3, *[cast("y", "z")] * 4, *[cast("y", "z", "both")] * 2]
+    first, second = np.array([0] * 9 + [1] * 6), np.array([1] * 9 + [2] * 6)
+    fitted = bradley_terry(Comparisons(first, second, np.array([1] * 6 + [-1] * 3 + [1] * 4 + [0] * 2), 3))
+    found = rank(votes)
+    assert [(one.rank, one.system, one.votes) for one in found] == [(1, "x", 9), (2, "y", 15), (3, "z", 6)]
+    assert [one.strength for one in found] == pytest.approx(fitted.strengths)
+    assert all(one.low < one.strength < one.high and one.best <= one.rank <= one.worst for one in found)
+
+
+def test_gold_repeats_and_votes_without_two_systems_do_not_rank():
+    counted = [*[cast("x", "y")] * 2, cast("y", "x")]
+    others = [cast("y", "x", kind="gold"), cast("y", "x", repeat=True), cast("x", "x"), cast("", "y")]
+    assert rank([*counted, *others]) == rank(counted)
+
+
+def test_axes_and_systems_that_never_met_are_ranked_apart_and_a_clean_sweep_stays_finite():
+    votes = [cast("x", "y"), cast("v", "w"), cast("y", "x", axis="alignment")]
+    found = {(one.axis, one.system): one for one in rank(votes)}
+    assert {key: (one.group, one.rank) for key, one in found.items()} == {
+        **{("overall", "v"): (1, 1), ("overall", "w"): (1, 2), ("overall", "x"): (2, 1), ("overall", "y"): (2, 2)},
+        **{("alignment", "y"): (1, 1), ("alignment", "x"): (1, 2)},
+    }
+    assert all(math.isfinite(one.high) for one in found.values())

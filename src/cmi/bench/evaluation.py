@@ -1,22 +1,22 @@
 """What every task speaks in: items go in, an evaluation comes out.
 
-A task turns each item into one row of numbers, and each of its metrics is a pure function of those rows and of how
-often each row counts. The metric's value is the one with every weight 1; a bootstrap draw is the same function with
-other weights. So every metric, from accuracy to corpus BLEU, gets clustered intervals and paired tests the same way,
-and memory holds a few numbers per item, never the answers.
+A task turns each item into one row of numbers, of which its metrics are functions (`cmi.stats.comparison`), on the
+scale of the published table. Memory holds a few numbers per item, never the answers.
 """
 
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cmi.bench.metrics.tools import Tools
+from cmi.stats.comparison import Array as Array
+from cmi.stats.comparison import Better, mean_metric
+from cmi.stats.comparison import Metric as Metric
 
-Array = NDArray[np.floating[Any]]
 Protocol = Literal["paper", "strict"]
 
 
@@ -46,18 +46,6 @@ class Setting(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Metric:
-    """One number of a task: `value(statistics (n, k), weights (b, n)) -> (b,)`, on the scale of the published table."""
-
-    name: str
-    value: Callable[[Array, Array], Array] = lambda _statistics, weights: np.full(len(weights), np.nan)
-    better: Literal["higher", "lower"] = "higher"
-    mean_of: int | None = None  # the column of which this is the mean, times 100: then each item has a score of its own
-    right: int | None = None  # that column, where it holds 0 and 1 alone, so that exact methods are due
-    not_computed: str = ""  # why there is no value, and how to get one
-
-
-@dataclass(frozen=True)
 class Evaluation:
     metrics: tuple[Metric, ...]
     statistics: Array  # (n, k)
@@ -71,6 +59,10 @@ class Evaluation:
     @property
     def n(self) -> int:
         return len(self.statistics)
+
+    @property
+    def recordings(self) -> int:
+        return len(np.unique(self.clusters))
 
     def values(self, weights: Array | None = None) -> Array:
         """Every metric under weights (b, n): (b, m). NaN where one is undefined or was not computed.
@@ -127,21 +119,17 @@ def evaluate_each(
     return tally.evaluation(metrics, notes)
 
 
-def percent_mean(name: str, column: int = 0, better: Literal["higher", "lower"] = "higher") -> Metric:
+def percent_mean(name: str, column: int = 0, better: Better = "higher") -> Metric:
     """The mean of one column, times 100."""
-
-    def value(statistics: Array, weights: Array) -> Array:
-        return 100 * (weights @ statistics[:, column]) / weights.sum(axis=1)
-
-    return Metric(name, value, better, mean_of=column)
+    return mean_metric(name, column, better, scale=100)
 
 
 def accuracy(name: str, column: int = 0) -> Metric:
     """The share of items whose column is 1, times 100."""
-    return replace(percent_mean(name, column), right=column)
+    return mean_metric(name, column, scale=100, is_share=True)
 
 
-def percent_ratio(name: str, over: int, under: int, better: Literal["higher", "lower"] = "higher") -> Metric:
+def percent_ratio(name: str, over: int, under: int, better: Better = "higher") -> Metric:
     """The sum of one column over the sum of another, times 100; NaN when nothing is under the line."""
 
     def value(statistics: Array, weights: Array) -> Array:
@@ -151,7 +139,7 @@ def percent_ratio(name: str, over: int, under: int, better: Literal["higher", "l
     return Metric(name, value, better)
 
 
-def percent_median(name: str, column: int, better: Literal["higher", "lower"] = "higher") -> Metric:
+def percent_median(name: str, column: int, better: Better = "higher") -> Metric:
     """The median of one column, times 100: the mean of the two middle values when the count is even."""
 
     def value(statistics: Array, weights: Array) -> Array:
@@ -167,10 +155,7 @@ def percent_median(name: str, column: int, better: Literal["higher", "lower"] = 
 
 
 def of_sums(
-    name: str,
-    function: Callable[[Array], Array],
-    better: Literal["higher", "lower"] = "higher",
-    columns: slice = slice(None),
+    name: str, function: Callable[[Array], Array], better: Better = "higher", columns: slice = slice(None)
 ) -> Metric:
     """A function of the columns' sums: `function((b, k)) -> (b,)`."""
 
@@ -180,6 +165,6 @@ def of_sums(
     return Metric(name, value, better)
 
 
-def not_computed(name: str, why: str, better: Literal["higher", "lower"] = "higher") -> Metric:
+def not_computed(name: str, why: str, better: Better = "higher") -> Metric:
     """A metric that belongs in the table and could not be computed here."""
     return Metric(name, better=better, not_computed=why)

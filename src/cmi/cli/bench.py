@@ -11,7 +11,7 @@ from cmi.cli.options import AsFormat, Log, Output, OutputFormat, Resamples
 
 if TYPE_CHECKING:
     from cmi.bench.scoring.many_files import Settings
-    from cmi.bench.scoring.one_file import Cell
+    from cmi.bench.scoring.one_file import BenchCell
 
 app = typer.Typer(no_args_is_help=True, help="CMI-Bench: do audio language models understand music?")
 app.command()(run)
@@ -165,7 +165,7 @@ def _settings(
     return Settings(annotations, protocols, embedder, bertscore, resamples, cache_folder())
 
 
-def _scored(responses: list[Path], settings: "Settings", log: Path | None) -> "list[Cell]":
+def _scored(responses: list[Path], settings: "Settings", log: Path | None) -> "list[BenchCell]":
     from cmi.bench.scoring.many_files import score_all
     from cmi.bench.scoring.responses import find_responses
     from cmi.cli.progress import progress

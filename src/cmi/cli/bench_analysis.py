@@ -8,7 +8,7 @@ import typer
 from cmi.cli.options import AsFormat, Output, OutputFormat, Plot, Resamples
 
 if TYPE_CHECKING:
-    from cmi.bench.analysis.model_scores import Scores
+    from cmi.bench.analysis.model_scores import ScoreMatrix
     from cmi.bench.metrics.tools import Tools
 
 Responses = Annotated[list[Path], typer.Argument(help="Response files, or folders of them.", show_default=False)]
@@ -51,14 +51,13 @@ def bias(
     """
     from cmi import __version__
     from cmi._util.errors import InputError
-    from cmi.bench.analysis.bias import measure_bias
-    from cmi.bench.analysis.bias_report import bias_tables, draw_bias
+    from cmi.bench.analysis.bias import bias_tables, draw_bias, measure_bias
     from cmi.bench.analysis.tag_families import TAGGING, read_families
-    from cmi.bench.scoring.one_file import SEED
     from cmi.bench.scoring.responses import find_annotations, find_responses
     from cmi.cli.output import show
     from cmi.cli.progress import progress
     from cmi.report.pictures import require_picture
+    from cmi.stats.comparison import SEED
 
     require_picture(plot)
     groups = read_families(families)
@@ -113,8 +112,7 @@ def prompts(
         cmi bench prompts plain=plain.json brief=brief.json --plot prompts.png
     """
     from cmi import __version__
-    from cmi.bench.analysis.prompts import read_runs, sensitivities
-    from cmi.bench.analysis.prompts_report import draw_prompts, prompt_tables
+    from cmi.bench.analysis.prompts import draw_prompts, prompt_tables, read_runs, sensitivities
     from cmi.bench.analysis.variants import Variants
     from cmi.cli.output import show
     from cmi.cli.progress import progress
@@ -161,8 +159,7 @@ def map_(
         cmi bench map mine.json --missing mean --components 2
     """
     from cmi import __version__
-    from cmi.bench.analysis.model_map import map_models
-    from cmi.bench.analysis.model_map_report import draw_map, map_records, map_tables, model_records
+    from cmi.bench.analysis.model_map import draw_map, map_models, map_records, map_tables, model_records
     from cmi.cli.output import show
     from cmi.report.pictures import require_picture
 
@@ -205,8 +202,7 @@ def contamination(
 
     from cmi import __version__
     from cmi.bench.analysis.contamination import contamination as find_contamination
-    from cmi.bench.analysis.contamination_report import contamination_tables, draw_contamination, place_records
-    from cmi.bench.analysis.training_data import read_facts
+    from cmi.bench.analysis.contamination import contamination_tables, draw_contamination, place_records, read_facts
     from cmi.cli.output import show
     from cmi.report.pictures import require_picture
 
@@ -280,10 +276,9 @@ def _gathered(
     published: bool,
     protocol: Literal["paper", "strict"],
     embedder: str,
-) -> "Scores":
+) -> "ScoreMatrix":
     from cmi._util.cache import cache_folder
-    from cmi.bench.analysis.model_scores import gather
-    from cmi.bench.analysis.sources import read_cells
+    from cmi.bench.analysis.model_scores import gather, read_cells
     from cmi.bench.scoring.many_files import Settings
     from cmi.cli.progress import progress
 

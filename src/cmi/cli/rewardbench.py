@@ -134,10 +134,10 @@ def table(
 
     require_packages("CMI-RewardBench", "rewardbench", "soundfile", "soxr")
     from cmi.rewardbench.analysis.groupings import by_modality
-    from cmi.rewardbench.evaluation.cells import SEED
     from cmi.rewardbench.evaluation.plots import draw_reliability, picture_folder
     from cmi.rewardbench.evaluation.tables import calibration_records, full_tables, paper_table
     from cmi.rewardbench.runs.sources import read_sources
+    from cmi.stats.comparison import SEED
 
     folder = picture_folder(plots) if plots else None
     read = read_sources(sources or [])
@@ -193,7 +193,7 @@ def analyse(
     from cmi.cli.output import note, show
 
     require_packages("CMI-RewardBench", "rewardbench", "soundfile", "soxr")
-    from cmi.rewardbench.analysis.analyse import ANALYSES, GROUPS, Setting, flat
+    from cmi.rewardbench.analysis.analyse import ANALYSES, GROUPS, AnalysisSetting, flat
     from cmi.rewardbench.analysis.analyse import analyse as analyse_all
     from cmi.rewardbench.evaluation.plots import draw_groups, picture_folder
     from cmi.rewardbench.runs.sources import read_sources
@@ -202,7 +202,7 @@ def analyse(
     if unknown:
         raise InputError(f"--only {unknown[0]}: expected one of {', '.join(ANALYSES)}")
     folder = picture_folder(plots) if plots else None
-    found = analyse_all(read_sources(sources), only or list(ANALYSES), Setting(protocol, resamples))
+    found = analyse_all(read_sources(sources), only or list(ANALYSES), AnalysisSetting(protocol, resamples))
     tables = [table for one in found.values() for table in one.tables]
     if not tables:
         raise InputError(f"{', '.join(only or ANALYSES)}: the data say nothing of it; --help says what each needs")

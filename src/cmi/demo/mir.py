@@ -24,9 +24,10 @@ from cmi.bench.ask.run import Run, Summary, is_done, model_name, read_data, run,
 from cmi.bench.catalog import DATASETS
 from cmi.bench.evaluation import Protocol
 from cmi.bench.scoring.many_files import DEFAULT_EMBEDDER, Settings, score_all
-from cmi.bench.scoring.one_file import Cell
+from cmi.bench.scoring.one_file import BenchCell
 from cmi.bench.scoring.responses import find_responses
 from cmi.bench.scoring.tables import score_tables
+from cmi.report.numbers import interval, number
 from cmi.report.tables import Table
 from cmi.studio.mir import make_mir_set
 
@@ -88,7 +89,7 @@ def _loaded(listener: str) -> Listener:
     return load_listener(listener, Options()).listener
 
 
-def _score(folder: Path, answers: Path, heard: Sequence[Summary]) -> list[Cell]:
+def _score(folder: Path, answers: Path, heard: Sequence[Summary]) -> list[BenchCell]:
     """All metrics of all listeners; the one with ears is scored where it could answer at all."""
     known = {summary.path for summary in heard if summary.answered}
     files = [file for file in find_responses([answers]) if str(file.path) in known]
@@ -108,7 +109,7 @@ _WIDE = (
 )
 
 
-def _rows(cells: Sequence[Cell], ears: str) -> list[list[str]]:
+def _rows(cells: Sequence[BenchCell], ears: str) -> list[list[str]]:
     """One for each metric: what is heard, beside answers without ears; empty where nothing can be heard here."""
     at = {(cell.model, cell.row, cell.metric): cell for cell in cells}
     deaf = [model_name(null) for null in NULLS]
@@ -116,11 +117,12 @@ def _rows(cells: Sequence[Cell], ears: str) -> list[list[str]]:
     for row, metric in dict.fromkeys((cell.row, cell.metric) for cell in cells if cell.model == deaf[0]):
         mine, nulls = at.get((ears, row, metric)), [at[model, row, metric] for model in deaf]
         told = mine or nulls[0]
-        span = "-" if mine is None or mine.low is None else f"{_number(mine.low)} – {_number(mine.high)}"
-        said = [_number(mine.value), span] if mine else ["", ""]
+        said = [number(mine.value, 1), interval((mine.low, mine.high), 1)] if mine else ["", ""]
         counts = [str(mine.unparsed), str(mine.missing)] if mine else ["", str(told.n)]
-        best = [told.best_null or "", _number(told.null_value)]
-        rows.append([_TASKS[row], metric, str(told.n), *said, *counts, *(_number(null.value) for null in nulls), *best])
+        best = [told.best_null or "", number(told.null_value, 1)]
+        rows.append(
+            [_TASKS[row], metric, str(told.n), *said, *counts, *(number(null.value, 1) for null in nulls), *best]
+        )
     return rows
 
 
@@ -135,7 +137,3 @@ def _unheard(heard: Sequence[Summary]) -> list[str]:
             share = "" if not summary.answered else f" ({summary.failed} of {summary.questions})"
             tasks.setdefault(summary.error, []).append(DATASETS[summary.dataset].task + share)
     return [f"Not heard here: {', '.join(names)}; {error}." for error, names in tasks.items()]
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.1f}"

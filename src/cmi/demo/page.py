@@ -9,7 +9,8 @@ from cmi.demo.run import Demo
 from cmi.demo.tables import PAIRS_NOTE
 from cmi.demo.words import TakeRow, picked_sentence, prompt_text, take_rows
 from cmi.report.html import details, fact_list, interval_bar, page, table_html
-from cmi.reward.probe.accuracy import ALL, Accuracy, Share, percent_range, table
+from cmi.report.numbers import interval, percent
+from cmi.reward.probe.accuracy import ALL, Accuracy, Share, table
 
 CHANCE = 0.5
 
@@ -103,7 +104,7 @@ def _pair_rows(model: str, found: Accuracy) -> list[str]:
 
 def _pair_row(found: Accuracy, name: str, share: Share, kind: str) -> str:
     bar = interval_bar(name, share.value, share.interval, CHANCE, kind)
-    cells = (found.axis, name, str(found.n), f"{100 * share.value:.1f} %", percent_range(share.interval))
+    cells = (found.axis, name, str(found.n), f"{percent(share.value)} %", interval(share.interval, 0, 100))
     return f'<tr class="{kind}">{"".join(f"<td>{escape(cell)}</td>" for cell in cells)}<td>{bar}</td></tr>'
 
 

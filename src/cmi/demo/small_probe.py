@@ -13,9 +13,9 @@ from statistics import stdev
 from tempfile import TemporaryDirectory
 
 from cmi._util.errors import InputError
+from cmi.report.numbers import interval, percent
 from cmi.report.tables import Table
 from cmi.reward.probe import versions as probes
-from cmi.reward.probe.accuracy import percent_range
 from cmi.reward.probe.probe import Bounds, Key
 from cmi.reward.probe.versions import CLEAN, Song
 from cmi.reward.scoring.load_scorer import NamedScorer
@@ -116,4 +116,4 @@ def _counted(found: Iterable[bool]) -> tuple[str, str, str]:
     """How many, the share that is so, and its interval."""
     verdicts = list(found)
     n, right = len(verdicts), sum(verdicts)
-    return str(n), f"{100 * right / n:.0f}" if n else "-", percent_range(wilson(right, n))
+    return str(n), percent(right / n if n else None, 0), interval(wilson(right, n), 0, 100)

@@ -2,8 +2,9 @@
 
 from cmi.demo.run import Demo
 from cmi.demo.words import picked_sentence, prompt_text, take_rows
+from cmi.report.numbers import interval, number, percent
 from cmi.report.tables import Table
-from cmi.reward.probe.accuracy import ALL, Share, percent_range
+from cmi.reward.probe.accuracy import ALL, Share
 
 PAIRS_NOTE = (
     "The nulls know nothing but loudness, length, brightness or the number of notes, and the studio chose pairs that "
@@ -19,8 +20,8 @@ def demo_tables(demo: Demo) -> list[Table]:
 def _ranking(demo: Demo) -> Table:
     rows = [
         [
-            *(str(row.rank), row.name, f"{row.ranked.mean:.3f}", f"{row.ranked.score.musicality:.3f}"),
-            *(f"{row.ranked.score.alignment:.3f}", f"{row.quality:.3f}", row.flaw, row.asked),
+            *(str(row.rank), row.name, number(row.ranked.mean, 3), number(row.ranked.score.musicality, 3)),
+            *(number(row.ranked.score.alignment, 3), number(row.quality, 3), row.flaw, row.asked),
         ]
         for row in take_rows(demo)
     ]
@@ -46,4 +47,4 @@ def preferences(demo: Demo) -> Table:
 
 
 def _share(share: Share) -> tuple[str, str]:
-    return f"{100 * share.value:.1f}", percent_range(share.interval)
+    return percent(share.value), interval(share.interval, 0, 100)

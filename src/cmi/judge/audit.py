@@ -24,11 +24,11 @@ from typing import Any
 
 import numpy as np
 
-from cmi.judge.audit_items import Item
-from cmi.judge.labels import Share, agreed, axes_of
+from cmi.judge.audit_items import AuditItem
+from cmi.judge.labels import agreed, axes_of
 from cmi.judge.run import Asking, Judged
 from cmi.judge.verdict import TIES, Opinion
-from cmi.stats import Interval, bootstrap, share_interval
+from cmi.stats import Interval, Share, bootstrap, share_interval
 from cmi.take import Axis, Choice
 
 MOST_UNPARSED = 0.1
@@ -47,7 +47,7 @@ DEAF_TO = {
 
 
 @dataclass(frozen=True)
-class Bias:
+class PositionBias:
     """The share of decided answers that name the first take, by axis."""
 
     axis: Axis
@@ -57,7 +57,7 @@ class Bias:
 
 
 @dataclass(frozen=True)
-class Hearing:
+class Discrimination:
     """A kind of pairs whose right answer is known, with Youden's J against the pairs of one clip."""
 
     kind: str
@@ -70,7 +70,7 @@ class Hearing:
 @dataclass(frozen=True)
 class Audit:
     judge: str
-    position: list[Bias]
+    position: list[PositionBias]
     consistency: dict[Axis, Share]
     self_consistency: dict[Axis, Share]
     ties: dict[Axis, Share]
@@ -78,7 +78,7 @@ class Audit:
     unparsed: Share
     failed: Share
     specificity: dict[Axis, Share]
-    hearing: list[Hearing]
+    hearing: list[Discrimination]
 
     @property
     def faults(self) -> list[str]:
@@ -106,7 +106,7 @@ class Audit:
         return found
 
 
-def audit(judged: Judged, items: Sequence[Item]) -> Audit:
+def audit(judged: Judged, items: Sequence[AuditItem]) -> Audit:
     """All measures, from verdicts about an audit's items in both orders."""
     plain = [item for item in items if item.kind == "as it is"]
     axes = axes_of(judged)
@@ -135,7 +135,7 @@ def youden(sensitivity: Share, specificity: Share) -> tuple[float, Interval]:
     return value, Interval(max(-1.0, value - below), min(1.0, value + above))
 
 
-def _said(judged: Judged, item: Item, axis: Axis) -> tuple[Opinion, Opinion] | None:
+def _said(judged: Judged, item: AuditItem, axis: Axis) -> tuple[Opinion, Opinion] | None:
     """What was said in both orders, by the pair's own letters."""
     verdicts = [judged.verdicts.get(Asking(item.pair.id, order)) for order in ("forward", "reverse")]
     opinions = [verdict.opinions.get(axis) if verdict else None for verdict in verdicts]
@@ -143,7 +143,7 @@ def _said(judged: Judged, item: Item, axis: Axis) -> tuple[Opinion, Opinion] | N
     return (forward, reverse) if forward and reverse else None
 
 
-def _position(judged: Judged, items: Sequence[Item], axis: Axis) -> Bias | None:
+def _position(judged: Judged, items: Sequence[AuditItem], axis: Axis) -> PositionBias | None:
     """Over pairs heard in both orders; whole pairs are drawn for the interval."""
     rows: list[tuple[int, bool]] = []
     for number, item in enumerate(items):
@@ -156,15 +156,15 @@ def _position(judged: Judged, items: Sequence[Item], axis: Axis) -> Bias | None:
     first = np.array([is_first for _, is_first in rows], float)
     draws = bootstrap(lambda weights: weights @ first / weights.sum(axis=1), clusters, RESAMPLES)
     share = float(first.mean())
-    return Bias(axis, len(rows), share, share_interval(share, draws, int(clusters.max()) + 1))
+    return PositionBias(axis, len(rows), share, share_interval(share, draws, int(clusters.max()) + 1))
 
 
-def _consistency(judged: Judged, items: Sequence[Item], axis: Axis) -> Share:
+def _consistency(judged: Judged, items: Sequence[AuditItem], axis: Axis) -> Share:
     both = [said for item in items if (said := _said(judged, item, axis))]
     return Share(sum(agreed(*said) is not None for said in both), len(both))
 
 
-def _self_consistency(judged: Judged, items: Sequence[Item], axis: Axis) -> Share:
+def _self_consistency(judged: Judged, items: Sequence[AuditItem], axis: Axis) -> Share:
     repeats: Mapping[tuple[str, str], list[Choice]] = defaultdict(list)
     wanted = {item.pair.id for item in items}
     for asking, verdict in judged.verdicts.items():
@@ -179,15 +179,15 @@ def _share(verdicts: Sequence[Any], axis: Axis, holds: Any) -> Share:
     return Share(sum(map(holds, opinions)), len(opinions))
 
 
-def _specificity(judged: Judged, items: Sequence[Item], axis: Axis) -> Share:
+def _specificity(judged: Judged, items: Sequence[AuditItem], axis: Axis) -> Share:
     """Of pairs of one clip, those that no take wins in both orders."""
     said = [found for item in items if item.kind == "same clip" and (found := _said(judged, item, axis))]
     return Share(sum(agreed(*found) not in ("a", "b") for found in said), len(said))
 
 
 def _hearing(
-    judged: Judged, items: Sequence[Item], axes: Sequence[Axis], specificity: Mapping[Axis, Share]
-) -> list[Hearing]:
+    judged: Judged, items: Sequence[AuditItem], axes: Sequence[Axis], specificity: Mapping[Axis, Share]
+) -> list[Discrimination]:
     right: Mapping[tuple[str, Axis], list[bool]] = defaultdict(list)
     for item in items:
         for wanted, winner in item.expected.items():
@@ -197,11 +197,11 @@ def _hearing(
     found = []
     for kind, axis in sorted(right, key=lambda key: (list(DEAF_TO).index(key[0]), key[1])):
         sensitivity = Share(sum(right[kind, axis]), len(right[kind, axis]))
-        found.append(Hearing(kind, axis, sensitivity, *youden(sensitivity, specificity[axis])))
+        found.append(Discrimination(kind, axis, sensitivity, *youden(sensitivity, specificity[axis])))
     return found
 
 
-def _test(item: Item, axis: Axis) -> str:
+def _test(item: AuditItem, axis: Axis) -> str:
     if item.kind != "as it is":
         return item.kind
     return "misfit" if axis == "alignment" else "flawed"

@@ -26,7 +26,7 @@ RATE = 16_000  # of sounds that are made
 SECONDS = 30.0  # of silence and noise, at most
 
 
-class Item(NamedTuple):
+class AuditItem(NamedTuple):
     """One pair of an audit. `expected` is the right choice by axis; {} where none is known, or there is none."""
 
     kind: Kind
@@ -37,26 +37,26 @@ class Item(NamedTuple):
         return self.pair.known
 
 
-def audit_items(pairs: Sequence[NamedPair], count: int, seed: int = 0) -> list[Item]:
+def audit_items(pairs: Sequence[NamedPair], count: int, seed: int = 0) -> list[AuditItem]:
     """`count` items of each kind, or as many as there are pairs."""
     rng = random.Random(f"cmi.judge.audit {seed}")  # noqa: S311
     sample = rng.sample(list(pairs), min(count, len(pairs)))
     if len(sample) < 2:
         raise InputError("an audit needs two pairs at least")
-    items = [Item("as it is", pair._replace(id=f"as it is: {pair.id}")) for pair in sample]
+    items = [AuditItem("as it is", pair._replace(id=f"as it is: {pair.id}")) for pair in sample]
     for number, pair in enumerate(sample):
         items += _made(pair, sample[(number + 1) % len(sample)], rng)
     return items
 
 
-def _made(pair: NamedPair, other: NamedPair, rng: random.Random) -> Iterator[Item]:
+def _made(pair: NamedPair, other: NamedPair, rng: random.Random) -> Iterator[AuditItem]:
     good = _better(pair)
-    yield Item("same clip", _named("same clip", pair, good, good, None, rng))
+    yield AuditItem("same clip", _named("same clip", pair, good, good, None, rng))
     length = _length(good)
-    yield Item("silence", _named("silence", pair, good, _silence(length), "musicality", rng))
-    yield Item("noise", _named("noise", pair, good, _noise(good, rng), "musicality", rng))
+    yield AuditItem("silence", _named("silence", pair, good, _silence(length), "musicality", rng))
+    yield AuditItem("noise", _named("noise", pair, good, _noise(good, rng), "musicality", rng))
     if pair.pair.prompt.text and pair.pair.prompt != other.pair.prompt:
-        yield Item("other prompt", _named("other prompt", pair, good, _better(other), "alignment", rng))
+        yield AuditItem("other prompt", _named("other prompt", pair, good, _better(other), "alignment", rng))
 
 
 def _named(kind: Kind, pair: NamedPair, right: Audio, wrong: Audio, axis: Axis | None, rng: random.Random) -> NamedPair:

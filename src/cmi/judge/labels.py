@@ -13,26 +13,9 @@ from typing import Literal
 from cmi.judge.run import Asking, Judged, Order
 from cmi.judge.verdict import TIES, Opinion
 from cmi.preferences import AXES, NamedPair, Preference
-from cmi.stats import Interval, wilson
 from cmi.take import Axis, Choice
 
 Retention = Literal["axis", "intersection"]
-
-
-@dataclass(frozen=True)
-class Share:
-    """k of n, with Wilson's 95 % interval."""
-
-    k: int
-    n: int
-
-    @property
-    def value(self) -> float:
-        return self.k / self.n if self.n else float("nan")
-
-    @property
-    def interval(self) -> Interval:
-        return wilson(self.k, self.n)
 
 
 @dataclass(frozen=True)

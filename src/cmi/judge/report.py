@@ -1,15 +1,17 @@
 """Judges' runs, labels and audits as tables and as records."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from cmi._util.printable import printable
 from cmi.judge.audit import Audit
-from cmi.judge.labels import AxisCounts, Outcomes, Share, axes_of, count
+from cmi.judge.labels import AxisCounts, Outcomes, axes_of
+from cmi.judge.labels import count as count_labels
 from cmi.judge.run import Judged
+from cmi.report.numbers import count, interval, number, percent
 from cmi.report.tables import Table
-from cmi.stats import Interval
+from cmi.stats import Interval, Share
+from cmi.stats.comparison import finite
 
 SHOWN = 10  # failures that a table names
 
@@ -34,7 +36,7 @@ def label_table(judged: Judged) -> Table:
     """Table 8 of the paper: win rates in both orders and of what is kept."""
     rows = []
     for axis in axes_of(judged):
-        found = count(judged, axis)
+        found = count_labels(judged, axis)
         for name, outcomes in (("original", found.original), ("reversed", found.reversed), ("agreed", found.agreed)):
             rows.append([axis, name, *_outcome_cells(outcomes)])
     return Table(
@@ -46,9 +48,9 @@ def filter_table(judged: Judged, written: int) -> Table:
     """What the filter kept, and why not the rest."""
     rows = []
     for axis in axes_of(judged):
-        found = count(judged, axis)
+        found = count_labels(judged, axis)
         cells = [found.kept, found.contradicted, found.first_both_times, found.second_both_times, found.missing]
-        rows.append([axis, f"{found.asked:,}", *(f"{cell:,}" for cell in cells), _with_interval(kept_share(found))])
+        rows.append([axis, *map(count, (found.asked, *cells)), _with_interval(kept_share(found))])
     headers = ["axis", "asked", "kept", "contradicted", "first twice", "second twice", "no verdict", "kept %"]
     return Table("Position-consistent labels", headers, rows, notes=[f"{written:,} labels written"])
 
@@ -73,14 +75,15 @@ def label_record(judged: Judged) -> dict[str, Any]:
                 "missing": found.missing,
                 **{name: vars(getattr(found, name)) for name in ("original", "reversed", "agreed")},
             }
-            for found in (count(judged, axis) for axis in axes_of(judged))
+            for found in (count_labels(judged, axis) for axis in axes_of(judged))
         },
     }
 
 
 def audit_table(audit: Audit) -> Table:
     rows = [
-        ["position: first named", b.axis, f"{b.decided:,}", f"{b.value:.1%}", _span(b.interval)] for b in audit.position
+        ["position: first named", b.axis, count(b.decided), *_percent_cells(b.value, b.interval)]
+        for b in audit.position
     ]
     for name, shares in (
         ("same in both orders", audit.consistency),
@@ -90,14 +93,12 @@ def audit_table(audit: Audit) -> Table:
     ):
         rows += [[name, axis, *_share_cells(share)] for axis, share in shares.items() if share.n]
     rows.append(["no verdict in the answer", "", *_share_cells(audit.unparsed)])
-    if audit.failed.k:
+    if audit.failed.hits:
         rows.append(["failed", "", *_share_cells(audit.failed)])
     rows += [["specificity: same clip", axis, *_share_cells(share)] for axis, share in audit.specificity.items()]
     for one in audit.hearing:
         rows.append([f"sensitivity: {one.kind}", one.axis, *_share_cells(one.sensitivity)])
-        rows.append(
-            [f"J: {one.kind}", one.axis, "", f"{one.youden:.2f}", f"{one.interval.low:.2f} - {one.interval.high:.2f}"]
-        )
+        rows.append([f"J: {one.kind}", one.axis, "", number(one.youden), interval(one.interval)])
     verdict = ["UNFIT: " + "; ".join(audit.faults) + "."] if audit.faults else ["Fit: nothing here speaks against it."]
     return Table(f"Audit of {audit.judge}", ["measure", "axis", "n", "value", "95 %"], rows, labels=2, notes=verdict)
 
@@ -125,8 +126,8 @@ def audit_record(audit: Audit) -> dict[str, Any]:
                 "kind": one.kind,
                 "axis": one.axis,
                 "sensitivity": _share_record(one.sensitivity),
-                "youden": _number(one.youden),
-                "interval": [_number(end) for end in one.interval],
+                "youden": finite(one.youden),
+                "interval": [finite(end) for end in one.interval],
             }
             for one in audit.hearing
         ],
@@ -149,24 +150,21 @@ def _notes(judged: Judged) -> list[str]:
 
 def _outcome_cells(outcomes: Outcomes) -> list[str]:
     shares = (outcomes.a, outcomes.b, outcomes.tie)
-    return [f"{outcomes.n:,}", *(f"{100 * k / outcomes.n:.2f}" if outcomes.n else "" for k in shares)]
+    return [count(outcomes.n), *(percent(k / outcomes.n, 2) if outcomes.n else "" for k in shares)]
 
 
 def _share_cells(share: Share) -> Sequence[str]:
-    return [f"{share.n:,}", f"{share.value:.1%}" if share.n else "", _span(share.interval) if share.n else ""]
+    return [count(share.n), *(_percent_cells(share.value, share.interval) if share.n else ("", ""))]
+
+
+def _percent_cells(value: float, ends: Interval) -> Sequence[str]:
+    """With the sign, as J beside them is not in percent."""
+    return [f"{percent(value)}%", f"{interval(ends, 1, 100)}%"]
 
 
 def _with_interval(share: Share) -> str:
-    return f"{100 * share.value:.1f} ({_span(share.interval)})" if share.n else ""
-
-
-def _span(interval: Interval) -> str:
-    return f"{interval.low:.1%} - {interval.high:.1%}"
+    return f"{percent(share.value)} ({interval(share.interval, 1, 100)})" if share.n else ""
 
 
 def _share_record(share: Share) -> dict[str, Any]:
-    return {"k": share.k, "n": share.n, "value": _number(share.value), "interval": list(share.interval)}
-
-
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    return {"k": share.hits, "n": share.n, "value": finite(share.value), "interval": list(share.interval)}

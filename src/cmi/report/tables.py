@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -66,6 +67,11 @@ def _plain(table: Table) -> Table:
     )
 
 
+def sentence(text: str) -> str:
+    """With its full stop."""
+    return text if text.endswith(".") else f"{text}."
+
+
 def to_markdown(tables: Sequence[Table]) -> str:
     parts = []
     for table in map(_plain, tables):
@@ -116,6 +122,21 @@ def to_csv(records: Sequence[dict[str, Any]]) -> str:
 
 def _flat(value: Any) -> Any:
     return "; ".join(value) if isinstance(value, list | tuple) else value
+
+
+def to_plain(value: Any) -> Any:
+    """The same in types that JSON has, with None for numbers that it has not.
+
+    >>> to_plain({"value": float("nan"), "interval": (0.25, 1.0)})
+    {'value': None, 'interval': [0.25, 1.0]}
+    """
+    if isinstance(value, dict):
+        return {str(key): to_plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_plain(one) for one in value]
+    if hasattr(value, "item"):  # a scalar of numpy
+        return to_plain(value.item())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def to_json_line(value: Any) -> str:

@@ -27,12 +27,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cmi.rewardbench.items import Item
+from cmi.stats.comparison import Array as Array
 from cmi.take import Axis, Choice, Score
 
 Protocol = Literal["paper", "strict"]
 Key = tuple[str, str]  # an item's data set and id
 Scores = Mapping[Key, Sequence[Score | None]]  # of each item's takes, in their order; None where one has none
-Array = NDArray[np.float64]
 Answer = Literal["musicality", "alignment", "mean"]
 
 DECIDED: Mapping[Choice, float] = {"a": 1.0, "b": 0.0, "both": 0.5, "neither": 0.5}

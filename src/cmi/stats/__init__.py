@@ -1,11 +1,31 @@
-"""Statistics for benchmark tables: intervals, paired tests, correlation, agreement and calibration, on numpy alone."""
+"""Statistics for benchmarks and votes, on numpy alone.
+
+intervals      Wilson's interval and the cluster bootstrap
+comparison     what both benchmarks compute and compare by: metrics, cells, draws, nulls, p values
+ranking        systems from votes: Bradley-Terry, Davidson, win rates
+agreement      of raters: shares and Krippendorff's alpha
+correlation    Pearson, Spearman, Kendall; under many weightings at once
+predictions    scores and probabilities against what happened: Brier score, calibration, ROC-AUC
+
+>>> low, high = wilson(45, 60)
+>>> f"{low:.2f} to {high:.2f}"
+'0.63 to 0.84'
+"""
 
 from cmi.stats.agreement import Agreement, krippendorff_alpha, rater_agreement
-from cmi.stats.calibration import Bin, brier, expected_calibration_error, folded, logistic, reliability
-from cmi.stats.correlation import kendall_tau_b, pearson, spearman
+from cmi.stats.comparison import Cell, Comparison, Metric, compare, holm, mcnemar_exact, paired_bootstrap
+from cmi.stats.correlation import (
+    kendall_tau_b,
+    pearson,
+    spearman,
+    weighted_kendall,
+    weighted_pearson,
+    weighted_spearman,
+)
 from cmi.stats.intervals import (
     FEWEST_CLUSTERS,
     Interval,
+    Share,
     bootstrap,
     bootstrap_interval,
     cluster_weights,
@@ -14,19 +34,26 @@ from cmi.stats.intervals import (
     standard_error,
     wilson,
 )
-from cmi.stats.paired import Comparison, holm, mcnemar_exact, minimum_detectable_difference, paired_bootstrap
-from cmi.stats.weighted import weighted_kendall, weighted_pearson, weighted_spearman
+from cmi.stats.predictions import Bin, brier, expected_calibration_error, folded, logistic, reliability
+from cmi.stats.ranking import RankedSystem, bradley_terry, davidson, rank, win_rates
 
 __all__ = [
     "FEWEST_CLUSTERS",
     "Agreement",
     "Bin",
+    "Cell",
     "Comparison",
     "Interval",
+    "Metric",
+    "RankedSystem",
+    "Share",
     "bootstrap",
     "bootstrap_interval",
+    "bradley_terry",
     "brier",
     "cluster_weights",
+    "compare",
+    "davidson",
     "expected_calibration_error",
     "folded",
     "holm",
@@ -34,10 +61,10 @@ __all__ = [
     "krippendorff_alpha",
     "logistic",
     "mcnemar_exact",
-    "minimum_detectable_difference",
     "paired_bootstrap",
     "pearson",
     "percentile_interval",
+    "rank",
     "rater_agreement",
     "reliability",
     "share_interval",
@@ -47,4 +74,5 @@ __all__ = [
     "weighted_pearson",
     "weighted_spearman",
     "wilson",
+    "win_rates",
 ]

@@ -45,6 +45,25 @@ def wilson(successes: float, n: int, level: float = 0.95) -> Interval:
     )
 
 
+class Share(NamedTuple):
+    """So many hits of n, with Wilson's 95 % interval.
+
+    >>> Share(3, 4).value, Share(0, 0).value
+    (0.75, nan)
+    """
+
+    hits: int
+    n: int
+
+    @property
+    def value(self) -> float:
+        return self.hits / self.n if self.n else math.nan
+
+    @property
+    def interval(self) -> Interval:
+        return wilson(self.hits, self.n)
+
+
 def cluster_weights(
     clusters: NDArray[np.integer], resamples: int, seed: int, block: int = 100
 ) -> Iterator[NDArray[np.float64]]:

@@ -25,18 +25,25 @@ they are at least as wide as the information (the curvature of likelihood and pr
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from cmi.stats.intervals import Interval, wilson
+
+if TYPE_CHECKING:
+    from cmi.preferences import Preference
+
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.integer[Any]]
 
 FEWEST_CLUSTERS = 5
+SEPARATED_PRIOR = 0.25  # as much as one drawn vote against an average system
 STEPS = 100
 NO_INFORMATION = 1e-6  # an eigenvalue of the information as low as this means a standard error of 1000
 
@@ -52,7 +59,7 @@ class Comparisons(NamedTuple):
     systems: int
 
 
-class Estimate(NamedTuple):
+class FittedValue(NamedTuple):
     value: float
     low: float
     high: float
@@ -69,17 +76,17 @@ class Ranking:
     clusters: tuple[int, ...]  # how many, of each way that was given; 0 where there were too few to use
     covariances: Array  # (ways to reckon it, parameters, parameters)  strengths, then effects
 
-    def strength(self, system: int, level: float = 0.95) -> Estimate:
+    def strength(self, system: int, level: float = 0.95) -> FittedValue:
         """Against the mean of its component."""
         return self._linear({system: 1.0}, level)
 
-    def difference(self, system: int, other: int, level: float = 0.95) -> Estimate:
+    def difference(self, system: int, other: int, level: float = 0.95) -> FittedValue:
         """How much stronger `system` is than `other`; NaN across components."""
         if self.components[system] != self.components[other]:
-            return Estimate(math.nan, math.nan, math.nan)
+            return FittedValue(math.nan, math.nan, math.nan)
         return self._linear({system: 1.0, other: -1.0}, level)
 
-    def effect(self, covariate: int, level: float = 0.95) -> Estimate:
+    def effect(self, covariate: int, level: float = 0.95) -> FittedValue:
         return self._linear({len(self.strengths) + covariate: 1.0}, level)
 
     def rank(self, system: int, level: float = 0.95) -> tuple[int, int]:
@@ -88,7 +95,7 @@ class Ranking:
         differences = [self.difference(system, int(other), level) for other in others]
         return 1 + sum(d.high < 0 for d in differences), 1 + len(others) - sum(d.low > 0 for d in differences)
 
-    def _linear(self, weights: dict[int, float], level: float) -> Estimate:
+    def _linear(self, weights: dict[int, float], level: float) -> FittedValue:
         """A weighted sum of parameters; its variance is the largest of those that the ways of clustering give."""
         estimates = np.concatenate([self.strengths, self.effects])
         places, factors = list(weights), np.array(list(weights.values()))
@@ -96,7 +103,7 @@ class Ranking:
         variances = [factors @ covariance[np.ix_(places, places)] @ factors for covariance in self.covariances]
         used = [count for count in self.clusters if count]
         half = _t_quantile((1 + level) / 2, min(used) - 1 if used else None) * math.sqrt(max(0.0, *variances))
-        return Estimate(value, value - half, value + half)
+        return FittedValue(value, value - half, value + half)
 
 
 class _Table(NamedTuple):
@@ -132,6 +139,83 @@ def davidson(
 ) -> Ranking:
     """Fit Davidson's model, which gives ties their own probability. Without any tie it is Bradley-Terry with nu 0."""
     return _fit(comparisons, covariates, clusters, prior, with_ties=bool((comparisons.outcome == 0).any()))
+
+
+def fit_with_prior(model: Callable[..., Ranking], *data: Any) -> tuple[Ranking, float]:
+    """By maximum likelihood or, where that is infinite, with SEPARATED_PRIOR; and which it was."""
+    try:
+        return model(*data), 0.0
+    except Separated:
+        return model(*data, prior=SEPARATED_PRIOR), SEPARATED_PRIOR
+
+
+class RankedSystem(NamedTuple):
+    """A system on one axis. `best` and `worst` are the places that the intervals of differences leave open."""
+
+    axis: str
+    system: str
+    rank: int
+    best: int
+    worst: int
+    strength: float  # log odds against the mean of its group
+    low: float  # 95 %
+    high: float
+    votes: int
+    group: int  # systems that were never compared, directly or through others, are ranked apart: 1, 2, ...
+
+
+def rank(preferences: "Iterable[Preference]") -> list[RankedSystem]:
+    """Rank systems from votes by Bradley-Terry, axis by axis, best first.
+
+    `preferences` are what `cmi.read_preferences` reads; the systems are in its fields `system_a` and `system_b`, or
+    `generator_a` and `generator_b`. Votes without two different systems, on gold pairs and in hidden repeats are left
+    out; 'both' and 'neither' count as half a win for each side. Intervals are robust to votes that hang together by
+    rater and by pair. A system that won or lost every vote is pulled to the mean by a weak prior.
+
+    >>> from pathlib import Path
+    >>> from cmi.preferences import Preference
+    >>> from cmi.take import Pair, Prompt
+    >>> pair = Pair(Prompt("slow sad piano"), Path("1.wav"), Path("2.wav"))
+    >>> def vote(winner: str, loser: str) -> Preference:
+    ...     return Preference(pair, "overall", "a", about={"system_a": winner, "system_b": loser})
+    >>> for one in rank([vote("new", "old")] * 20 + [vote("old", "new")] * 10):
+    ...     print(one.rank, one.system, f"{one.strength:+.2f}, 95 % from {one.low:+.2f} to {one.high:+.2f}")
+    1 new +0.35, 95 % from -0.04 to +0.73
+    2 old -0.35, 95 % from -0.73 to +0.04
+    """
+    by_axis: dict[str, list[tuple[str, str, Preference]]] = {}
+    for one in preferences:
+        a, b = (str(one.about.get(f"system_{side}") or one.about.get(f"generator_{side}") or "") for side in "ab")
+        if a and b and a != b and one.about.get("kind") != "gold" and not one.about.get("repeat"):
+            by_axis.setdefault(one.axis, []).append((a, b, one))
+    return [row for axis, votes in sorted(by_axis.items()) for row in _ranked(axis, votes)]
+
+
+def _ranked(axis: str, votes: "Sequence[tuple[str, str, Preference]]") -> list[RankedSystem]:
+    names = sorted({name for a, b, _ in votes for name in (a, b)})
+    first, second = (np.array([names.index(name) for name in side]) for side in list(zip(*votes, strict=True))[:2])
+    outcome = np.array([{"a": 1, "b": -1}.get(vote.choice, 0) for _, _, vote in votes])
+    clusters = _codes([vote.rater for _, _, vote in votes]), _codes([vote.pair for _, _, vote in votes])
+    comparisons = Comparisons(first, second, outcome, len(names))
+    fitted, _ = fit_with_prior(bradley_terry, comparisons, None, clusters)
+    return ranked_systems(axis, names, comparisons, fitted)
+
+
+def ranked_systems(axis: str, names: Sequence[str], comparisons: Comparisons, fitted: Ranking) -> list[RankedSystem]:
+    """What was fitted as rows, group by group, the strongest first."""
+    rows = []
+    for i in np.lexsort([-fitted.strengths, fitted.components]).tolist():
+        better = (fitted.components == fitted.components[i]) & (fitted.strengths > fitted.strengths[i])
+        places = (1 + int(better.sum()), *fitted.rank(i))
+        votes = int(((comparisons.first == i) | (comparisons.second == i)).sum())
+        rows.append(RankedSystem(axis, names[i], *places, *fitted.strength(i), votes, int(fitted.components[i]) + 1))
+    return rows
+
+
+def _codes(values: Sequence[Any]) -> NDArray[np.int64]:
+    """A number for each value, the same for equal ones."""
+    numbers = {value: i for i, value in enumerate(dict.fromkeys(values))}
+    return np.array([numbers[value] for value in values], np.int64)
 
 
 def connected_components(comparisons: Comparisons) -> NDArray[np.int64]:
@@ -319,3 +403,45 @@ def _t_quantile(p: float, degrees: int | None) -> float:
         (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
     ]
     return z + sum(term / degrees**power for power, term in enumerate(terms, 1))
+
+
+class WinRate(NamedTuple):
+    system: int
+    against: int | None  # None for all others together
+    wins: int
+    ties: int
+    losses: int
+    rate: float  # wins of wins and losses; NaN where all were ties
+    interval: Interval
+
+    @property
+    def n(self) -> int:
+        return self.wins + self.ties + self.losses
+
+
+def win_rates(comparisons: Comparisons) -> list[WinRate]:
+    """For each system that was compared: against all others, then against each that it met."""
+    wins, ties = np.zeros((2, comparisons.systems, comparisons.systems), np.int64)
+    for outcome, winner, loser in ((1, *comparisons[:2]), (-1, *comparisons[1::-1])):
+        here = comparisons.outcome == outcome
+        np.add.at(wins, (winner[here], loser[here]), 1)
+    tied = comparisons.outcome == 0
+    np.add.at(ties, (comparisons.first[tied], comparisons.second[tied]), 1)
+    ties = ties + ties.T
+    found = []
+    for system in range(comparisons.systems):
+        met = np.flatnonzero(wins[system] + wins[:, system] + ties[system])
+        if len(met):
+            sums = int(wins[system].sum()), int(ties[system].sum()), int(wins[:, system].sum())
+            found.append(_rate(system, None, *sums))
+            found += [
+                _rate(system, int(o), int(wins[system, o]), int(ties[system, o]), int(wins[o, system])) for o in met
+            ]
+    return found
+
+
+def _rate(system: int, against: int | None, wins: int, ties: int, losses: int) -> WinRate:
+    decided = wins + losses
+    return WinRate(
+        system, against, wins, ties, losses, wins / decided if decided else float("nan"), wilson(wins, decided)
+    )

@@ -1,5 +1,4 @@
-from cmi.arena.statistics.agreement import agreement
-from cmi.arena.statistics.confidence import axes, confidences
+from cmi.arena.statistics.agreement import agreement, axes, confidences
 
 
 def test_three_votes_on_a_pair_make_three_vote_pairs_and_one_vote_none(vote):

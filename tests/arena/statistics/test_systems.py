@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from cmi.arena.statistics.covariates import covariates
-from cmi.arena.statistics.ranking import SEPARATED_PRIOR, ranking, wins
+from cmi.arena.statistics.ranking import ranking, wins
+from cmi.stats.ranking import SEPARATED_PRIOR
 
 
 def duel(vote, one, other, won, lost, **fields):

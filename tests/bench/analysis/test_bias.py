@@ -1,4 +1,4 @@
-"""Bias by tag: numbers against scikit-learn and against the table, and biases that are there by construction."""
+"""TagBias by tag: numbers against scikit-learn and against the table, and biases that are there by construction."""
 
 import json
 from importlib.resources import files
@@ -9,8 +9,7 @@ import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from cmi._util.errors import InputError
-from cmi.bench.analysis.bias import by_tag, measure_bias
-from cmi.bench.analysis.bias_report import bias_tables, draw_bias
+from cmi.bench.analysis.bias import bias_tables, by_tag, draw_bias, measure_bias
 from cmi.bench.analysis.tag_families import read_families
 from cmi.bench.evaluation import Evaluation, Metric
 from cmi.bench.scoring.one_file import score_file

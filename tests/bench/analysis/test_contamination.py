@@ -9,11 +9,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cmi._util.errors import InputError
-from cmi.bench.analysis.contamination import contamination, exact_p, overlap_effects, ranks
-from cmi.bench.analysis.contamination_report import contamination_tables, draw_contamination, place_records
+from cmi.bench.analysis.contamination import (
+    IMPLIED,
+    NONE,
+    STATED,
+    UNKNOWN,
+    Fact,
+    contamination,
+    contamination_tables,
+    draw_contamination,
+    exact_p,
+    overlap_effects,
+    place_records,
+    ranks,
+    read_facts,
+)
 from cmi.bench.analysis.model_scores import gather
-from cmi.bench.analysis.training_data import IMPLIED, NONE, STATED, UNKNOWN, Fact, read_facts
-from cmi.bench.scoring.one_file import Cell
+from cmi.bench.scoring.one_file import BenchCell
 
 
 @pytest.fixture(scope="module")
@@ -87,9 +99,10 @@ def test_unknown_is_not_none(published):
 
 def test_a_model_is_compared_with_itself(published):
     """The best model everywhere gains nothing from having overlap."""
+    about = {"model": "best", "protocol": "paper"}
     cells = [
-        Cell("best", "GTZ.", "Acc.", 99.0, 1, 0, None, None, "paper"),
-        Cell("best", "NI", "Acc.", 99.0, 1, 0, None, None, "paper"),
+        BenchCell(**about, row=row, metric="Acc.", value=99.0, low=None, high=None, n=1, unparsed=0)
+        for row in ("GTZ.", "NI")
     ]
     scores = gather(cells, "paper", with_published=True)
     result = contamination(scores, {("best", "GTZAN"): Fact(STATED, "")})

@@ -7,21 +7,30 @@ import pytest
 from sklearn.decomposition import PCA
 
 from cmi._util.errors import InputError
-from cmi.bench.analysis.model_map import complete_scores, map_models, standardised
-from cmi.bench.analysis.model_map_report import draw_map, map_records, map_tables, model_records
-from cmi.bench.analysis.model_scores import Column, Model, Scores, gather
-from cmi.bench.scoring.one_file import Cell
+from cmi.bench.analysis.model_map import (
+    complete_scores,
+    draw_map,
+    map_models,
+    map_records,
+    map_tables,
+    model_records,
+    standardised,
+)
+from cmi.bench.analysis.model_scores import MetricColumn, ScoredModel, ScoreMatrix, gather
+from cmi.bench.scoring.one_file import BenchCell
 
 
 def cell(model, row, metric, value, protocol="paper", better="higher", notes=()):
-    return Cell(model, row, metric, value, 100, 0, None, None, protocol, better=better, notes=notes)
+    about = {"model": model, "row": row, "metric": metric, "protocol": protocol, "n": 100, "unparsed": 0}
+    is_null = model.startswith("null: ")
+    return BenchCell(**about, value=value, low=None, high=None, better=better, is_null=is_null, notes=notes)
 
 
 def made_up(values, columns=None):
     values = np.asarray(values, float)
-    columns = columns or [Column("GS-K", f"m{i}", "higher") for i in range(values.shape[1])]
-    models = tuple(Model(f"m{i}", f"m{i}", False) for i in range(len(values)))
-    return Scores(models, tuple(columns), values)
+    columns = columns or [MetricColumn("GS-K", f"m{i}", "higher") for i in range(values.shape[1])]
+    models = tuple(ScoredModel(f"m{i}", f"m{i}", False) for i in range(len(values)))
+    return ScoreMatrix(models, tuple(columns), values)
 
 
 def test_components_are_those_of_scikit_learn():
@@ -44,7 +53,11 @@ def test_all_components_give_the_standardised_scores_back():
 
 
 def test_every_row_of_the_table_weighs_the_same_and_errors_count_downwards():
-    columns = [Column("SDD", "BL.", "higher"), Column("SDD", "ME.", "higher"), Column("DS", "WE.", "lower")]
+    columns = [
+        MetricColumn("SDD", "BL.", "higher"),
+        MetricColumn("SDD", "ME.", "higher"),
+        MetricColumn("DS", "WE.", "lower"),
+    ]
     table = standardised(made_up([[1, 5, 90], [2, 4, 50], [4, 9, 10]], columns))
     assert (table**2).sum(axis=0).tolist() == pytest.approx([1.5, 1.5, 3])
     assert table[2, 2] > table[0, 2]
@@ -52,7 +65,7 @@ def test_every_row_of_the_table_weighs_the_same_and_errors_count_downwards():
 
 def test_noise_is_no_finding_and_a_common_factor_is():
     rng = np.random.default_rng(1)
-    columns = [Column(row, "m", "higher") for row in ("GS-K", "GTZ.", "VS-T", "NI", "NP", "G-B", "G-D", "MDB")]
+    columns = [MetricColumn(row, "m", "higher") for row in ("GS-K", "GTZ.", "VS-T", "NI", "NP", "G-B", "G-D", "MDB")]
     noise = map_models(made_up(rng.normal(size=(12, 8)), columns), 1, shuffles=200).components[0]
     strength = rng.normal(size=(12, 1))
     factor = map_models(made_up(strength + 0.2 * rng.normal(size=(12, 8)), columns), 1, shuffles=200).components[0]
@@ -64,7 +77,7 @@ def test_metrics_of_one_row_are_shuffled_together():
     """Two copies of one metric are one finding, not a common factor of two data sets."""
     rng = np.random.default_rng(2)
     one = rng.normal(size=(10, 1))
-    both = made_up(np.hstack([one, one]), [Column("SDD", "BL.", "higher"), Column("SDD", "ME.", "higher")])
+    both = made_up(np.hstack([one, one]), [MetricColumn("SDD", "BL.", "higher"), MetricColumn("SDD", "ME.", "higher")])
     component = map_models(both, 1, shuffles=50).components[0]
     assert component.share == pytest.approx(component.chance)
 

@@ -11,23 +11,25 @@ from cmi.bench.analysis.prompts import (
     NO_INTERVAL,
     NOT_LARGER,
     ONE_VARIANT,
-    Run,
+    VariantRun,
+    draw_prompts,
+    prompt_tables,
     read_runs,
     sensitivities,
 )
-from cmi.bench.analysis.prompts_report import draw_prompts, prompt_tables
 from cmi.bench.analysis.variants import Variants, split_source, split_trial
 from cmi.bench.ask.nulls import NullListener
 from cmi.bench.ask.run import Run as Asking
 from cmi.bench.ask.run import read_data, run
 from cmi.bench.instruction import Instruction
 from cmi.bench.prompts import question_of
-from cmi.bench.scoring.one_file import Cell
+from cmi.bench.scoring.one_file import BenchCell
 from cmi.bench.scoring.responses import find_responses
 
 
 def one(variant, model, value, low=None, high=None, metric="Acc."):
-    return Run(variant, Cell(model, "GTZ.", metric, value, 290, 3, low, high, "strict", null_value=11.0))
+    about = {"model": model, "row": "GTZ.", "metric": metric, "protocol": "strict", "n": 290, "unparsed": 3}
+    return VariantRun(variant, BenchCell(**about, value=value, low=low, high=high, null_value=11.0))
 
 
 def asked(tmp_path, variant, count=4):

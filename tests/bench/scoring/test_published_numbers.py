@@ -9,8 +9,8 @@ import pytest
 from cmi.bench.evaluation import Setting
 from cmi.bench.metrics.tools import Tools
 from cmi.bench.scoring.one_file import Items
-from cmi.bench.scoring.published import MODELS, published_rows
 from cmi.bench.scoring.responses import ResponseSet, find_responses
+from cmi.bench.scoring.tables import MODELS, published_rows
 from cmi.bench.tasks import load_task
 
 EARLIER_TABLE_ROWS = {"GS-K", "EMO", "GTZ.", "VS-T"}  # whose released answers are older than Table 3

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from cmi.bench.evaluation import Evaluation, Item, Metric, accuracy, percent_mea
 from cmi.bench.metrics.tools import Tools
 from cmi.bench.scoring.many_files import Settings, read_scores, score_all
 from cmi.bench.scoring.nulls import prompt_example
-from cmi.bench.scoring.one_file import Cell, Items, Remembered, score_file, with_verdicts
+from cmi.bench.scoring.one_file import BenchCell, Items, Remembered, score_file, with_verdicts
 from cmi.bench.scoring.responses import Entry, ResponseFile
 
 
@@ -62,57 +63,20 @@ def test_bad_truth_names_the_file(tmp_path):
         score_file(gtzan_file(tmp_path, [("polka", "polka")]), "strict", Tools())
 
 
+def compared_cell(model, row, value, difference, p, metric="Acc.", better="higher"):
+    return BenchCell(
+        **{"model": model, "row": row, "metric": metric, "value": value, "n": 10, "unparsed": 0, "protocol": "paper"},
+        **{"low": value - 10, "high": value + 10, "better": better, "best_null": "x", "null_value": value - difference},
+        **{"difference": difference, "p": p},
+    )
+
+
 def test_holm_is_over_all_cells_of_a_model():
     cells = [
-        Cell(
-            "m",
-            "GTZ.",
-            "Acc.",
-            60.0,
-            10,
-            0,
-            50.0,
-            70.0,
-            "paper",
-            best_null="x",
-            null_value=50.0,
-            difference=10.0,
-            p=0.03,
-        ),
-        Cell(
-            "m",
-            "NI",
-            "Acc.",
-            40.0,
-            10,
-            0,
-            30.0,
-            50.0,
-            "paper",
-            best_null="x",
-            null_value=50.0,
-            difference=-10.0,
-            p=0.001,
-        ),
-        Cell(
-            "k", "NI", "Acc.", 60.0, 10, 0, 50.0, 70.0, "paper", best_null="x", null_value=50.0, difference=10.0, p=0.04
-        ),
-        Cell(
-            "m",
-            "DS",
-            "WE.",
-            20.0,
-            9,
-            0,
-            1.0,
-            40.0,
-            "paper",
-            better="lower",
-            best_null="x",
-            null_value=99.0,
-            difference=-79.0,
-            p=0.0,
-        ),
+        compared_cell("m", "GTZ.", 60.0, 10.0, 0.03),
+        compared_cell("m", "NI", 40.0, -10.0, 0.001),
+        compared_cell("k", "NI", 60.0, 10.0, 0.04),
+        compared_cell("m", "DS", 20.0, -79.0, 0.0, "WE.", "lower"),
     ]
     judged = {(cell.model, cell.row): (cell.verdict, cell.p) for cell in with_verdicts(cells)}
     assert judged == {
@@ -121,9 +85,7 @@ def test_holm_is_over_all_cells_of_a_model():
         ("m", "GTZ."): ("above null", 0.03),
         ("k", "NI"): ("above null", 0.04),
     }
-    raised = with_verdicts(
-        [*cells[:2], *[Cell(**{**cells[0].to_json(), "row": row, "notes": ()}) for row in ("MTT", "M-G")]]
-    )
+    raised = with_verdicts([*cells[:2], *(replace(cells[0], row=row) for row in ("MTT", "M-G"))])
     assert {cell.verdict for cell in raised if cell.row in ("MTT", "M-G")} == {"not told apart"}
 
 

@@ -19,7 +19,7 @@ from cmi._util.errors import InputError
 from cmi.reward.model.encoders.muq_mulan import RATE
 from cmi.reward.train.config import TrainConfig, load_config
 from cmi.reward.train.data import read_examples
-from cmi.stats.paired import Comparison
+from cmi.stats.comparison import Comparison
 from cmi.testing.simulated_judge import Hearing, NoisyJudge
 
 from ...reward.train.conftest import burst, tone, write_rows

@@ -8,9 +8,9 @@ from sklearn.metrics import roc_auc_score
 
 from cmi.rewardbench.analysis.aggregate import aggregate
 from cmi.rewardbench.analysis.agreement import between_axes, between_raters
-from cmi.rewardbench.analysis.analyse import ANALYSES, Setting, analyse, flat
+from cmi.rewardbench.analysis.analyse import ANALYSES, AnalysisSetting, analyse, flat
+from cmi.rewardbench.analysis.paired_runs import window_changes
 from cmi.rewardbench.analysis.predictors import predictors, weights
-from cmi.rewardbench.analysis.windows import window_changes
 from cmi.rewardbench.evaluation.nulls import Heard
 from cmi.rewardbench.items import Item, Vote
 from cmi.rewardbench.runs.run_folder import About, System
@@ -18,7 +18,7 @@ from cmi.rewardbench.runs.sources import Source
 from cmi.take import Prompt, Score
 
 TAKES = (Path("a"), Path("b"))
-SETTING = Setting("strict", 200)
+SETTING = AnalysisSetting("strict", 200)
 
 
 def by_key(items, of):

@@ -5,9 +5,9 @@ import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from cmi.rewardbench.evaluation.cells import evaluate
-from cmi.rewardbench.evaluation.resampling import ACCURACY, Statistic, draw_all
 from cmi.rewardbench.evaluation.tables import full_tables
-from cmi.stats import bootstrap, cluster_weights, percentile_interval, wilson
+from cmi.stats import cluster_weights, percentile_interval, wilson
+from cmi.stats.comparison import draw
 from cmi.take import Prompt, Score
 
 NOBODY = {}
@@ -89,20 +89,14 @@ def test_groups_stand_beside_the_whole(pair):
     assert shown == {"all": (0.5, 20), "text": (0.0, 10), "text+lyrics": (1.0, 10)}
 
 
-def test_draws_by_cluster_sums_are_those_of_the_plain_bootstrap():
-    rng = np.random.default_rng(0)
-    clusters, values = np.unique(rng.integers(0, 30, 200), return_inverse=True)[1], rng.random(200)
-    of = rng.random(200) < 0.9
-    fast = draw_all({"x": Statistic(ACCURACY, values, values, of)}, clusters, 300, 5)["x"]
-    plain = bootstrap(lambda w: (w * of) @ values / (w @ of.astype(float)), clusters, 300, 5)
-    assert fast == pytest.approx(plain, abs=1e-12)
+def mean_of(values):
+    return {"x": lambda weights: weights @ values / weights.sum(axis=1)}
 
 
 def test_an_item_of_two_clusters_weighs_as_often_as_both_were_drawn():
     rng = np.random.default_rng(0)
     one, other, values = rng.integers(0, 9, 60), rng.integers(-1, 10, 60), rng.random(60)
-    statistic = Statistic(ACCURACY, values, values, np.ones(60, bool))
-    drawn = draw_all({"x": statistic}, one, 200, 3, other)["x"]
+    drawn = draw(mean_of(values), one, 200, other, seed=3)["x"]
     for found, row in zip(drawn, next(cluster_weights(np.arange(10), 200, 3, 200)), strict=True):
         weights = [row[a] * (row[b] if b >= 0 else 1) for a, b in zip(one, other, strict=True)]
         assert found == pytest.approx(np.average(values, weights=weights))
@@ -116,11 +110,10 @@ def test_intervals_of_pairs_of_pieces_cover_chance():
     for _ in range(300):
         score, quality = rng.random(30), rng.random(30)
         right = ((score[one] > score[other]) == (quality[one] > quality[other])).astype(float)
-        statistic = {"x": Statistic(ACCURACY, right, right, np.ones(len(right), bool))}
         seed = int(rng.integers(1 << 30))
-        low, high = percentile_interval(draw_all(statistic, one, 300, seed, other)["x"])
+        low, high = percentile_interval(draw(mean_of(right), one, 300, other, seed)["x"])
         covered += low <= 0.5 <= high
-        low, high = percentile_interval(draw_all(statistic, np.arange(len(one)), 300, seed)["x"])
+        low, high = percentile_interval(draw(mean_of(right), np.arange(len(one)), 300, seed=seed)["x"])
         by_pair += low <= 0.5 <= high
     assert covered / 300 > 0.9
     assert by_pair / 300 < 0.8  # as if pairs were independent
@@ -134,8 +127,7 @@ def test_intervals_cover_the_known_accuracy_of_clustered_pairs():
     for _ in range(rounds):
         difficulty = rng.beta(7, 3, prompts)
         right = (rng.random(prompts * each) < difficulty[clusters]).astype(float)
-        statistic = Statistic(ACCURACY, right, right, np.ones(len(right), bool))
-        low, high = percentile_interval(draw_all({"x": statistic}, clusters, 400, int(rng.integers(1 << 30)))["x"])
+        low, high = percentile_interval(draw(mean_of(right), clusters, 400, seed=int(rng.integers(1 << 30)))["x"])
         covered += low <= 0.7 <= high
     assert 0.93 <= covered / rounds <= 0.97
 

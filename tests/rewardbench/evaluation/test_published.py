@@ -4,7 +4,7 @@ from statistics import mean
 
 import pytest
 
-from cmi.rewardbench.evaluation.published_rows import COLUMNS, published_rows
+from cmi.rewardbench.evaluation.tables import COLUMNS, published_rows
 
 HALF_STEP = 0.0051  # of two decimals: of a mean of two printed numbers, and of the printed mean
 

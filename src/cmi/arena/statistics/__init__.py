@@ -3,8 +3,8 @@
     progress     done of wanted, by modality; overlap; people; days       cmi.arena.statistics.progress
     time         seconds per vote                                         cmi.arena.statistics.progress
     agreement    of people on the same pair (table 6)                     cmi.arena.statistics.agreement
-    confidence   its distribution (figure 4)                              cmi.arena.statistics.confidence
-    axes         do both axes prefer the same take (table 7)              cmi.arena.statistics.confidence
+    confidence   its distribution (figure 4)                              cmi.arena.statistics.agreement
+    axes         do both axes prefer the same take (table 7)              cmi.arena.statistics.agreement
     screening    of annotators                                            cmi.arena.statistics.screening
     win_rates, ranking   of systems                                       cmi.arena.statistics.ranking
     covariates   loudness, duration, position                             cmi.arena.statistics.covariates
@@ -12,22 +12,18 @@
 Which votes count for what is said in cmi.arena.statistics.inputs.
 """
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
-
-from cmi.arena.statistics.agreement import agreement
-from cmi.arena.statistics.charts import charts
-from cmi.arena.statistics.confidence import axes, confidences
+from cmi.arena.statistics.agreement import agreement, axes, confidences
 from cmi.arena.statistics.covariates import covariates
 from cmi.arena.statistics.inputs import Annotator, Wanted
 from cmi.arena.statistics.progress import progress, time_per_vote
 from cmi.arena.statistics.ranking import ranking, wins
 from cmi.arena.statistics.screening import screening
-from cmi.arena.statistics.tables import tables
+from cmi.arena.statistics.tables import charts, tables
 from cmi.arena.store.votes_view import CountedVote
+from cmi.report.tables import to_plain
 
 __all__ = ["Annotator", "Wanted", "charts", "report", "tables"]
 
@@ -77,15 +73,4 @@ def report(
         "ranking": ranking(cast, minimum_votes),
         "covariates": covariates(cast, minimum_votes),
     }
-    return {name: _plain(value) for name, value in found.items()}
-
-
-def _plain(value: Any) -> Any:
-    """The same in types that JSON has, with None for numbers that it has not."""
-    if isinstance(value, dict):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    if isinstance(value, np.generic):
-        return _plain(value.item())
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return {name: to_plain(value) for name, value in found.items()}

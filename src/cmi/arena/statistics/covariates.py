@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cmi.arena.statistics.inputs import AXES, Axis
-from cmi.arena.statistics.ranking import Field, compared, fit_with_prior, with_enough_votes
+from cmi.arena.statistics.ranking import Field, compared, with_enough_votes
 from cmi.arena.store.votes_view import CountedVote
 from cmi.stats import wilson
-from cmi.stats.ranking import Comparisons, bradley_terry, told_apart
+from cmi.stats.ranking import Comparisons, bradley_terry, fit_with_prior, told_apart
 
 Array = NDArray[np.float64]
 

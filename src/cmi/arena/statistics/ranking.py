@@ -11,7 +11,7 @@ its own mean of 0.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -21,10 +21,19 @@ from numpy.typing import NDArray
 from cmi.arena.statistics.inputs import AXES, Axis, choice, codes, confidence, study_votes
 from cmi.arena.store.votes_view import CountedVote
 from cmi.stats import logistic
-from cmi.stats.ranking import Comparisons, Ranking, Separated, bradley_terry, connected_components, davidson
-from cmi.stats.win_rates import WinRate, win_rates
+from cmi.stats.ranking import (
+    Comparisons,
+    Ranking,
+    Separated,
+    WinRate,
+    bradley_terry,
+    connected_components,
+    davidson,
+    fit_with_prior,
+    ranked_systems,
+    win_rates,
+)
 
-SEPARATED_PRIOR = 0.25  # as much as one drawn vote against an average system
 UNSURE = 1  # the confidence that says the takes cannot be told apart
 
 
@@ -132,14 +141,6 @@ class Fit(NamedTuple):
         }
 
 
-def fit_with_prior(model: Callable[..., Ranking], *data: Any) -> tuple[Ranking, float]:
-    """By maximum likelihood or, where that is infinite, with SEPARATED_PRIOR; and which it was."""
-    try:
-        return model(*data), 0.0
-    except Separated:
-        return model(*data, prior=SEPARATED_PRIOR), SEPARATED_PRIOR
-
-
 def _fit_axis(field: Field, axis: Axis) -> tuple[Fit, Ranking | None]:
     clusters = field.clusters()
     fitted, prior = fit_with_prior(bradley_terry, field.comparisons(axis), None, clusters)
@@ -152,19 +153,15 @@ def _fit_axis(field: Field, axis: Axis) -> tuple[Fit, Ranking | None]:
 
 
 def _system_rows(field: Field, axis: Axis, fit: Fit, tied: Ranking | None) -> list[dict[str, Any]]:
-    fitted, counts = fit.ranking, _votes_of(field.votes)
     rows = []
-    for i in np.lexsort([-fitted.strengths, fitted.components]):
-        group = fitted.strengths[fitted.components == fitted.components[i]]
-        estimate, (best, worst) = fitted.strength(i), fitted.rank(i)
-        other = tied.strength(i) if tied else (None, None, None)
+    for one in ranked_systems(axis, field.systems, field.comparisons(axis), fit.ranking):
+        other = tied.strength(field.systems.index(one.system)) if tied else (None, None, None)
         rows.append(
             {
-                **{"axis": axis, "group": int(fitted.components[i]) + 1, "system": field.systems[i]},
-                "votes": counts[field.systems[i]],
-                **{"strength": estimate.value, "low": estimate.low, "high": estimate.high},
-                "beats_average": float(logistic(estimate.value)),
-                **{"rank": 1 + int((group > fitted.strengths[i]).sum()), "best": best, "worst": worst},
+                **{"axis": axis, "group": one.group, "system": one.system, "votes": one.votes},
+                **{"strength": one.strength, "low": one.low, "high": one.high},
+                "beats_average": float(logistic(one.strength)),
+                **{"rank": one.rank, "best": one.best, "worst": one.worst},
                 **dict(zip(("davidson", "davidson_low", "davidson_high"), other, strict=True)),
             }
         )

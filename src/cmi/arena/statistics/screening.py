@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 from cmi.arena.statistics.inputs import AXES, Annotator, Axis, choice, confidence, grouped, study_votes
 from cmi.arena.store.votes_view import CountedVote, Side
-from cmi.stats import holm, mcnemar_exact, wilson
+from cmi.stats import Share, holm, mcnemar_exact, wilson
 
 CHECKS = 10
 GOLD_EXPECTED = 0.8
@@ -36,26 +36,13 @@ SAME_CONFIDENCE = 0.95
 VERDICT_LEVEL = 0.99
 
 
-class HitShare(NamedTuple):
-    hits: int
-    n: int
-
-    def row(self, name: str) -> dict[str, Any]:
-        low, high = wilson(*self) if self.n else (None, None)
-        share = self.hits / self.n if self.n else None
-        return {f"{name}_n": self.n, name: share, f"{name}_low": low, f"{name}_high": high}
-
-    def below(self, expected: float) -> bool:
-        return self.n > 0 and wilson(*self, level=VERDICT_LEVEL).high < expected
-
-
 class Measures(NamedTuple):
     """Of one person on one axis."""
 
-    gold: HitShare
-    consistency: HitShare
-    others: HitShare
-    first: HitShare
+    gold: Share
+    consistency: Share
+    others: Share
+    first: Share
 
     @property
     def position_p(self) -> float:
@@ -117,10 +104,19 @@ def _measure(
         if lead:
             with_others.append(lead > 0)
     first = [(choice(vote, axis) == "a") != vote.swapped for vote in firsts]
-    return Measures(*(HitShare(sum(hits), len(hits)) for hits in (gold, steady, with_others, first)))
+    return Measures(*(Share(sum(hits), len(hits)) for hits in (gold, steady, with_others, first)))
 
 
-def _pooled(shares: Sequence[HitShare]) -> float | None:
+def _share_columns(share: Share, name: str) -> dict[str, Any]:
+    value, (low, high) = (share.value, share.interval) if share.n else (None, (None, None))
+    return {f"{name}_n": share.n, name: value, f"{name}_low": low, f"{name}_high": high}
+
+
+def _is_below(share: Share, expected: float) -> bool:
+    return share.n > 0 and wilson(*share, level=VERDICT_LEVEL).high < expected
+
+
+def _pooled(shares: Sequence[Share]) -> float | None:
     n = sum(share.n for share in shares)
     return sum(share.hits for share in shares) / n if n else None
 
@@ -137,12 +133,12 @@ def _shares_off(
 ) -> list[str]:
     reasons = []
     for axis, one in measures.items():
-        if one.gold.below(GOLD_EXPECTED):
+        if _is_below(one.gold, GOLD_EXPECTED):
             reasons.append(f"{axis}: {one.gold.hits} of {one.gold.n} gold pairs right")
-        if one.consistency.below(CONSISTENCY_EXPECTED):
+        if _is_below(one.consistency, CONSISTENCY_EXPECTED):
             reasons.append(f"{axis}: {one.consistency.hits} of {one.consistency.n} repeats answered alike")
         usual = expected[axis]
-        if usual is not None and one.others.below(usual):
+        if usual is not None and _is_below(one.others, usual):
             reasons.append(f"{axis}: with the others on {one.others.hits} of {one.others.n} pairs")
         if position[axis] < 0.05:
             reasons.append(f"{axis}: the first take preferred in {one.first.hits} of {one.first.n} votes")
@@ -174,6 +170,6 @@ def _axis_columns(measures: Mapping[Axis, Measures]) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     for axis, one in measures.items():
         for name in ("gold", "consistency", "others", "first"):
-            columns |= getattr(one, name).row(f"{axis}_{name}")
+            columns |= _share_columns(getattr(one, name), f"{axis}_{name}")
         columns[f"{axis}_first_p"] = one.position_p if one.first.n else None
     return columns

@@ -1,9 +1,10 @@
-"""The report as tables for the terminal."""
+"""The report as tables for the terminal, and as the rows behind each chart of the dashboard."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from cmi.arena.statistics.inputs import AXES
+from cmi.report.numbers import MISSING, interval, number, percent
 from cmi.report.tables import Table
 
 Row = dict[str, Any]
@@ -26,19 +27,14 @@ def tables(report: dict[str, Any]) -> list[Table]:
 
 def _progress(found: Row) -> Table:
     def row(name: str, one: Row) -> list[str]:
-        return [
-            name,
-            str(one["done"]),
-            str(one["wanted"]),
-            _percent(one["share"]),
-            f"{one['pairs_done']}/{one['pairs']}",
-        ]
+        counts = [str(one["done"]), str(one["wanted"]), percent(one["share"])]
+        return [name, *counts, f"{one['pairs_done']}/{one['pairs']}"]
 
     overlap = found["overlap"]
     notes = [
         f"{found['gold_votes']} votes on gold pairs and {found['repeat_votes']} repeats come on top; "
         f"{sum(one['votes'] > 0 for one in found['people'])} of {len(found['people'])} people have voted.",
-        f"{_percent(overlap['reached'])} % of pairs have two votes or more, {_percent(overlap['target'])} % should.",
+        f"{percent(overlap['reached'])} % of pairs have two votes or more, {percent(overlap['target'])} % should.",
     ]
     rows = [row("all", found), *(row(one["modality"], one) for one in found["modalities"])]
     return Table("Progress", ["pairs", "votes", "wanted", "%", "pairs done"], rows, notes=notes)
@@ -47,7 +43,7 @@ def _progress(found: Row) -> Table:
 def _time(found: Row) -> Table:
     named = [("all", found), *((one["modality"], one) for one in found["modalities"])]
     rows = [
-        [name, str(one["votes"]), *(_number(one[part], 0) for part in ("lower_quartile", "median", "upper_quartile"))]
+        [name, str(one["votes"]), *(number(one[part], 0) for part in ("lower_quartile", "median", "upper_quartile"))]
         for name, one in named
     ]
     return Table("Seconds per vote", ["pairs", "votes", "lower quartile", "median", "upper quartile"], rows)
@@ -57,7 +53,12 @@ def _agreement(found: Sequence[Row]) -> Table:
     rows = [
         [
             *(one["axis"], str(one["pairs"]), str(one["votes"]), str(one["vote_pairs"])),
-            *(_number(one["rate"], 3), _span(one, "rate_", 3), _number(one["alpha"], 3), _span(one, "alpha_", 3)),
+            *(
+                number(one["rate"], 3),
+                _span(one, "rate_", 3),
+                number(one["alpha"], 3),
+                _span(one, "alpha_", 3),
+            ),
         ]
         for one in found
     ]
@@ -67,10 +68,10 @@ def _agreement(found: Sequence[Row]) -> Table:
 
 
 def _axes(found: Row) -> Table:
-    means = {(one["preference"], one["axis"]): _number(one["mean"], 2) for one in found["confidence"]}
+    means = {(one["preference"], one["axis"]): number(one["mean"], 2) for one in found["confidence"]}
     sure = [" / ".join(means[group, axis] for axis in AXES) for group in ("same", "different")]
     counts = [str(found["same"]), str(found["different"])]
-    row = [*counts, _number(found["rate"], 3), _span(found, "rate_", 3), *sure]
+    row = [*counts, number(found["rate"], 3), _span(found, "rate_", 3), *sure]
     headers = ["same", "different", "agreement", "95 %", "confidence, same", "confidence, different"]
     notes = [
         "Whether the same take is preferred on both axes; mean confidence on alignment / musicality. "
@@ -82,8 +83,8 @@ def _axes(found: Row) -> Table:
 def _confidence(found: Row) -> Table:
     rows = []
     for one in found["axes"]:
-        shares = [_percent(level["share"]) for level in found["levels"] if level["axis"] == one["axis"]]
-        rows.append([one["axis"], str(one["votes"]), *shares, _number(one["mean"], 2)])
+        shares = [percent(level["share"]) for level in found["levels"] if level["axis"] == one["axis"]]
+        rows.append([one["axis"], str(one["votes"]), *shares, number(one["mean"], 2)])
     return Table("Confidence", ["axis", "votes", "1 (%)", "2", "3", "4", "5", "mean"], rows)
 
 
@@ -92,7 +93,7 @@ def _screening(found: Row) -> Table:
         [
             *(one["name"] or one["person"], one["verdict"], "; ".join(one["reasons"]), str(one["votes"])),
             *(_both(one, what) for what in ("gold", "consistency", "others", "first")),
-            *(_number(one["median_seconds"], 0), _percent(one["confidence_extremes"])),
+            *(number(one["median_seconds"], 0), percent(one["confidence_extremes"])),
         ]
         for one in found["people"]
     ]
@@ -117,7 +118,7 @@ def _screening(found: Row) -> Table:
 
 def _win_rates(found: Row) -> Table:
     rows = [
-        [one["axis"], one["system"], str(one["votes"]), _percent(one["rate"]), _span(one, "", 1, 100)]
+        [one["axis"], one["system"], str(one["votes"]), percent(one["rate"]), _span(one, "", 1, 100)]
         for one in found["systems"]
     ]
     notes = [f"{found['left_out']} votes are on pairs without two different named systems. 95 %: Wilson, over votes."]
@@ -128,8 +129,8 @@ def _ranking(found: Row) -> Table:
     rows = [
         [
             *(one["axis"], one["system"], f"{one['rank']} ({one['best']}–{one['worst']})", str(one["votes"])),
-            *(_number(one["strength"], 2), _span(one, "", 2), _percent(one["beats_average"])),
-            *(_number(one["davidson"], 2), _span(one, "davidson_", 2)),
+            *(number(one["strength"], 2), _span(one, "", 2), percent(one["beats_average"])),
+            *(number(one["davidson"], 2), _span(one, "davidson_", 2)),
         ]
         for one in found["systems"]
     ]
@@ -161,8 +162,14 @@ def _ranking(found: Row) -> Table:
 def _covariates(found: Row) -> Table:
     rows = [
         [
-            *(one["axis"], one["covariate"], str(one["votes"]), _percent(one["share"]), _span(one, "share_", 1, 100)),
-            *(_number(one["effect"], 3), _span(one, "effect_", 3), one["unit"], one["note"]),
+            *(
+                one["axis"],
+                one["covariate"],
+                str(one["votes"]),
+                percent(one["share"]),
+                _span(one, "share_", 1, 100),
+            ),
+            *(number(one["effect"], 3), _span(one, "effect_", 3), one["unit"], one["note"]),
         ]
         for one in found["effects"]
     ]
@@ -176,20 +183,35 @@ def _covariates(found: Row) -> Table:
 
 def _both(row: Row, what: str) -> str:
     cells = [
-        f"{_percent(row[f'{axis}_{what}'])} ({row[f'{axis}_{what}_n']})" if row[f"{axis}_{what}_n"] else "–"
+        f"{percent(row[f'{axis}_{what}'])} ({row[f'{axis}_{what}_n']})" if row[f"{axis}_{what}_n"] else MISSING
         for axis in AXES
     ]
     return " / ".join(cells)
 
 
-def _number(value: float | None, digits: int) -> str:
-    return "–" if value is None else f"{value:.{digits}f}"
+def _span(row: Row, prefix: str, digits: int, scale: float = 1.0) -> str:
+    return interval((row[f"{prefix}low"], row[f"{prefix}high"]), digits, scale)
 
 
-def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.1f}"
-
-
-def _span(row: Row, prefix: str, digits: int, times: int = 1) -> str:
-    low, high = row[f"{prefix}low"], row[f"{prefix}high"]
-    return "–" if low is None or high is None else f"{times * low:.{digits}f} – {times * high:.{digits}f}"
+def charts(report: dict[str, Any]) -> dict[str, list[Row]]:
+    """Flat rows by name; within a name all rows have the same columns. `reasons` are joined by semicolons."""
+    axes = report["axes"]
+    shares = [{"preference": name, "votes": axes[name], "of": axes["votes"]} for name in ("same", "different")]
+    screening = [{**row, "reasons": "; ".join(row["reasons"])} for row in report["screening"]["people"]]
+    return {
+        "progress_modalities": report["progress"]["modalities"],
+        "progress_people": report["progress"]["people"],
+        "progress_days": report["progress"]["days"],
+        "time_people": report["time"]["people"],
+        "time_modalities": report["time"]["modalities"],
+        "agreement": report["agreement"],
+        "confidence": report["confidence"]["levels"],
+        "axes": shares,
+        "axes_confidence": axes["confidence"],
+        "screening": screening,
+        "win_rates": report["win_rates"]["matrix"],
+        "win_rates_systems": report["win_rates"]["systems"],
+        "ranking": report["ranking"]["systems"],
+        "covariates": report["covariates"]["effects"],
+        "ranking_adjusted": report["covariates"]["systems"],
+    }

@@ -14,29 +14,47 @@ Test
     models independently. p is the share of ways whose sum strays from the expected one by at least as much as what was
     seen, on either side. All ways are counted, none are drawn.
 
-Unknown is a value of its own. 'Others' are those not known to overlap; where a source says 'none' of some, the same is
-shown against these alone.
+What is known of the data that models were trained on is in `training_data.toml` beside this module, or in a file of the
+user's in its layout. Unknown is a value of its own. 'Others' are those not known to overlap; where a source says 'none'
+of some, the same is shown against these alone.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 
-from cmi.bench.analysis.model_scores import Scores
-from cmi.bench.analysis.sources import dataset_of
-from cmi.bench.analysis.training_data import IMPLIED, NONE, STATED, UNKNOWN, Facts
+from cmi._util.config import read_config
+from cmi._util.errors import InputError
+from cmi.bench.analysis.model_scores import ScoreMatrix, dataset_of
 from cmi.bench.catalog import DATASETS
 from cmi.bench.evaluation import Array
+from cmi.report.numbers import number, p_value, signed
+from cmi.report.palette import QUIET, colours
+from cmi.report.pictures import new_figure, save_picture
+from cmi.report.tables import Table, sentence
 
+STATED, IMPLIED, NONE, UNKNOWN = "stated", "implied", "none", "unknown"
 ALL_MODELS = "all models"
 KINDS = {"stated": (STATED,), "stated or implied": (STATED, IMPLIED)}  # what counts as overlap
 
 
 @dataclass(frozen=True)
-class Place:
+class Fact:
+    overlap: Literal["stated", "implied", "none"]
+    why: str = ""
+
+
+Facts = dict[tuple[str, str], Fact]  # by model and data set; what is not in it is unknown
+
+
+@dataclass(frozen=True)
+class DatasetRank:
     """Where one model ranks on one data set, and what is known of its training on it."""
 
     model: str
@@ -65,12 +83,12 @@ class OverlapEffect:
 class Contamination:
     models: tuple[str, ...]
     datasets: tuple[str, ...]
-    places: tuple[Place, ...]
+    places: tuple[DatasetRank, ...]
     effects: tuple[OverlapEffect, ...]
     notes: tuple[str, ...]
 
 
-def contamination(scores: Scores, facts: Facts) -> Contamination:
+def contamination(scores: ScoreMatrix, facts: Facts) -> Contamination:
     places = tuple(_places(scores, facts))
     effects = [
         effect
@@ -88,7 +106,7 @@ def contamination(scores: Scores, facts: Facts) -> Contamination:
     )
 
 
-def _places(scores: Scores, facts: Facts) -> list[Place]:
+def _places(scores: ScoreMatrix, facts: Facts) -> list[DatasetRank]:
     """A model of the user's and a published one may share a key, and so what is known of them."""
     by_dataset: dict[str, list[int]] = {}
     for i, column in enumerate(scores.columns):
@@ -101,7 +119,7 @@ def _places(scores: Scores, facts: Facts) -> list[Place]:
             if own:
                 fact = facts.get((model.key, dataset))
                 known = (fact.overlap, fact.why) if fact else (UNKNOWN, "")
-                places.append(Place(model.name, dataset, sum(own, Fraction(0)) / len(own), *known))
+                places.append(DatasetRank(model.name, dataset, sum(own, Fraction(0)) / len(own), *known))
     return places
 
 
@@ -121,7 +139,7 @@ def ranks(values: Array, better: str) -> dict[int, Fraction]:
 
 
 def overlap_effects(
-    places: Sequence[Place], counted: str, kinds: Sequence[str], against: str, others: Sequence[str]
+    places: Sequence[DatasetRank], counted: str, kinds: Sequence[str], against: str, others: Sequence[str]
 ) -> list[OverlapEffect]:
     """The effect for each model that has places on both sides, and for all of these together."""
     sides: dict[str, tuple[list[Fraction], list[Fraction]]] = {}
@@ -186,3 +204,124 @@ def _convolved(a: Counter[Fraction], b: Counter[Fraction]) -> Counter[Fraction]:
 
 def _mean(values: Sequence[Fraction]) -> Fraction:
     return sum(values, Fraction(0)) / len(values)
+
+
+MARKS = {STATED: "●", IMPLIED: "◐", NONE: "○", UNKNOWN: ""}
+DRAWN = ("stated or implied", "not known to overlap")  # the effect that the picture shows
+SELECTED = (
+    "What is known of published models is from the paper, which names overlaps where it explains who came first: they"
+    " were picked by their ranks, and four of them share one collection, so that p is too small and shows no cause."
+)
+
+
+def contamination_tables(result: Contamination) -> list[Table]:
+    return [_rank_table(result), _effect_table(result), _degree_table(result.places)]
+
+
+def _rank_table(result: Contamination) -> Table:
+    by_place = {(place.dataset, place.model): place for place in result.places}
+    rows = []
+    for dataset in result.datasets:
+        own = [by_place.get((dataset, model)) for model in result.models]
+        rows.append([dataset, *(f"{MARKS[p.overlap]} {float(p.rank):.4g}".strip() if p else "" for p in own)])
+    known = sum(place.overlap != UNKNOWN for place in result.places)
+    legend = (
+        f"Rank among {len(result.models)} models, 1 the best. In the model's training data: ● stated, ◐ implied, ○ said"
+        f" not to be; no mark: unknown ({len(result.places) - known} of {len(result.places)})."
+    )
+    return Table(
+        "Ranks and known overlap",
+        ["data set", *result.models],
+        rows,
+        1,
+        [legend, *map(sentence, result.notes)],
+    )
+
+
+def _effect_table(result: Contamination) -> Table:
+    headers = ["model", "overlap", "against data sets", "n with", "n without", "rank with", "without", "shift", "p"]
+    rows = [
+        [
+            *(one.model, one.counted, one.against, str(one.n_with), str(one.n_without)),
+            *(number(one.rank_with), number(one.rank_without), signed(one.difference), p_value(one.p)),
+        ]
+        for one in result.effects
+    ]
+    how = (
+        "shift: how much further up (below 0) a model ranks with overlap than without, against itself. p: exact, over"
+        " every way to deal the overlaps to the model's data sets, two-sided, not adjusted."
+    )
+    missing = [] if rows else ["No model has both: data sets with known overlap and others."]
+    return Table("Mean rank with and without overlap", headers, rows, 3, [how, *missing, SELECTED])
+
+
+def _degree_table(places: Sequence[DatasetRank]) -> Table:
+    rows = []
+    for degree in (STATED, IMPLIED, NONE, UNKNOWN):
+        own = [place for place in places if place.overlap == degree]
+        first = sum(place.rank == 1 for place in own)
+        mean = number(float(_mean([place.rank for place in own])) if own else None)
+        rows.append([degree, str(len(own)), str(len({place.model for place in own})), mean, str(first)])
+    return Table("Ranks by what is known", ["overlap", "n", "models", "mean rank", "first alone"], rows, 1)
+
+
+def place_records(result: Contamination) -> list[dict[str, Any]]:
+    return [
+        {
+            **{"model": place.model, "dataset": place.dataset, "rank": float(place.rank)},
+            **{"overlap": place.overlap, "why": place.why},
+        }
+        for place in result.places
+    ]
+
+
+def draw_contamination(result: Contamination, path: Path) -> None:
+    """Each model's ranks as a strip: what is known to overlap stands out and is named, and both means are marked."""
+    colour = colours([STATED, IMPLIED, NONE])
+    figure = new_figure(8, 1.4 + 0.5 * len(result.models))
+    panel = figure.subplots()
+    for y, model in enumerate(result.models):
+        own = [place for place in result.places if place.model == model]
+        _draw_strip(panel, y, own, colour)
+        for effect in result.effects:
+            if (effect.model, effect.counted, effect.against) == (model, *DRAWN):
+                panel.plot([effect.rank_without] * 2, [y - 0.3, y + 0.2], color=QUIET, linewidth=2)
+                panel.plot([effect.rank_with] * 2, [y - 0.3, y + 0.2], color="black", linewidth=2)
+    for degree, shade in colour.items():
+        panel.plot([], [], "o", color=shade, label=f"in training: {degree}")
+    panel.plot([], [], ".", color=QUIET, label="unknown")
+    panel.plot([], [], color="black", linewidth=2, label="mean with overlap")
+    panel.plot([], [], color=QUIET, linewidth=2, label="mean without")
+    panel.set_yticks(range(len(result.models)), result.models, fontsize=8)
+    panel.set_ylim(len(result.models) - 0.4, -0.6)
+    panel.set_xlabel("rank on a data set, 1 the best")
+    panel.legend(frameon=False, fontsize=6, loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=6)
+    for effect in result.effects:
+        if (effect.model, effect.counted, effect.against) == (ALL_MODELS, *DRAWN):
+            found = f"shift {signed(effect.difference)} ranks, exact p {p_value(effect.p)}, n = {effect.n_with}"
+            panel.set_title(f"all models, {effect.counted}: {found}", loc="left", fontsize=8)
+    save_picture(figure, path)
+
+
+def _draw_strip(panel: Any, y: int, places: Sequence[DatasetRank], colour: dict[str, str]) -> None:
+    known = [place for place in places if place.overlap != UNKNOWN]
+    unknown = [float(place.rank) for place in places if place.overlap == UNKNOWN]
+    panel.plot(unknown, [y] * len(unknown), ".", color=QUIET, alpha=0.5, markersize=5)
+    for place in known:
+        panel.plot(float(place.rank), y, "o", color=colour[place.overlap], alpha=0.8, markersize=7)
+    named = ", ".join(f"{place.dataset} {float(place.rank):.4g}" for place in sorted(known, key=lambda p: p.rank))
+    panel.text(1, y + 0.4, named, fontsize=6, color=QUIET)
+
+
+def read_facts(path: Path | None = None) -> Facts:
+    """The facts of a file, or ours. InputError says which entry is wrong."""
+    name = str(path or "training_data.toml")
+    source = path or files("cmi.bench.analysis").joinpath("training_data.toml")
+    tables = read_config(source, dict[str, dict[str, Fact]], name)
+    facts = {(model, dataset): fact for model, table in tables.items() for dataset, fact in table.items()}
+    for model, dataset in facts:
+        if dataset not in DATASETS:
+            raise InputError(f"{name}: [{model}.{dataset}] names no data set; there are {', '.join(DATASETS)}")
+    if not facts:
+        raise InputError(f"{name}: empty, expected tables such as [qwen2.MTG_genre]")
+    return facts

@@ -13,16 +13,21 @@ Is it large?
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from cmi._util.errors import InputError
-from cmi.bench.analysis.sources import read_score_file
+from cmi.bench.analysis.model_scores import read_score_file
 from cmi.bench.analysis.variants import Variants, split_source, split_trial
 from cmi.bench.catalog import ROWS
 from cmi.bench.evaluation import Protocol
 from cmi.bench.metrics.tools import Tools
-from cmi.bench.scoring.one_file import Cell, score_file
+from cmi.bench.scoring.one_file import BenchCell, score_file
 from cmi.bench.scoring.responses import find_responses
+from cmi.report.numbers import number
+from cmi.report.palette import QUIET, colours
+from cmi.report.pictures import new_figure, save_picture
+from cmi.report.tables import Table
 
 EVERY_VARIANT = "all"
 LARGER, NOT_LARGER, ONE_VARIANT, NO_INTERVAL = (
@@ -34,11 +39,11 @@ LARGER, NOT_LARGER, ONE_VARIANT, NO_INTERVAL = (
 
 
 @dataclass(frozen=True)
-class Run:
+class VariantRun:
     """One score: of a model, asked in one variant, in one trial."""
 
     variant: str
-    cell: Cell
+    cell: BenchCell
 
 
 @dataclass(frozen=True)
@@ -85,28 +90,28 @@ def read_runs(
     tools: Tools,
     resamples: int = 1000,
     on_scored: Callable[[str], None] = lambda name: None,
-) -> list[Run]:
+) -> list[VariantRun]:
     """The scores of all sources: `VARIANT=PATH` or `PATH`, of score files or of response files, which are scored."""
-    runs: list[Run] = []
+    runs: list[VariantRun] = []
     for variant, path in map(split_source, sources):
         cells = read_score_file(path)
         if cells is not None:
             if not variant:
                 raise InputError(f"{path}: scores do not say which wording they are of; name it as VARIANT={path}")
-            runs += [Run(variant, cell) for cell in cells if cell.protocol == protocol]
+            runs += [VariantRun(variant, cell) for cell in cells if cell.protocol == protocol]
             continue
         for file in find_responses([path]):
             asked = variant or variants.of(file)
             scored = score_file(file, protocol, tools, variants.annotations(file, asked), resamples)
-            runs += [Run(asked, cell) for cell in scored]
+            runs += [VariantRun(asked, cell) for cell in scored]
             on_scored(f"{file.model} {file.dataset.name} {asked}")
     return runs
 
 
-def sensitivities(runs: Sequence[Run]) -> list[Sensitivity]:
+def sensitivities(runs: Sequence[VariantRun]) -> list[Sensitivity]:
     """By model, then by the table's rows. InputError if one trial of a variant is there twice."""
     names = {(run.variant, run.cell.model) for run in runs}
-    groups: dict[tuple[str, str, str], dict[tuple[str, int], Cell]] = {}
+    groups: dict[tuple[str, str, str], dict[tuple[str, int], BenchCell]] = {}
     for run in runs:
         cell = run.cell
         if cell.is_null or cell.value is None:
@@ -121,14 +126,13 @@ def sensitivities(runs: Sequence[Run]) -> list[Sensitivity]:
     if not groups:
         raise InputError("no scores to compare: no metric was computed")
     ordered = sorted(groups.items(), key=lambda entry: (entry[0][0], ROWS.index(entry[0][1])))
-    return [_sensitivity(*place, cells) for place, cells in ordered]
+    return [_sensitivity(place, cells) for place, cells in ordered]
 
 
-def _sensitivity(model: str, row: str, metric: str, cells: dict[tuple[str, int], Cell]) -> Sensitivity:
+def _sensitivity(place: tuple[str, str, str], cells: dict[tuple[str, int], BenchCell]) -> Sensitivity:
     names = list(dict.fromkeys(variant for variant, _ in cells))
     by_variant = [
-        _spread(model, row, metric, name, [cell for (variant, _), cell in cells.items() if variant == name])
-        for name in names
+        _spread(place, name, [cell for (variant, _), cell in cells.items() if variant == name]) for name in names
     ]
     means = [one.mean for one in by_variant]
     prompts = max(means) - min(means) if len(means) > 1 else None
@@ -138,12 +142,10 @@ def _sensitivity(model: str, row: str, metric: str, cells: dict[tuple[str, int],
     nulls = [cell.null_value for cell in cells.values() if cell.null_value is not None]
     better = next(iter(cells.values())).better
     return Sensitivity(
-        model,
-        row,
-        metric,
+        *place,
         better,
         tuple(by_variant),
-        _spread(model, row, metric, EVERY_VARIANT, list(cells.values())),
+        _spread(place, EVERY_VARIANT, list(cells.values())),
         prompts,
         max(repeated) if repeated else None,
         width,
@@ -152,12 +154,10 @@ def _sensitivity(model: str, row: str, metric: str, cells: dict[tuple[str, int],
     )
 
 
-def _spread(model: str, row: str, metric: str, variant: str, cells: Sequence[Cell]) -> Spread:
+def _spread(place: tuple[str, str, str], variant: str, cells: Sequence[BenchCell]) -> Spread:
     values = [float(cell.value) for cell in cells if cell.value is not None]
     return Spread(
-        model,
-        row,
-        metric,
+        *place,
         variant,
         len(values),
         statistics.fmean(values),
@@ -175,3 +175,66 @@ def _verdict(prompts: float | None, width: float | None) -> str:
     if width is None:
         return NO_INTERVAL
     return LARGER if prompts > width else NOT_LARGER
+
+
+_SPREAD_HEADERS = ["model", "row", "metric", "variant", "trials", "mean", "sd", "min", "max", "n", "unparsed"]
+_VERDICT_HEADERS = ["model", "row", "metric", "verdict", "range of prompts", "of trials", "95 % width", "best null"]
+LEGEND = (
+    "range of prompts: between the variants' means; of trials: the largest within a variant; 95 % width: of the"
+    " sampling interval of one run, the mean over runs."
+)
+PANELS_A_LINE = 3
+
+
+def prompt_tables(results: Sequence[Sensitivity], protocol: str, notes: Sequence[str] = ()) -> list[Table]:
+    spreads = [_spread_row(spread) for one in results for spread in (*one.variants, one.overall)]
+    verdicts = [
+        [
+            *(one.model, one.row, one.metric, one.verdict, number(one.prompt_range), number(one.trial_range)),
+            *(number(one.sampling_width), number(one.null_value)),
+        ]
+        for one in results
+    ]
+    return [
+        Table(f"Scores by variant of the prompt, protocol {protocol}", _SPREAD_HEADERS, spreads, 4, list(notes)),
+        Table("What moves the score", _VERDICT_HEADERS, verdicts, 4, [LEGEND]),
+    ]
+
+
+def _spread_row(spread: Spread) -> list[str]:
+    return [
+        *(spread.model, spread.row, spread.metric, spread.variant, str(spread.trials)),
+        *(number(spread.mean), number(spread.deviation)),
+        *(number(spread.least), number(spread.greatest), str(spread.n), f"{spread.unparsed:g}"),
+    ]
+
+
+def draw_prompts(results: Sequence[Sensitivity], path: Path) -> None:
+    """One panel a metric: a bar for each variant of each model, the deviation over trials on it, the null as a line."""
+    places = list(dict.fromkeys((one.row, one.metric) for one in results))
+    models = list(dict.fromkeys(one.model for one in results))
+    variants = list(dict.fromkeys(spread.variant for one in results for spread in one.variants))
+    colour = colours(variants)
+    lines = -(-len(places) // PANELS_A_LINE)
+    columns = min(len(places), PANELS_A_LINE)
+    figure = new_figure(1 + max(3.2, 0.9 * len(models)) * columns, 2.8 * lines)
+    panels = figure.subplots(lines, columns, squeeze=False).ravel()
+    for panel in panels[len(places) :]:
+        panel.set_axis_off()
+    for panel, (row, metric) in zip(panels, places, strict=False):
+        own = [one for one in results if (one.row, one.metric) == (row, metric)]
+        for one in own:
+            for spread in one.variants:
+                x = models.index(one.model) + 0.8 * (variants.index(spread.variant) + 0.5) / len(variants) - 0.4
+                panel.bar(x, spread.mean, 0.7 / len(variants), color=colour[spread.variant], alpha=0.8)
+                panel.errorbar(x, spread.mean, yerr=spread.deviation or 0.0, color="black", capsize=2, linewidth=1)
+            if one.null_value is not None:
+                at = models.index(one.model)
+                panel.plot([at - 0.45, at + 0.45], [one.null_value] * 2, color=QUIET, linestyle="--", linewidth=0.9)
+        panel.set_xticks(range(len(models)), models, fontsize=7)
+        panel.set_title(f"{row} {metric}", loc="left", fontsize=9)
+    for variant, own_colour in colour.items():
+        panels[0].bar(0, 0, color=own_colour, label=variant)
+    panels[0].plot([], [], color=QUIET, linestyle="--", label="best null")
+    figure.legend(frameon=False, fontsize=6, loc="outside lower center", ncols=len(variants) + 1)
+    save_picture(figure, path)

@@ -31,7 +31,7 @@ class Contrast:
 
 
 @dataclass(frozen=True)
-class Family:
+class TagFamily:
     dataset: Literal["MTT", "MTG_genre", "MTG_emotion", "MTG_instrument", "MTG_top50tags"]
     name: Annotated[str, Field(min_length=1)]
     groups: Annotated[dict[str, Names], Field(min_length=1)]
@@ -52,10 +52,10 @@ class Family:
 
 @dataclass(frozen=True)
 class FamilyFile:
-    family: Annotated[list[Family], Field(min_length=1)]
+    family: Annotated[list[TagFamily], Field(min_length=1)]
 
 
-def read_families(path: Path | None = None) -> list[Family]:
+def read_families(path: Path | None = None) -> list[TagFamily]:
     """The families of a file, or ours. InputError says which entry is wrong."""
     name = str(path or "tag_families.toml")
     source = path or files("cmi.bench.analysis").joinpath("tag_families.toml")
@@ -64,7 +64,7 @@ def read_families(path: Path | None = None) -> list[Family]:
     return families
 
 
-def _require_one_place_a_tag(families: list[Family], name: str) -> None:
+def _require_one_place_a_tag(families: list[TagFamily], name: str) -> None:
     """So that a table can say of each tag where it belongs."""
     seen: set[tuple[str, str]] = set()
     for family in families:

@@ -6,7 +6,6 @@ Scores of items
     that none are shown, and the page says so.
 """
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from cmi.bench.metrics.tools import Tools
 from cmi.bench.scoring.one_file import Items
 from cmi.bench.scoring.responses import ResponseFile, ResponseSet, clean, read_instructions
 from cmi.bench.tasks import load_task
+from cmi.stats.comparison import finite
 
 
 class Clip(NamedTuple):
@@ -79,7 +79,7 @@ def read_answers(file: ResponseFile, protocol: Protocol, tools: Tools, annotatio
     shown = []
     for place, ((item, answered), clip) in enumerate(zip(entries, clips, strict=True), 1):
         counts = answered or protocol == "strict"
-        scores = tuple(map(_finite, next(rows))) if own and counts else (None,) * len(own)
+        scores = tuple(map(finite, next(rows))) if own and counts else (None,) * len(own)
         texts = (clean(item.question), item.answer, clean(item.truth))
         shown.append(Shown(place, *texts, clip, answered, read(item.answer), scores))
     return AnswerSet(
@@ -103,7 +103,7 @@ def _evaluation(file: ResponseFile, items: list[Item], protocol: Protocol, tools
 
 def item_scores(metric: Metric, evaluation: Evaluation) -> Array:
     """The metric on each item alone: (n,)."""
-    return 100 * evaluation.statistics[:, metric.mean_of]
+    return metric.scale * evaluation.statistics[:, metric.mean_of]
 
 
 def _clips(file: ResponseFile, annotations: Path | None) -> Iterator[Clip]:
@@ -115,7 +115,3 @@ def _clips(file: ResponseFile, annotations: Path | None) -> Iterator[Clip]:
         return iter(clips.values()) if annotations else (Clip(str(r["audioid"])) for _, r in read_records(file.path))
     answered = [str(record["id"]) for _, record in read_records(file.path)]
     return (clips[name] for name in dict.fromkeys((*answered, *clips)))
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

@@ -14,8 +14,9 @@ from cmi._util.runlog import RunLog
 from cmi._util.runlog import read_records as read_log
 from cmi.bench.evaluation import Protocol
 from cmi.bench.metrics.tools import Tools
-from cmi.bench.scoring.one_file import SEED, Cell, score_file, with_verdicts
+from cmi.bench.scoring.one_file import BenchCell, score_file, with_verdicts
 from cmi.bench.scoring.responses import ResponseFile, find_annotations
+from cmi.stats.comparison import SEED
 
 DEFAULT_EMBEDDER = "minilm"
 
@@ -49,12 +50,12 @@ def score_all(
     log: Path | None,
     on_scored: Callable[[str], None],
     on_embedded: Callable[[int], None],
-) -> list[Cell]:
+) -> list[BenchCell]:
     """The cells of all files under all protocols, with verdicts. With a log, what it holds is not scored again."""
     tools = Tools(settings.embedder, settings.bertscore, settings.cache, on_embedded)
     _insist_on_what_was_asked_for(tools)
     annotations = find_annotations(settings.annotations) if settings.annotations else {}
-    cells: list[Cell] = []
+    cells: list[BenchCell] = []
     with RunLog(log, key="key") if log else nullcontext() as run_log:
         known = {record["key"]: record["cells"] for record in read_log(log)} if log else {}
         for file in files:
@@ -62,7 +63,7 @@ def score_all(
             for protocol in settings.protocols:
                 key = _key(file, protocol, truth, settings) if log else ""
                 if key in known:
-                    scored = [Cell.from_json(record) for record in known[key]]
+                    scored = [BenchCell.from_json(record) for record in known[key]]
                 else:
                     scored = score_file(file, protocol, tools, truth, settings.resamples)
                     if run_log is not None and _is_final(scored):
@@ -83,7 +84,7 @@ def _insist_on_what_was_asked_for(tools: Tools) -> None:
             raise tool
 
 
-def _is_final(cells: Iterable[Cell]) -> bool:
+def _is_final(cells: Iterable[BenchCell]) -> bool:
     """Whether scoring again would change nothing: no metric waits for something to be installed."""
     return all(cell.value is not None or cell.metric == "BS." for cell in cells)
 
@@ -96,7 +97,7 @@ def _key(file: ResponseFile, protocol: str, truth: Path | None, settings: Settin
     return f"{file.model}/{file.dataset.name}/{protocol}/{digest[:16]}"
 
 
-def read_scores(path: Path) -> list[Cell] | None:
+def read_scores(path: Path) -> list[BenchCell] | None:
     """The cells that `cmi bench score --json` wrote; None if the path is something else, such as response files."""
     if path.suffix != ".json" or not path.is_file():
         return None
@@ -107,6 +108,6 @@ def read_scores(path: Path) -> list[Cell] | None:
     if not isinstance(content, dict) or not isinstance(content.get("cells"), list):
         return None
     try:
-        return [Cell.from_json(record) for record in content["cells"]]
+        return [BenchCell.from_json(record) for record in content["cells"]]
     except InputError as error:
         raise InputError(f"{path}: {error}") from error

@@ -6,9 +6,9 @@ Either way it is counted as missing.
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,50 +19,34 @@ from cmi.bench.metrics.tools import Tools
 from cmi.bench.scoring.nulls import for_every_task
 from cmi.bench.scoring.responses import Entry, ResponseFile, ResponseSet
 from cmi.bench.tasks import load_task
-from cmi.stats.intervals import Interval, bootstrap_interval, cluster_weights, share_interval, wilson
-from cmi.stats.paired import holm, mcnemar_exact, paired_bootstrap
+from cmi.stats.comparison import Cell, adjust_p, best_of, compare, draw, finite, interval_of, mcnemar_exact
+from cmi.stats.intervals import Interval, wilson
 
-SEED = 0
-SIGNIFICANT = 0.05
-FEWEST_RECORDINGS = 20  # a bootstrap of fewer is no ground for a test
 NULL_PREFIX = "null: "
-BLOCK = 500_000  # weights in memory at a time
 REMEMBERED = 32_000_000  # characters of one response file; the largest published one has 4 million
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One number of the table with all that is needed to judge it. Numbers that do not exist are None."""
+@dataclass(frozen=True, kw_only=True)
+class BenchCell(Cell):
+    """One number of the table. `low`, `high` and `value` are on the scale of the published table."""
 
-    model: str
+    JSON: ClassVar[tuple[str, ...]] = (
+        *("model", "row", "metric", "value", "n", "unparsed", "low", "high", "protocol", "missing", "better"),
+        *("best_null", "null_value", "difference", "p", "verdict", "notes"),
+    )
+
     row: str
-    metric: str
-    value: float | None
-    n: int
     unparsed: int
-    low: float | None
-    high: float | None
-    protocol: str
     missing: int = 0
-    better: str = "higher"
-    best_null: str | None = None
-    null_value: float | None = None
-    difference: float | None = None  # value - null_value
-    p: float | None = None  # of that difference, adjusted by Holm over the model's cells once all are there
-    verdict: str = ""  # 'above null', 'below null' or 'not told apart'; empty for the nulls themselves
     notes: tuple[str, ...] = ()
 
-    @property
-    def is_null(self) -> bool:
-        return self.model.startswith(NULL_PREFIX)
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
     @classmethod
-    def from_json(cls, record: dict[str, Any]) -> "Cell":
+    def from_json(cls, record: dict[str, Any]) -> "BenchCell":
+        """A cell as `to_json` gave it; its verdict follows from the other fields."""
         try:
-            return cls(**{**record, "notes": tuple(record["notes"])})
+            fields = {name: value for name, value in record.items() if name != "verdict"}
+            is_null = str(record["model"]).startswith(NULL_PREFIX)
+            return cls(**{**fields, "notes": tuple(record["notes"]), "is_null": is_null})
         except (TypeError, KeyError) as error:
             raise InputError(f"not a cell of `cmi bench score --json`: {error}") from error
 
@@ -108,7 +92,7 @@ class Items:
 
 def score_file(
     file: ResponseFile, protocol: Protocol, tools: Tools, annotations: Path | None = None, resamples: int = 1000
-) -> list[Cell]:
+) -> list[BenchCell]:
     """The cells of one response file: the model's, then its nulls'. Verdicts come when all files are in."""
     entries = Remembered(ResponseSet(file, annotations))
     items = Items(entries, answered_only=protocol == "paper")
@@ -139,29 +123,30 @@ def _cells(
     on_nulls: dict[str, Evaluation],
     missing: int,
     resamples: int,
-) -> Iterator[Cell]:
+) -> Iterator[BenchCell]:
     systems = {file.model: evaluation} | {NULL_PREFIX + name: null for name, null in on_nulls.items()}
     values = {name: system.values()[0] for name, system in systems.items()}
     draws = _draws(systems, resamples)
     for name, system in systems.items():
-        is_model = name == file.model
+        is_null = name != file.model
         for i, metric in enumerate(system.metrics):
             interval = _interval(system, metric, values[name][i], draws[name][:, i])
-            cell = Cell(
-                name,
-                file.dataset.row,
-                metric.name,
-                _finite(values[name][i]),
-                system.n,
-                system.unparsed,
-                _finite(interval.low),
-                _finite(interval.high),
-                protocol,
-                missing if is_model else 0,
-                metric.better,
+            cell = BenchCell(
+                model=name,
+                row=file.dataset.row,
+                metric=metric.name,
+                value=finite(values[name][i]),
+                n=system.n,
+                unparsed=system.unparsed,
+                low=finite(interval.low),
+                high=finite(interval.high),
+                protocol=protocol,
+                missing=0 if is_null else missing,
+                better=metric.better,
+                is_null=is_null,
                 notes=(*(f"not computed: {why}" for why in [metric.not_computed] if why), *system.notes),
             )
-            yield _against_best_null(cell, i, systems, values, draws) if is_model else cell
+            yield cell if is_null else _against_best_null(cell, i, systems, values, draws)
 
 
 def _draws(systems: dict[str, Evaluation], resamples: int) -> dict[str, Array]:
@@ -170,92 +155,50 @@ def _draws(systems: dict[str, Evaluation], resamples: int) -> dict[str, Array]:
     if not first.n or _is_exact(first):
         return {name: np.full((1, len(system.metrics)), np.nan) for name, system in systems.items()}
     resamples = min(resamples, first.most_resamples or resamples)
-    blocks: dict[str, list[Array]] = {name: [] for name in systems}
-    block = max(1, BLOCK // first.n)
-    for weights in cluster_weights(first.clusters, resamples, SEED, block):
-        for name, system in systems.items():
-            blocks[name].append(system.values(weights))
-    return {name: np.concatenate(parts) for name, parts in blocks.items()}
+    return draw({name: system.values for name, system in systems.items()}, first.clusters, resamples)
 
 
 def _is_exact(evaluation: Evaluation) -> bool:
     """Every metric is a share of independent items, for which exact methods do better than a bootstrap."""
-    independent = len(np.unique(evaluation.clusters)) == evaluation.n
-    return independent and all(metric.right is not None for metric in evaluation.metrics)
+    return evaluation.recordings == evaluation.n and all(metric.is_share for metric in evaluation.metrics)
 
 
 def _interval(evaluation: Evaluation, metric: Metric, value: float, draws: Array) -> Interval:
     if not math.isfinite(value):
         return Interval(math.nan, math.nan)
-    if metric.right is not None and _is_exact(evaluation):
-        low, high = wilson(int(evaluation.statistics[:, metric.right].sum()), evaluation.n)
-        return Interval(100 * low, 100 * high)
-    recordings = len(np.unique(evaluation.clusters))
-    if metric.right is not None:
-        low, high = share_interval(value / 100, draws / 100, recordings)
-        return Interval(100 * low, 100 * high)
+    if _is_exact(evaluation):
+        low, high = wilson(int(evaluation.statistics[:, metric.mean_of].sum()), evaluation.n)
+        return Interval(metric.scale * low, metric.scale * high)
     if evaluation.is_biased:
-        low, high = bootstrap_interval(draws + value - np.nanmean(draws), recordings)
+        low, high = interval_of(metric, value, draws + value - np.nanmean(draws), evaluation.recordings)
         return Interval(max(low, 0.0), min(high, 100.0))
-    return bootstrap_interval(draws, recordings)
+    return interval_of(metric, value, draws, evaluation.recordings)
 
 
 def _against_best_null(
-    cell: Cell, i: int, systems: dict[str, Evaluation], values: dict[str, Array], draws: dict[str, Array]
-) -> Cell:
-    sign = 1 if cell.better == "higher" else -1
-    nulls = [name for name in systems if name != cell.model and math.isfinite(values[name][i])]
-    if cell.value is None or not nulls:
+    cell: BenchCell, i: int, systems: dict[str, Evaluation], values: dict[str, Array], draws: dict[str, Array]
+) -> BenchCell:
+    nulls = {name: float(values[name][i]) for name in systems if name != cell.model}
+    best = best_of(nulls, cell.better)
+    if cell.value is None or best is None:
         return cell
-    best = max(nulls, key=lambda name: sign * values[name][i])
-    difference = cell.value - float(values[best][i])
+    difference = cell.value - nulls[best]
+    model, null = systems[cell.model], systems[best]
+    if _is_exact(model):
+        ours, theirs = (one.statistics[:, one.metrics[i].mean_of] for one in (model, null))
+        p = mcnemar_exact(int(np.sum(ours > theirs)), int(np.sum(theirs > ours)))
+    else:
+        p = compare(difference, draws[cell.model][:, i], draws[best][:, i], model.recordings).p
     return replace(
         cell,
         best_null=best.removeprefix(NULL_PREFIX),
-        null_value=float(values[best][i]),
+        null_value=nulls[best],
         difference=difference,
-        p=_finite(_p_value(difference, i, systems[cell.model], systems[best], draws[cell.model], draws[best])),
+        p=finite(p),
     )
 
 
-def _p_value(
-    difference: float, i: int, model: Evaluation, null: Evaluation, model_draws: Array, null_draws: Array
-) -> float:
-    """Exact McNemar for shares of independent items, the paired cluster bootstrap for everything else.
-
-    NaN where there are too few recordings for a bootstrap to test anything.
-    """
-    column = model.metrics[i].right
-    if column is None or not _is_exact(model):
-        enough = len(np.unique(model.clusters)) >= FEWEST_RECORDINGS
-        return paired_bootstrap(difference, model_draws[:, i], null_draws[:, i]).p if enough else math.nan
-    ours, theirs = model.statistics[:, column], null.statistics[:, column]
-    return mcnemar_exact(int(np.sum(ours > theirs)), int(np.sum(theirs > ours)))
-
-
-def with_verdicts(cells: Iterable[Cell]) -> list[Cell]:
-    """Adjust p by Holm over each model's cells, say what each comparison shows, and show each null once."""
-    groups: dict[tuple[str, str], list[Cell]] = {}
-    for cell in dict.fromkeys(cells):
-        groups.setdefault((cell.protocol, cell.model), []).append(cell)
-    judged = [cell for group in groups.values() for cell in _judged(group)]
+def with_verdicts(cells: Iterable[BenchCell]) -> list[BenchCell]:
+    """Adjust p by Holm over each model's cells, which decides the verdicts, and show each null once."""
+    judged = adjust_p(list(dict.fromkeys(cells)), lambda cell: (cell.protocol, cell.model))
     return sorted(judged, key=lambda cell: (cell.protocol, cell.is_null, cell.model, ROWS.index(cell.row)))
-
-
-def _judged(cells: list[Cell]) -> list[Cell]:
-    compared = [cell for cell in cells if cell.p is not None]
-    adjusted = dict(zip(compared, holm([cell.p for cell in compared if cell.p is not None]), strict=True))
-    return [
-        replace(cell, p=adjusted[cell], verdict=_verdict(cell, adjusted[cell])) if cell in adjusted else cell
-        for cell in cells
-    ]
-
-
-def _verdict(cell: Cell, p: float) -> str:
-    if p >= SIGNIFICANT or not cell.difference:
-        return "not told apart"
-    return "above null" if (cell.difference > 0) == (cell.better == "higher") else "below null"
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

@@ -1,10 +1,17 @@
-"""Cells laid out for people: one model in full, or all of them beside the published table."""
+"""Cells laid out for people: one model in full, or all of them beside Table 3 of the CMI-Bench paper.
 
+The published table has eleven models and the best supervised systems, as printed.
+"""
+
+import csv
 from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
 
 from cmi.bench.catalog import ROWS
-from cmi.bench.scoring.one_file import NULL_PREFIX, Cell
-from cmi.bench.scoring.published import MODELS, published_rows
+from cmi.bench.scoring.one_file import NULL_PREFIX, BenchCell
+from cmi.report.numbers import interval, number, p_value, signed
 from cmi.report.tables import Table
 
 MARKS = {"above null": "▲", "below null": "▼", "not told apart": "·", "": ""}
@@ -15,11 +22,43 @@ LEGEND = (
 SOTA_METRIC = {"FM@70ms": "FM."}  # under which name the SOTA column has what `strict` measures
 SOTA_DIFFERS = {"SDD", "MC", "GZ"}  # captions are measured otherwise there, and the Guzheng names may be swapped
 _NULL_HEADERS = ["row", "metric", "null", "value", "95 %", "n"]
+MODELS = {
+    "qwen2": "Qwen2-Audio",
+    "qwen": "Qwen-Audio",
+    "salmonn": "SALMONN",
+    "musilingo": "MusiLingo",
+    "ltu": "LTU",
+    "ltu_as": "LTU-AS",
+    "mullama": "MU-LLaMA",
+    "flamingo": "Audio-Flamingo",
+    "gama": "GAMA",
+    "gama_it": "GAMA-IT",
+    "pengi": "Pengi",
+}
 
 
-def score_tables(cells: Sequence[Cell]) -> list[Table]:
+class PublishedRow(NamedTuple):
+    row: str
+    metric: str
+    better: str
+    by_model: dict[str, str]  # as printed
+    sota: str  # as printed; empty where the paper gives none
+
+
+@cache
+def published_rows() -> tuple[PublishedRow, ...]:
+    text = files("cmi.bench").joinpath("table3.csv").read_text(encoding="utf-8")
+    return tuple(
+        PublishedRow(
+            line["row"], line["metric"], line["better"], {model: line[model] for model in MODELS}, line["sota"]
+        )
+        for line in csv.DictReader(text.splitlines())
+    )
+
+
+def score_tables(cells: Sequence[BenchCell]) -> list[Table]:
     """One table for each model and protocol: every cell in full."""
-    groups: dict[tuple[str, str], list[Cell]] = {}
+    groups: dict[tuple[str, str], list[BenchCell]] = {}
     for cell in cells:
         if not cell.is_null:
             groups.setdefault((cell.model, cell.protocol), []).append(cell)
@@ -27,30 +66,47 @@ def score_tables(cells: Sequence[Cell]) -> list[Table]:
     return tables + null_tables(cells)
 
 
-def _score_table(model: str, protocol: str, cells: Sequence[Cell]) -> Table:
+def _score_table(model: str, protocol: str, cells: Sequence[BenchCell]) -> Table:
     headers = ["row", "metric", "value", "95 %", "n", "unparsed", "missing", "best null", "null", "v null", "p", ""]
     rows = []
     for cell in cells:
         counts = [str(cell.n), str(cell.unparsed), str(cell.missing)]
-        null = [cell.best_null or "", _number(cell.null_value), _signed(cell.difference), _p(cell.p)]
-        rows.append([cell.row, cell.metric, _number(cell.value), _span(cell), *counts, *null, MARKS[cell.verdict]])
+        null = [cell.best_null or "", number(cell.null_value), signed(cell.difference), p_value(cell.p)]
+        rows.append(
+            [
+                cell.row,
+                cell.metric,
+                number(cell.value),
+                interval((cell.low, cell.high)),
+                *counts,
+                *null,
+                MARKS[cell.verdict],
+            ]
+        )
     return Table(f"{model}, protocol {protocol}", headers, rows, labels=2, notes=(*_notes(cells), LEGEND))
 
 
-def null_tables(cells: Sequence[Cell]) -> list[Table]:
+def null_tables(cells: Sequence[BenchCell]) -> list[Table]:
     """One table for each protocol: what answers score that need no ears."""
     tables = []
     for protocol in dict.fromkeys(cell.protocol for cell in cells):
         nulls = [cell for cell in cells if cell.is_null and cell.protocol == protocol and cell.value is not None]
         rows = [
-            [cell.row, cell.metric, cell.model.removeprefix(NULL_PREFIX), _number(cell.value), _span(cell), str(cell.n)]
+            [
+                cell.row,
+                cell.metric,
+                cell.model.removeprefix(NULL_PREFIX),
+                number(cell.value),
+                interval((cell.low, cell.high)),
+                str(cell.n),
+            ]
             for cell in sorted(nulls, key=lambda cell: ROWS.index(cell.row))
         ]
         tables.append(Table(f"Null baselines, protocol {protocol}", _NULL_HEADERS, rows, labels=3))
     return tables
 
 
-def table3(cells: Sequence[Cell], protocol: str) -> Table:
+def table3(cells: Sequence[BenchCell], protocol: str) -> Table:
     """The layout of Table 3: the user's models and the best null first, then what was published."""
     cells = [cell for cell in cells if cell.protocol == protocol]
     models = list(dict.fromkeys(cell.model for cell in cells if not cell.is_null))
@@ -61,7 +117,7 @@ def table3(cells: Sequence[Cell], protocol: str) -> Table:
     for row, metric in _places(cells, protocol):
         mine = [by_place.get((model, row, metric)) for model in models]
         best_null = next(
-            (f"{_number(cell.null_value)} {cell.best_null}" for cell in mine if cell and cell.best_null), ""
+            (f"{number(cell.null_value)} {cell.best_null}" for cell in mine if cell and cell.best_null), ""
         )
         line = printed.get((row, SOTA_METRIC.get(metric, metric)))
         numbers = [line.by_model[model] if line else "" for model in columns]
@@ -74,7 +130,7 @@ def table3(cells: Sequence[Cell], protocol: str) -> Table:
     return Table(title, headers, rows, labels=2, notes=(*_notes(cells), LEGEND) if models else ())
 
 
-def counts_table(cells: Sequence[Cell], protocol: str) -> Table:
+def counts_table(cells: Sequence[BenchCell], protocol: str) -> Table:
     """What stands behind each row of `table3`: items scored, of these unparsed, and questions without an answer."""
     mine = [cell for cell in cells if cell.protocol == protocol and not cell.is_null]
     models = list(dict.fromkeys(cell.model for cell in mine))
@@ -85,21 +141,20 @@ def counts_table(cells: Sequence[Cell], protocol: str) -> Table:
     return Table(f"n / unparsed / missing, protocol {protocol}", ["row", *models], rows)
 
 
-def _places(cells: Sequence[Cell], protocol: str) -> list[tuple[str, str]]:
+def _places(cells: Sequence[BenchCell], protocol: str) -> list[tuple[str, str]]:
     """Every (row, metric) in the order of Table 3."""
     mine = [(cell.row, cell.metric) for cell in cells]
     every = [(line.row, line.metric) for line in published_rows()] + mine if protocol == "paper" else mine
     return sorted(dict.fromkeys(every), key=lambda place: ROWS.index(place[0]))
 
 
-def _brief(cell: Cell | None) -> str:
+def _brief(cell: BenchCell | None) -> str:
     if cell is None or cell.value is None:
         return "" if cell is None else "not computed"
-    span = "-" if cell.low is None else f"{_number(cell.low)}, {_number(cell.high)}"
-    return f"{_number(cell.value)} [{span}] {MARKS[cell.verdict]}"
+    return f"{number(cell.value)} [{interval((cell.low, cell.high), between=', ')}] {MARKS[cell.verdict]}"
 
 
-def _notes(cells: Iterable[Cell]) -> list[str]:
+def _notes(cells: Iterable[BenchCell]) -> list[str]:
     """Each note once, with the rows that it is about."""
     about: dict[str, dict[str, None]] = {}
     for cell in cells:
@@ -109,25 +164,5 @@ def _notes(cells: Iterable[Cell]) -> list[str]:
     return [f"{', '.join(places)}: {note}." for note, places in about.items()]
 
 
-def _span(cell: Cell) -> str:
-    if cell.low is None:
-        return "" if cell.value is None else "-"
-    return f"{_number(cell.low)} – {_number(cell.high)}"
-
-
 def _arrow(better: str) -> str:
     return " ↑" if better == "higher" else " ↓"
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"
-
-
-def _signed(value: float | None) -> str:
-    return "" if value is None else f"{value:+.2f}"
-
-
-def _p(value: float | None) -> str:
-    if value is None:
-        return ""
-    return "< .001" if value < 0.001 else f"{value:.3f}".removeprefix("0")

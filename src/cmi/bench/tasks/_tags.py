@@ -24,7 +24,7 @@ from cmi._util.errors import InputError
 from cmi.bench.evaluation import Array, Evaluation, Item, Measured, Metric, Setting, Tally, not_computed
 from cmi.bench.metrics.text import mentions
 from cmi.bench.scoring.nulls import Null, most_frequent
-from cmi.stats.detection import detection
+from cmi.stats.predictions import detection
 
 PUBLISHED_EMBEDDER = "bge-large-en-v1.5"
 NAMED = 1.0  # what naming a tag adds to its cosine: more than any cosine

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cmi.report.numbers import interval, number, signed
 from cmi.report.palette import QUIET, SERIES
 from cmi.report.pictures import new_figure, new_panels, save_picture
 from cmi.report.tables import Table
@@ -74,7 +75,7 @@ def _picks(report: Report) -> Table:
             rows.append([pick.group.name, "-", count, "-", "-", "-", "-"])
         else:
             mean = sum(ranked.mean for ranked in pick.ranking) / len(pick.ranking)
-            numbers = (f"{value:.3f}" for value in (chosen.mean, *chosen.score, mean))
+            numbers = (number(value, 3) for value in (chosen.mean, *chosen.score, mean))
             rows.append([pick.group.name, chosen.candidate.name, count, *numbers])
     return Table(
         f"Picked by {report.model}",
@@ -95,9 +96,9 @@ def _picks(report: Report) -> Table:
 def _points(report: Report, curve: Curve) -> Table:
     rows = [
         [
-            *(point.axis, str(point.size), f"{point.score.mean:.3f}", _range(point.score)),
-            *(("(random take)", "") if point.size == 1 else (f"{point.gain.mean:+.3f}", _range(point.gain))),
-            f"{point.oracle:.3f}",
+            *(point.axis, str(point.size), number(point.score.mean, 3), interval(point.score.interval, 3)),
+            *_against_random(point.size, point.gain),
+            number(point.oracle, 3),
         ]
         for point in curve.points
     ]
@@ -118,8 +119,8 @@ def _points(report: Report, curve: Curve) -> Table:
 def _diversity(curve: Curve) -> Table:
     rows = [
         [
-            *(str(found.size), f"{found.distance.mean:.3f}", _range(found.distance)),
-            *(("(random take)", "") if found.size == 1 else (f"{found.change.mean:+.3f}", _range(found.change))),
+            *(str(found.size), number(found.distance.mean, 3), interval(found.distance.interval, 3)),
+            *_against_random(found.size, found.change),
         ]
         for found in curve.diversity
     ]
@@ -132,8 +133,8 @@ def _diversity(curve: Curve) -> Table:
     )
 
 
-def _range(estimate: Estimate) -> str:
-    return f"{estimate.interval.low:.3f} to {estimate.interval.high:.3f}" if estimate.interval else "-"
+def _against_random(size: int, change: Estimate) -> tuple[str, str]:
+    return ("(random take)", "") if size == 1 else (signed(change.mean, 3), interval(change.interval, 3))
 
 
 def _pick_record(pick: Pick) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from rich.console import Console
 
 from cmi._util.errors import InputError
 from cmi.preferences import Preference, read_preferences
+from cmi.report.numbers import interval, percent
 from cmi.report.tables import Table, print_tables
 from cmi.reward.scoring.load_scorer import NamedScorer, load_scorer
 from cmi.stats.intervals import Interval, wilson
@@ -140,16 +141,12 @@ def _share(value: float, n: int) -> Share:
 def table(title: str, found: Iterable[Accuracy]) -> Table:
     rows = [
         [
-            *(one.axis, one.group, str(one.n), f"{100 * one.scorer.value:.1f}", percent_range(one.scorer.interval)),
-            f"{100 * one.nulls[one.best_null].value:.1f} ({one.best_null})",
+            *(one.axis, one.group, str(one.n), percent(one.scorer.value), interval(one.scorer.interval, 0, 100)),
+            f"{percent(one.nulls[one.best_null].value)} ({one.best_null})",
         ]
         for one in found
     ]
     return Table(title, ["axis", "pairs", "n", "right (%)", "95 %", "best null"], rows, labels=2)
-
-
-def percent_range(interval: Interval) -> str:
-    return f"{100 * interval.low:.0f} to {100 * interval.high:.0f}"
 
 
 def read_heard(folder: Path) -> dict[str, tuple[Heard, Heard]]:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from cmi._util.errors import InputError
 from cmi.audio import content_hash
+from cmi.report.tables import to_plain
 from cmi.reward.probe import versions as probes
 from cmi.reward.probe.versions import CLEAN, FEWEST, STRENGTHS, Composed, Song, Version
 from cmi.reward.scoring.load_scorer import NamedScorer
@@ -122,7 +123,7 @@ class Report:
         """For machines; a share of a spread of 0 is None."""
         about = {key: value for key, value in vars(self).items() if key not in ("changes", "falls", "orders")}
         findings = {
-            name: [_plain({**asdict(finding), "passed": finding.passed}) for finding in getattr(self, name)]
+            name: [to_plain({**asdict(finding), "passed": finding.passed}) for finding in getattr(self, name)]
             for name in ("changes", "falls", "orders")
         }
         return {**about, "passed": sum(self.verdicts), "probes": len(self.verdicts), **findings}
@@ -280,14 +281,3 @@ def _orders(heard: Heard, bound: float) -> Iterator[Order]:
             won = sum(all(better[song] > scores[song] for scores in worse) for song in songs)
             n = len(songs)
             yield Order(name, n, won / n, wilson(won, n), 1 / (1 + len(unfitting)), needed)
-
-
-def _plain(value: Any) -> Any:
-    """For JSON, which knows no infinity."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
-    if isinstance(value, tuple | list):
-        return [_plain(one) for one in value]
-    return value

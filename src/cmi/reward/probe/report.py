@@ -1,15 +1,13 @@
 """A probe's report for people: three tables and a picture."""
 
-import math
-from collections.abc import Callable
 from pathlib import Path
 
+from cmi.report.numbers import interval, number, percent
 from cmi.report.palette import QUIET, SERIES
 from cmi.report.pictures import new_figure, new_panels, save_picture
 from cmi.report.tables import Table
 from cmi.reward.probe.probe import HALF, RANDOM_CHANGE, Report
 from cmi.reward.probe.versions import STRENGTHS
-from cmi.stats import Interval
 
 VERDICTS = {True: "pass", False: "FAIL", None: "-"}
 
@@ -21,12 +19,12 @@ def tables(report: Report) -> list[Table]:
 def _changes(report: Report) -> Table:
     rows = [
         [
-            *(c.probe, c.axis, str(c.n), _share(c.mean), _range(c.interval, _share), _share(c.largest)),
+            *(c.probe, c.axis, str(c.n), number(c.mean, 3), interval(c.interval, 3), number(c.largest, 3)),
             *(f"{c.bound:g}", VERDICTS[c.passed]),
         ]
         for c in report.changes
     ]
-    rows.append(["(random scorer)", "any", "", f"{RANDOM_CHANGE:.2f}", "", "", "", ""])
+    rows.append(["(random scorer)", "any", "", number(RANDOM_CHANGE), "", "", "", ""])
     spread = ", ".join(f"{axis} {value:.3g}" for axis, value in report.spread.items())
     return Table(
         f"{report.model}: should hardly move the score",
@@ -40,8 +38,8 @@ def _changes(report: Report) -> Table:
 def _falls(report: Report) -> Table:
     rows = [
         [
-            *(f.flaw, f.family, str(f.n), _percent(f.share), _range(f.interval, _percent)),
-            *(f"{f.trend:.2f}", _range(f.trend_interval, "{:.2f}".format), VERDICTS[f.passed]),
+            *(f.flaw, f.family, str(f.n), percent(f.share, 0), interval(f.interval, 0, 100)),
+            *(number(f.trend), interval(f.trend_interval), VERDICTS[f.passed]),
         ]
         for f in report.falls
     ]
@@ -55,7 +53,7 @@ def _falls(report: Report) -> Table:
         rows,
         labels=2,
         notes=[
-            f"Pass: falls in {_percent(bound.fall_bound)} % of the songs or more, and a trend (Spearman, strength "
+            f"Pass: falls in {percent(bound.fall_bound, 0)} % of the songs or more, and a trend (Spearman, strength "
             f"against score) of {bound.trend_bound:g} or less. Passed: {counts}."
         ],
     )
@@ -64,8 +62,8 @@ def _falls(report: Report) -> Table:
 def _orders(report: Report) -> Table:
     rows = [
         [
-            *(o.probe, str(o.n), _percent(o.share), _range(o.interval, _percent), _percent(o.chance)),
-            *("-" if o.bound is None else _percent(o.bound), VERDICTS[o.passed]),
+            *(o.probe, str(o.n), percent(o.share, 0), interval(o.interval, 0, 100), percent(o.chance, 0)),
+            *(percent(o.bound, 0), VERDICTS[o.passed]),
         ]
         for o in report.orders
     ]
@@ -108,15 +106,3 @@ def draw(report: Report, path: Path) -> None:
 
 def _families(report: Report) -> list[str]:
     return list(dict.fromkeys(fall.family for fall in report.falls))
-
-
-def _share(value: float) -> str:
-    return f"{value:.3f}" if math.isfinite(value) else "-"
-
-
-def _percent(value: float) -> str:
-    return f"{100 * value:.0f}"
-
-
-def _range(interval: Interval, shown: Callable[[float], str]) -> str:
-    return "-" if math.isnan(interval.low) else f"{shown(interval.low)} to {shown(interval.high)}"

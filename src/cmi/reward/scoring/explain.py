@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cmi._util.errors import InputError
+from cmi.report.numbers import clock
 from cmi.report.palette import SERIES
 from cmi.report.pictures import new_figure, new_panels, require_picture, save_picture
 from cmi.reward.scoring.scorer import Judged, RewardScorer, Section
@@ -101,8 +102,4 @@ def draw(explanations: Sequence[Explanation], path: Path, model: str) -> None:
 
 
 def _span(section: Section) -> str:
-    return f"{_clock(section.start)}-{_clock(section.end)}"
-
-
-def _clock(seconds: float) -> str:
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+    return f"{clock(section.start)}-{clock(section.end)}"

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from cmi.report.numbers import interval, number
 from cmi.report.tables import Table
 from cmi.rewardbench.items import Item
 from cmi.stats import rater_agreement
@@ -65,7 +66,12 @@ def raters_table(found: Sequence[dict[str, Any]]) -> Table:
     rows = [
         [
             *(one["dataset"], one["axis"], str(one["units"]), str(one["votes"]), str(one["pairs"])),
-            *(f"{one['rate']:.3f}", _span(one["rate_95"]), f"{one['alpha']:.3f}", _span(one["alpha_95"])),
+            *(
+                number(one["rate"], 3),
+                interval(one["rate_95"], 3),
+                number(one["alpha"], 3),
+                interval(one["alpha_95"], 3),
+            ),
         ]
         for one in found
     ]
@@ -80,19 +86,11 @@ def axes_table(found: Sequence[dict[str, Any]]) -> Table:
     rows = []
     for one in found:
         sure = [
-            f"{_two(one[f'confidence_alignment_{group}'])} / {_two(one[f'confidence_musicality_{group}'])}"
+            " / ".join(number(one[f"confidence_{axis}_{group}"]) for axis in ("alignment", "musicality"))
             for group in ("same", "different")
         ]
-        rows.append([one["dataset"], str(one["same"]), str(one["different"]), f"{one['rate']:.3f}", *sure])
+        rows.append([one["dataset"], str(one["same"]), str(one["different"]), number(one["rate"], 3), *sure])
     rows.append(["(paper, Table 7)", "3309", "718", "0.822", "3.67 / 3.73", "3.17 / 3.31"])
     headers = ["data set", "same", "different", "agreement", "confidence, same", "confidence, different"]
     notes = ["Whether the same take is preferred on both axes; mean confidence on alignment / musicality."]
     return Table("Agreement of the axes", headers, rows, notes=notes)
-
-
-def _span(interval: Sequence[float]) -> str:
-    return f"{interval[0]:.3f} – {interval[1]:.3f}"
-
-
-def _two(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"

@@ -11,12 +11,11 @@ context        musicality with the prompt and without (Table 14)
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from cmi.report.tables import Table
+from cmi.report.tables import Table, to_plain
 from cmi.rewardbench.analysis import aggregate as aggregating
 from cmi.rewardbench.analysis import agreement as agreeing
-from cmi.rewardbench.analysis import context as contextual
+from cmi.rewardbench.analysis import paired_runs
 from cmi.rewardbench.analysis import predictors as predicting
-from cmi.rewardbench.analysis import windows as windowing
 from cmi.rewardbench.analysis.groupings import groupings
 from cmi.rewardbench.evaluation.cells import EVERYTHING
 from cmi.rewardbench.evaluation.tables import cell_tables
@@ -32,15 +31,15 @@ class Analysis(NamedTuple):
     records: list[dict[str, Any]]
 
 
-class Setting(NamedTuple):
+class AnalysisSetting(NamedTuple):
     protocol: Protocol
     resamples: int
 
 
-def grouped(name: str) -> Callable[[Source, Setting], Analysis]:
+def grouped(name: str) -> Callable[[Source, AnalysisSetting], Analysis]:
     """The analysis by one grouping; empty where no item is in a group."""
 
-    def analyse(source: Source, setting: Setting) -> Analysis:
+    def analyse(source: Source, setting: AnalysisSetting) -> Analysis:
         by = groupings(source.heard).get(name)
         if by is None:
             return Analysis([], [])
@@ -56,19 +55,19 @@ def grouped(name: str) -> Callable[[Source, Setting], Analysis]:
     return analyse
 
 
-def windows(source: Source, _setting: Setting) -> Analysis:
-    changes = windowing.window_changes(source)
-    return Analysis([windowing.windows_table(changes)] if changes else [], [change._asdict() for change in changes])
+def windows(source: Source, _setting: AnalysisSetting) -> Analysis:
+    changes = paired_runs.window_changes(source)
+    return Analysis([paired_runs.windows_table(changes)] if changes else [], [change._asdict() for change in changes])
 
 
-def aggregate(source: Source, setting: Setting) -> Analysis:
+def aggregate(source: Source, setting: AnalysisSetting) -> Analysis:
     found = {name: aggregating.aggregate(source.items, s, setting.protocol) for name, s in source.models.items()}
     known = {name: one for name, one in found.items() if any(value is not None for value in one.values())}
     table = aggregating.aggregate_table(known, setting.protocol)
     return Analysis([table] if known else [], [{"model": name, **one} for name, one in known.items()])
 
 
-def predictors(source: Source, _setting: Setting) -> Analysis:
+def predictors(source: Source, _setting: AnalysisSetting) -> Analysis:
     found = [one for name, scores in source.models.items() for one in predicting.predictors(source.items, name, scores)]
     if not found:
         return Analysis([], [])
@@ -76,20 +75,20 @@ def predictors(source: Source, _setting: Setting) -> Analysis:
     return Analysis([predicting.predictors_table(found, fitted)], [one._asdict() for one in found])
 
 
-def agreement(source: Source, _setting: Setting) -> Analysis:
+def agreement(source: Source, _setting: AnalysisSetting) -> Analysis:
     raters, axes = agreeing.between_raters(source.items), agreeing.between_axes(source.items)
     tables = [agreeing.raters_table(raters)] if raters else []
     tables += [agreeing.axes_table(axes)] if axes else []
     return Analysis(tables, [*raters, *axes])
 
 
-def context(source: Source, setting: Setting) -> Analysis:
-    cells, versus = contextual.context(source, *setting)
-    tables = [contextual.context_table(cells, versus)] if versus else []
+def context(source: Source, setting: AnalysisSetting) -> Analysis:
+    cells, versus = paired_runs.context(source, *setting)
+    tables = [paired_runs.context_table(cells, versus)] if versus else []
     return Analysis(tables, [one.to_json() for one in versus])
 
 
-ANALYSES: Mapping[str, Callable[[Source, Setting], Analysis]] = {
+ANALYSES: Mapping[str, Callable[[Source, AnalysisSetting], Analysis]] = {
     **{name: grouped(name) for name in GROUPS},
     "windows": windows,
     "aggregate": aggregate,
@@ -99,19 +98,14 @@ ANALYSES: Mapping[str, Callable[[Source, Setting], Analysis]] = {
 }
 
 
-def analyse(sources: Iterable[Source], names: Sequence[str], setting: Setting) -> dict[str, Analysis]:
+def analyse(sources: Iterable[Source], names: Sequence[str], setting: AnalysisSetting) -> dict[str, Analysis]:
     """The named analyses over all sources; those that have nothing to say are empty."""
     found: dict[str, Analysis] = {}
     for name in names:
         parts = [ANALYSES[name](source, setting) for source in sources]
         tables = [table for part in parts for table in part.tables]
-        found[name] = Analysis(tables, [_plain(record) for part in parts for record in part.records])
+        found[name] = Analysis(tables, [to_plain(record) for part in parts for record in part.records])
     return found
-
-
-def _plain(record: dict[str, Any]) -> dict[str, Any]:
-    """Without what JSON can't hold."""
-    return {name: None if isinstance(value, float) and value != value else value for name, value in record.items()}
 
 
 def flat(found: Mapping[str, Analysis]) -> list[dict[str, Any]]:

@@ -13,18 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cmi._util.errors import MissingExtra
+from cmi.report.numbers import number, percent
 from cmi.report.tables import Table
 from cmi.rewardbench.items import Item
-from cmi.rewardbench.tasks import Scores, Task, answers, ask
+from cmi.rewardbench.tasks import Array, Scores, Task, answers, ask
 from cmi.stats import logistic
-from cmi.stats.detection import detection
+from cmi.stats.predictions import detection
 
 FOLDS = 5
 SEED = 0
 FEWEST = 50  # pairs; fewer say nothing about five folds
 OVERALL = tuple(Task("overall", True, ("overall",), answer) for answer in ("musicality", "alignment", "mean"))
-
-Array = NDArray[np.float64]
 
 
 class Predictor(NamedTuple):
@@ -103,18 +102,14 @@ def _measured(about: tuple[str, str], method: str, said: Array, truth: Array) ->
 def predictors_table(found: Sequence[Predictor], fitted: dict[str, dict[str, tuple[float, float, float]]]) -> Table:
     rows = [
         [
-            one.model,
-            one.dataset,
-            one.method,
-            f"{100 * one.accuracy:.1f}",
-            f"{one.auc:.4f}",
-            f"{one.mse:.4f}",
-            str(one.n),
+            *(one.model, one.dataset, one.method),
+            *(percent(one.accuracy), number(one.auc, 4), number(one.mse, 4), str(one.n)),
         ]
         for one in found
     ]
     notes = [
-        f"{model}, {dataset}: logistic regression weighs musicality {m:.2f}, alignment {a:.2f}, bias {b:.2f}."
+        f"{model}, {dataset}: logistic regression weighs musicality {number(m)}, alignment {number(a)}, "
+        f"bias {number(b)}."
         for model, by_dataset in fitted.items()
         for dataset, (m, a, b) in by_dataset.items()
     ]

@@ -5,21 +5,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from cmi.report import numbers
 from cmi.report.tables import Table
 from cmi.rewardbench.data import DATA_SETS, Counts, DataSet, Found, count, counts_table
 from cmi.rewardbench.data.download import Checked, Plan, check
 from cmi.rewardbench.data.recipes.get import Missing
 
 SHOWN = 10  # missing files that a table names
-UNITS = ("B", "kB", "MB", "GB", "TB")
-
-
-def in_units(size: int | None) -> str:
-    """Such as '1.9 GB'; '?' if it is not known."""
-    if size is None:
-        return "?"
-    power = min(len(UNITS) - 1, (len(str(size)) - 1) // 3)
-    return f"{size / 1000**power:.{min(power, 1)}f} {UNITS[power]}"
 
 
 def list_records(root: Path) -> list[dict[str, Any]]:
@@ -50,8 +42,8 @@ def list_table(records: Sequence[dict[str, Any]], root: Path) -> Table:
     rows = [
         [
             *(record["name"], record["title"], record["licence"], record["on_disk"]),
-            "-" if record["licence"] == "yours" else in_units(record["bytes"]),
-            *("-" if record[name] is None else f"{record[name]:,}" for name in ("samples", "tested")),
+            "-" if record["licence"] == "yours" else numbers.file_size(record["bytes"]),
+            *(numbers.count(record[name]) for name in ("samples", "tested")),
         ]
         for record in records
     ]
@@ -64,7 +56,7 @@ def list_table(records: Sequence[dict[str, Any]], root: Path) -> Table:
 
 def plan_table(plans: Sequence[tuple[DataSet, Plan]], root: Path) -> Table:
     """What would be downloaded."""
-    rows = [[dataset.name, dataset.licence, dataset.origin, in_units(plan.size)] for dataset, plan in plans]
+    rows = [[dataset.name, dataset.licence, dataset.origin, numbers.file_size(plan.size)] for dataset, plan in plans]
     return Table(f"To be downloaded to {root}", ["data set", "licence", "from", "size"], rows, labels=3)
 
 
@@ -111,10 +103,10 @@ def check_table(checked: DataCheck) -> Table:
 def _files_note(files: Checked) -> str:
     number, size = len(files.manifest.files), sum(summed.size for summed in files.manifest.files.values())
     if files.is_first:
-        return f"{number:,} files, {in_units(size)}: checksums recorded now, to be verified from now on."
+        return f"{number:,} files, {numbers.file_size(size)}: checksums recorded now, to be verified from now on."
     right = number - len(files.missing) - len(files.changed)
     unlisted = f"; {len(files.unlisted):,} files are not in the record" if files.unlisted else ""
-    return f"{right:,} of {number:,} files, {in_units(size)}, are as recorded{unlisted}."
+    return f"{right:,} of {number:,} files, {numbers.file_size(size)}, are as recorded{unlisted}."
 
 
 def check_record(checked: DataCheck) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from cmi.report.numbers import percent
 from cmi.report.tables import Table
 from cmi.rewardbench.items import Item
 from cmi.rewardbench.tasks import MUSICALITY_PREFERENCE
@@ -90,9 +91,7 @@ def _credit(better: float, worse: float) -> float:
 
 
 def ceiling_table(found: Sequence[Ceiling]) -> Table:
-    rows = [
-        [one.dataset, one.question, str(one.n), f"{100 * one.everyone:.2f}", f"{100 * one.others:.2f}"] for one in found
-    ]
+    rows = [[one.dataset, one.question, str(one.n), percent(one.everyone, 2), percent(one.others, 2)] for one in found]
     notes = [
         "ACC in percent: what people's mean rating of each take, or their majority on each pair, gets of the same "
         "votes; and without the voter's own. A scorer can hardly do better."

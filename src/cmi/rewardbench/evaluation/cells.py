@@ -19,71 +19,59 @@ Calibration (strict)
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cmi.rewardbench.evaluation.resampling import (
-    ACCURACY,
-    BRIER,
-    CORRELATIONS,
-    Array,
-    Mask,
-    Metric,
-    Statistic,
-    draw_all,
-)
 from cmi.rewardbench.items import Item
-from cmi.rewardbench.tasks import TASKS, Asked, Protocol, Scores, Task, answers, ask, credit
-from cmi.stats import (
-    FEWEST_CLUSTERS,
-    Bin,
-    Interval,
-    bootstrap_interval,
-    folded,
-    holm,
-    logistic,
-    paired_bootstrap,
-    reliability,
-    share_interval,
+from cmi.rewardbench.tasks import TASKS, Array, Asked, Protocol, Scores, Task, answers, ask, credit
+from cmi.stats import Bin, folded, logistic, reliability, weighted_kendall, weighted_pearson, weighted_spearman
+from cmi.stats.comparison import (
+    Cell,
+    Comparison,
+    Metric,
+    adjust_p,
+    best_of,
+    compare,
+    draw,
+    finite,
+    interval_of,
+    mean_metric,
 )
 
-SEED = 0
 RESAMPLES = 2000
 RANDOM = "random"
-FEWEST_PROMPTS = 20  # a bootstrap of fewer is no ground for a test
 BIN_EDGES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 EVERYTHING = "all"
 
 Grouping = Callable[[Item, Task], str | None]  # an item's group; None if it is in none
+Mask = NDArray[np.bool_]
+
+# Each is a function of rows (n, 2): what a system answered, or what its answer is worth, and the truth.
+ACCURACY = mean_metric("ACC", is_share=True, chance=0.5)
+BRIER = mean_metric("Brier", better="lower", chance=0.25)
+CORRELATIONS = tuple(
+    Metric(name, lambda rows, weights, of=correlation: of(*rows.T, weights), chance=0.0)  # type: ignore[misc]
+    for name, correlation in (("LCC", weighted_pearson), ("SRCC", weighted_spearman), ("K-Tau", weighted_kendall))
+)
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One number with all that is needed to judge it; None for what does not exist. Shares are from 0 to 1."""
+@dataclass(frozen=True, kw_only=True)
+class RewardCell(Cell):
+    """One number of a scorer on one task of a data set. Shares are from 0 to 1."""
 
-    model: str
+    JSON: ClassVar[tuple[str, ...]] = (
+        *("model", "dataset", "task", "group", "metric", "protocol", "value", "low", "high", "n", "unscored"),
+        *("undecided", "prompts", "is_null", "best_null", "null_value", "difference", "p"),
+    )
+
     dataset: str
     task: str
     group: str
-    metric: str
-    protocol: Protocol
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
     unscored: int  # items left out since a take has no score
     undecided: int  # pairs on which people said both or neither: in n under paper, left out under strict
     prompts: int
-    is_null: bool = False
-    best_null: str | None = None
-    null_value: float | None = None
-    difference: float | None = None  # from the best null, over the items that both scored
-    p: float | None = None  # of that difference, adjusted
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -116,8 +104,10 @@ class Reliability(NamedTuple):
     bins: list[Bin]
 
 
-class Evaluation(NamedTuple):
-    cells: list[Cell]
+class Results(NamedTuple):
+    """All that an evaluation gives."""
+
+    cells: list[RewardCell]
     versus: list[Versus]
     reliability: list[Reliability]
 
@@ -130,23 +120,63 @@ def evaluate(
     resamples: int = RESAMPLES,
     by: Grouping | None = None,
     tasks: Sequence[Task] = TASKS,
-) -> Evaluation:
+) -> Results:
     """All models and nulls on all tasks: over everything and, with `by`, in each of its groups too."""
-    cells: list[Cell] = []
+    cells: list[RewardCell] = []
     versus: list[Versus] = []
     reliabilities: list[Reliability] = []
     for asked in ask(items, tasks):
         given = {name: answers(asked, scores) for name, scores in {**models, **nulls}.items()}
         views = list(_views(asked, given, protocol, by))
-        statistics = {(i, *pair): one for i, view in enumerate(views) for pair, one in view.statistics(models).items()}
-        draws = draw_all(statistics, asked.clusters, resamples, SEED, asked.others)
-        for i, view in enumerate(views):
-            own = {pair: draws[i, *pair] for pair in view.statistics(models)}
-            cells += _cells(view, own, asked, protocol, models)
-            versus += _versus(view, own, asked, protocol, models)
+        drawn = _draws([view.statistics(models) for view in views], asked, resamples)
+        for view, draws in zip(views, drawn, strict=True):
+            cells += _cells(view, draws, asked, protocol, models)
+            versus += _versus(view, draws, asked, protocol, models)
         if protocol == "strict" and asked.task.is_preference:
             reliabilities += [Reliability(m, asked.dataset, asked.task.name, _bins(asked, given[m])) for m in models]
-    return Evaluation(_adjusted_cells(cells), _adjusted_versus(versus), reliabilities)
+    adjusted = adjust_p(cells, lambda cell: cell.model), adjust_p(versus, lambda one: (one.a, one.b))
+    return Results(*adjusted, reliabilities)
+
+
+class Statistic(NamedTuple):
+    """A metric of a system over some of the items."""
+
+    metric: Metric
+    rows: Array  # (n, 2)
+    of: Mask  # (n,)
+
+    def value(self) -> float:
+        return float(self.draws(np.ones((1, len(self.of))))[0])
+
+    def draws(self, weights: Array) -> Array:
+        """(b,): its value under weights (b, n)."""
+        if not self.of.any():
+            return np.full(len(weights), np.nan)
+        return self.metric.value(self.rows[self.of], weights[:, self.of])
+
+
+Draws = Mapping[tuple[str, str], Array]
+
+
+def _draws(views: Sequence[Mapping[tuple[str, str], Statistic]], asked: Asked, resamples: int) -> list[Draws]:
+    """The draws of all statistics of all views, on the same draws of prompts; all means in one matrix product."""
+    every = {(i, *pair): one for i, view in enumerate(views) for pair, one in view.items()}
+    means = {key: one for key, one in every.items() if one.metric.mean_of is not None}
+    functions: dict[tuple[Any, ...], Callable[[Array], Array]] = {
+        key: one.draws for key, one in every.items() if key not in means
+    }
+    if means:
+        sums = np.stack([np.where(one.of, one.rows[:, 0], 0.0) for one in means.values()], axis=1)  # (n, means)
+        counts = np.stack([one.of.astype(np.float64) for one in means.values()], axis=1)
+
+        def ratios(weights: Array) -> Array:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                return (weights @ sums) / (weights @ counts)
+
+        functions[()] = ratios
+    drawn = draw(functions, asked.clusters, resamples, asked.others)
+    drawn |= zip(means, drawn.pop((), np.empty((0, 0))).T, strict=True)
+    return [{pair: drawn[i, *pair] for pair in view} for i, view in enumerate(views)]
 
 
 @dataclass(frozen=True)
@@ -169,7 +199,7 @@ class _View:
         shared = self.counted(system)
         if beside in self.numbers:
             shared = shared & self.counted(beside)
-        return Statistic(self.metric, self.numbers[system], self.truth, shared)
+        return Statistic(self.metric, np.stack([self.numbers[system], self.truth], axis=1), shared)
 
     def prompts(self, of: Mask) -> int:
         return len(np.unique(self.clusters[of]))
@@ -181,13 +211,13 @@ class _View:
         if self.metric is BRIER:  # loudness and the like are no probabilities
             return RANDOM
         nulls = [RANDOM, *(name for name in self.numbers if name not in set(models))]
-        return max(nulls, key=lambda name: -math.inf if math.isnan(value := self.value(name)) else value)
+        return best_of({name: self.value(name) for name in nulls}) or RANDOM
 
     def pairs(self, models: Iterable[str]) -> list[tuple[str, str]]:
         """Who is compared with whom: each model with the best null, and with each model after it."""
         names = list(models)
-        with_null = [(name, self.best_null(names)) for name in names]
-        return with_null + [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
+        best = self.best_null(names)
+        return [(name, best) for name in names] + [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
 
     def statistics(self, models: Iterable[str]) -> dict[tuple[str, str], Statistic]:
         """All that is to be drawn: (a, b) is a over the items that b scored too, (a, a) is a over its own."""
@@ -226,80 +256,55 @@ def _numbers(
         yield BRIER, {n: np.where(decided, (logistic(v) - asked.truth) ** 2, np.nan) for n, v in given.items()}
 
 
-Draws = Mapping[tuple[str, str], Array]
-
-
-def _cells(view: _View, draws: Draws, asked: Asked, protocol: Protocol, models: Iterable[str]) -> Iterator[Cell]:
+def _cells(view: _View, draws: Draws, asked: Asked, protocol: Protocol, models: Iterable[str]) -> Iterator[RewardCell]:
     best = view.best_null(models)
-    place = (asked.dataset, asked.task.name, view.group, view.metric.name, protocol)
     for name in view.numbers:
         is_null = name not in set(models)
         value, counted = view.value(name), view.counted(name)
         if is_null and (view.metric is BRIER or not math.isfinite(value)):
             continue
         prompts = view.prompts(counted)
-        low, high = _interval(view.metric, value, draws[name, name], prompts)
-        counts = int(counted.sum()), view.unscored[name], view.undecided, prompts
-        cell = Cell(name, *place, _finite(value), _finite(low), _finite(high), *counts, is_null)
+        low, high = interval_of(view.metric, value, draws[name, name], prompts)
+        cell = RewardCell(
+            model=name,
+            dataset=asked.dataset,
+            task=asked.task.name,
+            group=view.group,
+            metric=view.metric.name,
+            protocol=protocol,
+            value=finite(value),
+            low=finite(low),
+            high=finite(high),
+            n=int(counted.sum()),
+            unscored=view.unscored[name],
+            undecided=view.undecided,
+            prompts=prompts,
+            better=view.metric.better,
+            is_null=is_null,
+        )
         if not is_null and cell.value is not None:
-            difference, _, _, p = _compared(view, draws, name, best)
-            cell = replace(
-                cell, best_null=best, null_value=_finite(view.value(best)), difference=_finite(difference), p=p
-            )
+            found = _compared(view, draws, name, best)
+            null_value, difference = finite(view.value(best)), finite(found.difference)
+            cell = replace(cell, best_null=best, null_value=null_value, difference=difference, p=finite(found.p))
         yield cell
 
 
 def _versus(view: _View, draws: Draws, asked: Asked, protocol: Protocol, models: Iterable[str]) -> Iterator[Versus]:
     for a, b in view.pairs(models):
         if b in set(models):
-            difference, low, high, p = _compared(view, draws, a, b)
+            difference, *rest = _compared(view, draws, a, b)
             if math.isfinite(difference):
                 about = (a, b, asked.dataset, asked.task.name, view.group, view.metric.name, protocol)
-                yield Versus(*about, int(view.of(a, b).of.sum()), difference, low, high, p)
+                yield Versus(*about, int(view.of(a, b).of.sum()), difference, *map(finite, rest))
 
 
-def _compared(view: _View, draws: Draws, a: str, b: str) -> tuple[float, float | None, float | None, float | None]:
-    """The difference of a and b, and its interval and p value where there are prompts enough for them."""
-    difference = view.value(a, b) - view.value(b, a)
+def _compared(view: _View, draws: Draws, a: str, b: str) -> Comparison:
+    """a minus b, over the items that both scored."""
     by_chance = np.full_like(draws[a, a], view.metric.chance)
     ours, theirs = (draws[a, a], by_chance) if b == RANDOM else (draws[a, b], draws[b, a])
-    found = paired_bootstrap(difference, ours, theirs)
-    prompts = view.prompts(view.of(a, b).of)
-    tested = prompts >= FEWEST_PROMPTS and math.isfinite(found.p) and math.isfinite(difference)
-    low, high = (found.low, found.high) if prompts >= FEWEST_CLUSTERS else (None, None)
-    return difference, low, high, found.p if tested else None
-
-
-def _interval(metric: Metric, value: float, draws: Array, prompts: int) -> Interval:
-    if not math.isfinite(value):
-        return Interval(math.nan, math.nan)
-    return share_interval(value, draws, prompts) if metric is ACCURACY else bootstrap_interval(draws, prompts)
+    return compare(view.value(a, b) - view.value(b, a), ours, theirs, view.prompts(view.of(a, b).of))
 
 
 def _bins(asked: Asked, differences: Array) -> list[Bin]:
     counted = ~np.isnan(differences) & (asked.truth != 0.5)
     return reliability(*folded(logistic(differences[counted]), asked.truth[counted]), BIN_EDGES)
-
-
-def _adjusted_cells(cells: list[Cell]) -> list[Cell]:
-    adjusted = _holm([(cell.model, cell.p) for cell in cells])
-    return [replace(cell, p=p) for cell, p in zip(cells, adjusted, strict=True)]
-
-
-def _adjusted_versus(versus: list[Versus]) -> list[Versus]:
-    adjusted = _holm([(f"{one.a}\n{one.b}", one.p) for one in versus])
-    return [replace(one, p=p) for one, p in zip(versus, adjusted, strict=True)]
-
-
-def _holm(tested: Sequence[tuple[str, float | None]]) -> list[float | None]:
-    """P values adjusted within each family, in place; None stays None."""
-    adjusted: list[float | None] = [None] * len(tested)
-    for family in dict.fromkeys(name for name, _ in tested):
-        places = [i for i, (name, p) in enumerate(tested) if name == family and p is not None]
-        for i, p in zip(places, holm([p for i in places if (p := tested[i][1]) is not None]), strict=True):
-            adjusted[i] = p
-    return adjusted
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

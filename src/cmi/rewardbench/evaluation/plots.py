@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from cmi._util.files import make_folder
+from cmi.report.numbers import percent
 from cmi.report.palette import QUIET
 from cmi.report.pictures import new_figure, new_panels, require_matplotlib, save_picture
 from cmi.rewardbench.evaluation.cells import Reliability
@@ -29,7 +30,7 @@ def draw_reliability(reliabilities: Sequence[Reliability], path: Path) -> bool:
                     [b.happened - b.interval.low for b in one.bins],
                     [b.interval.high - b.happened for b in one.bins],
                 ]
-                label = f"{one.model} (ECE {100 * expected_calibration_error(one.bins):.1f} %)"
+                label = f"{one.model} (ECE {percent(expected_calibration_error(one.bins))} %)"
                 panel.errorbar(x, y, yerr=bars, marker="o", capsize=2, label=label)
         panel.set_title(f"{dataset}: {task}", loc="left", fontsize=9)
         panel.set_xlabel("said: probability of the predicted winner")

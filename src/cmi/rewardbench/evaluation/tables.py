@@ -1,20 +1,102 @@
-"""Cells laid out for people: the paper's Tables 2 and 3 with the user's rows, and every cell in full."""
+"""Cells laid out for people: the paper's Tables 2 and 3 with the user's rows, and every cell in full.
 
-from collections.abc import Iterable, Sequence
+The files in published/ hold the numbers of Tables 2, 3 and 4 as they were printed, accuracies in percent. The paper
+disagrees with itself:
+    Qwen2-audio on Music Arena          5.99 in Table 2, 35.99 in Table 20
+    the last row on CMI-Pref            78.20 in Table 2; 78.10 in Table 21, which alone gives the mean of Table 4
+    Music Arena in Tables 2 and 4       other numbers; Table 4 is said to go by both scores together
+"""
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal, NamedTuple
 
+from cmi.report.numbers import interval, number, p_value, percent, signed
 from cmi.report.tables import Table
-from cmi.rewardbench.evaluation.cells import EVERYTHING, Cell, Evaluation, Reliability, Versus
-from cmi.rewardbench.evaluation.published_rows import COLUMNS, Column, Place, TableName, published_rows
-from cmi.rewardbench.tasks import Protocol
+from cmi.rewardbench.evaluation.cells import ACCURACY, EVERYTHING, Reliability, Results, RewardCell, Versus
+from cmi.rewardbench.tasks import (
+    ALIGNMENT_REGRESSION,
+    COMPOSITIONAL_ALIGNMENT,
+    MUSICALITY_PREFERENCE,
+    MUSICALITY_REGRESSION,
+    TEXT_ALIGNMENT,
+    Protocol,
+    Task,
+)
 from cmi.stats import expected_calibration_error
+
+TableName = Literal["table2", "table3", "table4"]
+
+
+class CellPlace(NamedTuple):
+    """Where a cell stands."""
+
+    dataset: str
+    task: str
+    group: str
+    metric: str
+
+
+class TableColumn(NamedTuple):
+    title: str
+    place: CellPlace
+
+
+class PublishedModel(NamedTuple):
+    model: str
+    numbers: Mapping[str, str]  # by column, as printed; '' where the paper has none
+    source: str
+
+
+def _place(dataset: str, task: Task, metric: str, group: str = "all") -> CellPlace:
+    return CellPlace(dataset, task.name, group, metric)
+
+
+def _correlations(prefix: str, title: str, dataset: str, task: Task) -> dict[str, TableColumn]:
+    names = {"lcc": "LCC", "srcc": "SRCC", "ktau": "K-Tau"}
+    return {
+        f"{prefix}_{key}": TableColumn(f"{title} {name}", _place(dataset, task, name)) for key, name in names.items()
+    }
+
+
+COLUMNS: Mapping[str, Mapping[str, TableColumn]] = {
+    "table2": {
+        **_correlations("pam", "PAM", "pam", MUSICALITY_REGRESSION),
+        **_correlations("musiceval", "MusicEval", "musiceval", MUSICALITY_REGRESSION),
+        "music_arena_acc": TableColumn("Music Arena ACC", _place("music-arena", MUSICALITY_PREFERENCE, "ACC")),
+        "cmi_pref_acc": TableColumn("CMI-Pref ACC", _place("cmi-pref", MUSICALITY_PREFERENCE, "ACC")),
+    },
+    "table3": {
+        **_correlations("pam", "PAM", "pam", ALIGNMENT_REGRESSION),
+        "text_acc": TableColumn("text", _place("cmi-pref", TEXT_ALIGNMENT, "ACC", "text")),
+        "text_lyrics_acc": TableColumn("text+lyrics", _place("cmi-pref", TEXT_ALIGNMENT, "ACC", "text+lyrics")),
+        "text_audio_acc": TableColumn("text+audio", _place("cmi-pref", COMPOSITIONAL_ALIGNMENT, "ACC", "text+audio")),
+        "text_lyrics_audio_acc": TableColumn(
+            "text+lyrics+audio", _place("cmi-pref", COMPOSITIONAL_ALIGNMENT, "ACC", "text+lyrics+audio")
+        ),
+        "without_audio_acc": TableColumn("w/o audio", _place("cmi-pref", TEXT_ALIGNMENT, "ACC")),
+        "with_audio_acc": TableColumn("w/ audio", _place("cmi-pref", COMPOSITIONAL_ALIGNMENT, "ACC")),
+    },
+}
+
+
+@cache
+def published_rows(table: TableName) -> tuple[PublishedModel, ...]:
+    text = files("cmi.rewardbench.evaluation").joinpath("published", f"{table}.csv").read_text(encoding="utf-8")
+    rows = []
+    for line in csv.DictReader(text.splitlines()):
+        model, source = line.pop("model"), line.pop("source")
+        rows.append(PublishedModel(model, line, source))
+    return tuple(rows)
+
 
 TITLES: dict[TableName, str] = {
     "table2": "Table 2, musicality",
     "table3": "Table 3, alignment (accuracies on CMI-Pref)",
 }
-PERCENT = {"ACC"}
 NULL = "null: "
 CELL_NOTE = (
     "ACC in percent. 95 %: bootstrap over prompts; of fewer than ten, Wilson's of an accuracy and none of others. "
@@ -23,14 +105,14 @@ CELL_NOTE = (
 )
 
 
-def paper_table(name: TableName, cells: Sequence[Cell], protocol: Protocol) -> Table:
+def paper_table(name: TableName, cells: Sequence[RewardCell], protocol: Protocol) -> Table:
     """The user's models first, then nulls, then what was published."""
     columns = COLUMNS[name]
-    numbers: dict[str, dict[Place, str]] = {}
+    numbers: dict[str, dict[CellPlace, str]] = {}
     for cell in sorted(cells, key=lambda cell: cell.is_null):
-        place = Place(cell.dataset, cell.task, cell.group, cell.metric)
+        place = CellPlace(cell.dataset, cell.task, cell.group, cell.metric)
         if any(column.place == place for column in columns.values()):
-            numbers.setdefault(_shown_name(cell), {})[place] = shown(cell.metric, cell.value)
+            numbers.setdefault(_shown_name(cell), {})[place] = number(cell.value, *style(cell.metric))
     rows = [[model, *(found.get(column.place, "") for column in columns.values())] for model, found in numbers.items()]
     rows += [
         [row.model, *(_padded(row.numbers[key], column) for key, column in columns.items())]
@@ -43,30 +125,32 @@ def paper_table(name: TableName, cells: Sequence[Cell], protocol: Protocol) -> T
     )
 
 
-def _padded(number: str, column: Column) -> str:
-    digits = 2 if column.place.metric in PERCENT else 4
-    return f"{float(number):.{digits}f}" if number else "-"
+def _padded(printed: str, column: TableColumn) -> str:
+    return number(float(printed) if printed else None, style(column.place.metric)[0])
 
 
-def cell_tables(cells: Iterable[Cell], about: str) -> list[Table]:
+def cell_tables(cells: Iterable[RewardCell], about: str) -> list[Table]:
     """Every cell in full: one table for each task of a data set."""
-    places: dict[tuple[str, str], list[Cell]] = {}
+    places: dict[tuple[str, str], list[RewardCell]] = {}
     for cell in cells:
         places.setdefault((cell.dataset, cell.task), []).append(cell)
     tables = [_cell_table(group, f"{dataset}: {task}, {about}") for (dataset, task), group in places.items()]
     return [*tables[:-1], *(replace(table, notes=(CELL_NOTE,)) for table in tables[-1:])]
 
 
-def _cell_table(cells: Sequence[Cell], title: str) -> Table:
+def _cell_table(cells: Sequence[RewardCell], title: str) -> Table:
     grouped = any(cell.group != EVERYTHING for cell in cells)
     rows = []
     for cell in cells:
         words = [_shown_name(cell), *([cell.group] if grouped else []), cell.metric]
-        span = f"{shown(cell.metric, cell.low)} – {shown(cell.metric, cell.high)}" if cell.low is not None else "-"
+        as_shown = style(cell.metric)
+        values = [number(cell.value, *as_shown), interval((cell.low, cell.high), *as_shown)]
         counts = [str(cell.n), str(cell.prompts), str(cell.unscored), str(cell.undecided)]
-        null = f"{shown(cell.metric, cell.null_value)} {cell.best_null}" if cell.best_null else ""
-        against = [null, signed(cell.metric, cell.difference), p_value(cell.p)]
-        rows.append([*words, shown(cell.metric, cell.value), span, *counts, *against])
+        against = ["", "", ""]
+        if cell.best_null:
+            null = f"{number(cell.null_value, *as_shown)} {cell.best_null}"
+            against = [null, signed(cell.difference, *as_shown), p_value(cell.p)]
+        rows.append([*words, *values, *counts, *against])
     words = ["model", *(["group"] if grouped else []), "metric"]
     headers = [*words, "value", "95 %", "n", "prompts", "unscored", "undecided", "best null", "v null", "p"]
     return Table(title, headers, rows, labels=len(words))
@@ -75,10 +159,7 @@ def _cell_table(cells: Sequence[Cell], title: str) -> Table:
 def versus_table(versus: Iterable[Versus]) -> Table:
     """Models against each other, over everything that both scored."""
     rows = [
-        [
-            *(one.a, one.b, one.dataset, one.task, one.metric, signed(one.metric, one.difference)),
-            *(signed_span(one), str(one.n), p_value(one.p)),
-        ]
+        [one.a, one.b, one.dataset, one.task, one.metric, *difference_cells(one)]
         for one in versus
         if one.group == EVERYTHING
     ]
@@ -92,10 +173,9 @@ def calibration_table(reliabilities: Iterable[Reliability]) -> Table:
     """The expected calibration error of each model, and its bins."""
     rows = []
     for one in reliabilities:
-        bins = "; ".join(f"{100 * b.forecast:.0f}: {100 * b.happened:.0f} ({b.n})" for b in one.bins)
-        n = sum(b.n for b in one.bins)
-        error = expected_calibration_error(one.bins)
-        rows.append([one.model, one.dataset, one.task, f"{100 * error:.1f}" if n else "-", str(n), bins])
+        bins = "; ".join(f"{percent(b.forecast, 0)}: {percent(b.happened, 0)} ({b.n})" for b in one.bins)
+        error = percent(expected_calibration_error(one.bins))
+        rows.append([one.model, one.dataset, one.task, error, str(sum(b.n for b in one.bins)), bins])
     notes = ["ECE in percent, of the logistic function of the difference of scores. Bins: said % : right % (n)."]
     return Table("Calibration", ["model", "data set", "task", "ECE", "n", "bins"], rows, labels=3, notes=notes)
 
@@ -111,35 +191,25 @@ def calibration_records(reliabilities: Iterable[Reliability]) -> list[dict[str, 
     ]
 
 
-def full_tables(evaluation: Evaluation, protocol: Protocol) -> list[Table]:
+def full_tables(results: Results, protocol: Protocol) -> list[Table]:
     """All that an evaluation has to say, beyond the paper's tables."""
-    whole = [cell for cell in evaluation.cells if cell.group == EVERYTHING]
+    whole = [cell for cell in results.cells if cell.group == EVERYTHING]
     tables = cell_tables(whole, f"protocol {protocol}")
-    tables += [versus_table(evaluation.versus)] if evaluation.versus else []
-    return tables + ([calibration_table(evaluation.reliability)] if evaluation.reliability else [])
+    tables += [versus_table(results.versus)] if results.versus else []
+    return tables + ([calibration_table(results.reliability)] if results.reliability else [])
 
 
-def _shown_name(cell: Cell) -> str:
+def _shown_name(cell: RewardCell) -> str:
     return NULL + cell.model if cell.is_null else cell.model
 
 
-def shown(metric: str, value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{100 * value:.2f}" if metric in PERCENT else f"{value:.4f}"
+def style(metric: str) -> tuple[int, float]:
+    """The decimals and the scale that a metric is shown in: accuracies in percent."""
+    return (2, 100.0) if metric == ACCURACY.name else (4, 1.0)
 
 
-def signed_span(one: Versus) -> str:
-    return "-" if one.low is None else f"{signed(one.metric, one.low)} – {signed(one.metric, one.high)}"
-
-
-def signed(metric: str, value: float | None) -> str:
-    if value is None:
-        return ""
-    return f"{100 * value:+.2f}" if metric in PERCENT else f"{value:+.4f}"
-
-
-def p_value(value: float | None) -> str:
-    if value is None:
-        return ""
-    return "< .001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
+def difference_cells(one: Versus) -> list[str]:
+    """The difference, its interval, n and p."""
+    digits, scale = style(one.metric)
+    ends = interval((one.low, one.high), digits, scale, with_sign=True)
+    return [signed(one.difference, digits, scale), ends, str(one.n), p_value(one.p)]

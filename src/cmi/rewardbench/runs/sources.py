@@ -12,7 +12,7 @@ from pathlib import Path
 from cmi._util.errors import InputError
 from cmi.report.tables import Table
 from cmi.rewardbench.evaluation.ceilings import ceiling_table, ceilings
-from cmi.rewardbench.evaluation.cells import RESAMPLES, Evaluation, Grouping, evaluate
+from cmi.rewardbench.evaluation.cells import RESAMPLES, Grouping, Results, evaluate
 from cmi.rewardbench.evaluation.nulls import Heard, null_scores
 from cmi.rewardbench.items import Item
 from cmi.rewardbench.runs.released_items import as_items
@@ -50,7 +50,7 @@ class Source:
         resamples: int = RESAMPLES,
         by: Grouping | None = None,
         tasks: Sequence[Task] = TASKS,
-    ) -> Evaluation:
+    ) -> Results:
         return evaluate(self.items, self.models, self.nulls, protocol, resamples, by, tasks)
 
 

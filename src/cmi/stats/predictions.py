@@ -1,18 +1,18 @@
-"""Do probabilities mean what they say? The Brier score, reliability by bins, and the expected calibration error.
+"""Scores and probabilities against what happened: Brier score, calibration, ROC-AUC and average precision.
 
 A forecast is the probability that something happens, an outcome is 1 if it did and 0 if not. Of two takes it does not
 matter which comes first, so the forecast of a preference is that of the predicted winner, from 0.5 to 1 (`folded`).
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cmi.stats.intervals import Interval, wilson
 
-Array = NDArray[np.float64]
+Array = NDArray[np.floating[Any]]
 
 
 class Bin(NamedTuple):
@@ -75,3 +75,41 @@ def _pair(forecasts: ArrayLike, outcomes: ArrayLike) -> tuple[Array, Array]:
     if not (np.all((said >= 0) & (said <= 1)) and np.all((happened == 0) | (happened == 1))):
         raise ValueError("expected forecasts from 0 to 1 and outcomes of 0 or 1")
     return said, happened
+
+
+class Detection(NamedTuple):
+    roc_auc: Array  # (b,)  NaN where all the weight is on positives, or none is
+    average_precision: Array  # (b,)  NaN where no weight is on positives
+
+
+def detection(scores: Array, truth: NDArray[np.bool_], weights: Array) -> Detection:
+    """How well scores (n,) rank positives above negatives, by truth (n,), under weights (b, n); ties share a threshold.
+
+    With every weight 1 both equal scikit-learn's `roc_auc_score` and `average_precision_score`; with bootstrap counts
+    as weights they equal its `sample_weight`. The scores are sorted once, whatever the number of weightings.
+    """
+    order = np.argsort(-scores, kind="stable")
+    ranked, positive = scores[order], np.flatnonzero(truth[order])
+    group_ends = np.append(np.flatnonzero(np.diff(ranked)), len(ranked) - 1)
+    group_of_positive = np.searchsorted(group_ends, positive)
+    groups, starts = np.unique(group_of_positive, return_index=True)  # the tie groups that hold a positive
+
+    reached = np.cumsum(weights[:, order], axis=1)  # (b, n)  weight at or above each rank
+    if not len(groups):
+        undefined = np.full(len(weights), np.nan)
+        return Detection(undefined, undefined)
+    hits = np.add.reduceat(weights[:, order[positive]], starts, axis=1)  # (b, g)  positive weight in each group
+    above_or_tied = reached[:, group_ends[groups]]
+    above = np.where(groups > 0, reached[:, group_ends[np.maximum(groups - 1, 0)]], 0)
+    hits_reached = np.cumsum(hits, axis=1)
+    positives = hits_reached[:, -1]
+    negatives = reached[:, -1] - positives
+
+    misses_above = above - (hits_reached - hits)
+    misses_tied = above_or_tied - above - hits
+    with np.errstate(invalid="ignore", divide="ignore"):
+        outranked = negatives[:, None] - misses_above - misses_tied / 2
+        roc_auc = np.sum(hits * outranked, axis=1) / (positives * negatives)
+        precision = np.where(above_or_tied > 0, hits_reached / above_or_tied, 0)
+        average_precision = np.sum(hits * precision, axis=1) / positives
+    return Detection(roc_auc, average_precision)

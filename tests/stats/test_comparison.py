@@ -9,7 +9,7 @@ from scipy.stats import binom
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 
-from cmi.stats import bootstrap, holm, mcnemar_exact, minimum_detectable_difference, paired_bootstrap
+from cmi.stats import bootstrap, holm, mcnemar_exact, paired_bootstrap
 
 # McNemar
 
@@ -123,14 +123,3 @@ def test_holm_by_hand_in_the_order_given():
 def test_holm_refuses_what_is_no_p_value(wrong):
     with pytest.raises(ValueError, match="between 0 and 1"):
         holm([0.5, wrong])
-
-
-# Power
-
-
-def test_the_minimum_detectable_difference_is_found_with_the_power_asked_for():
-    assert minimum_detectable_difference(1.0) == pytest.approx(2.8016, abs=1e-4)
-    se, power = 0.02, 0.9
-    true = minimum_detectable_difference(se, level=0.95, power=power)
-    seen = np.random.default_rng(0).normal(true, se, size=20_000)
-    assert (np.abs(seen) > 1.96 * se).mean() == pytest.approx(power, abs=0.01)
