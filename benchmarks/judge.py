@@ -25,8 +25,8 @@ import soundfile
 
 from cmi.judge.prompt_file import read_role
 from cmi.llm import Chat, Endpoint, Request, user
-from cmi.testing.chat_endpoint import Rehearsal, rehearsal
-from cmi.testing.rule_endpoint import judge as rule
+from cmi.testing.chat_endpoint import FakeEndpoint, fake_endpoint
+from cmi.testing.rule_endpoint import judge_by_rule as rule
 
 RATE = 16_000
 SETTINGS = 'url = "{url}"\nmodel = "rule"\ntimeout = 5\ntries = 15\nrepairs = 8\n'
@@ -36,7 +36,7 @@ def speed(folder: Path, latency: float, rate: float, seconds: float) -> float:
     """The share of the endpoint's limit that the client gets, in answers a second."""
     requests = [Request(str(number), (user(f"question {number}"),)) for number in range(round(rate * seconds))]
     with (
-        rehearsal(lambda body: "yes", latency=latency, rate=rate) as server,
+        fake_endpoint(lambda body: "yes", latency=latency, rate=rate) as server,
         Chat(Endpoint(server.url, "x", concurrency=256), folder) as chat,
     ):
         began = time.monotonic()
@@ -66,7 +66,7 @@ def write_pairs(folder: Path, count: int) -> Path:
     return path
 
 
-def label(pairs: Path, server: Rehearsal, out: Path, is_over: Callable[[], bool] = lambda: False) -> dict[str, Any]:
+def label(pairs: Path, server: FakeEndpoint, out: Path, is_over: Callable[[], bool] = lambda: False) -> dict[str, Any]:
     """What `cmi judge label` says; {} if it was killed, which happens when `is_over` says so."""
     settings = out.parent / "endpoint.toml"
     settings.write_text(SETTINGS.format(url=server.url))
@@ -83,7 +83,7 @@ def label(pairs: Path, server: Rehearsal, out: Path, is_over: Callable[[], bool]
 def disturbed(pairs: Path, folder: Path, expected: dict[str, Any], faults: float, kills: int) -> None:
     answer = partial(rule, role=read_role("two-axes"), first=0.2)
     rng, began = random.Random(1), time.monotonic()
-    with rehearsal(answer, faults=faults) as server:
+    with fake_endpoint(answer, faults=faults) as server:
         for _ in range(kills):
             goal = len(server.billed) + rng.randint(1, 800 // kills * 5)
             label(pairs, server, folder, lambda goal=goal: len(server.billed) >= goal)  # type: ignore[misc]
@@ -108,7 +108,7 @@ def main() -> None:
         for number, (latency, rate) in enumerate(((0.2, 20.0), (0.5, 40.0), (1.0, 30.0))):
             speed(folder / f"speed {number}", latency, rate, asked.seconds)
         pairs = write_pairs(folder / "pairs", asked.pairs)
-        with rehearsal(partial(rule, role=read_role("two-axes"), first=0.2)) as server:
+        with fake_endpoint(partial(rule, role=read_role("two-axes"), first=0.2)) as server:
             began = time.monotonic()
             expected = label(pairs, server, folder / "plain")
             print(f"no faults: {len(server.billed):,} answers, {time.monotonic() - began:.0f} s", flush=True)

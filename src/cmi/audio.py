@@ -126,6 +126,12 @@ def resample(waveform: Waveform, rate: int) -> Waveform:
     return Waveform(soxr.resample(waveform.samples, waveform.rate, rate, quality=QUALITY), rate)
 
 
+def write_wav(waveform: Waveform, path: Path) -> None:
+    """16-bit PCM, which every reader of sound understands; what goes beyond full scale is scaled down, not clipped."""
+    peak = max(1.0, float(np.abs(waveform.samples).max()))
+    soundfile.write(path, (waveform.samples / peak * 32767).astype(np.int16), waveform.rate, subtype="PCM_16")
+
+
 def duration(path: Path) -> float:
     """How many seconds of sound the file's header claims; nothing is decoded."""
     with _opened(path) as source:

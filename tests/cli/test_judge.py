@@ -14,8 +14,8 @@ from cmi._util.errors import InputError
 from cmi.cli import app
 from cmi.judge.prompt_file import read_role
 from cmi.preferences import read_preferences
-from cmi.testing.chat_endpoint import Body, Rehearsal, _error, _send, rehearsal
-from cmi.testing.rule_endpoint import judge as rule
+from cmi.testing.chat_endpoint import Body, FakeEndpoint, _error, _send, fake_endpoint
+from cmi.testing.rule_endpoint import judge_by_rule as rule
 
 
 def cmi(*arguments: object) -> str:
@@ -43,7 +43,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_file_alone_is_pairs_and_the_run_resumes(pairs: Path, tmp_path: Path):
-    with rehearsal(partial(rule, role=read_role("two-axes"))) as server:
+    with fake_endpoint(partial(rule, role=read_role("two-axes"))) as server:
         arguments = (
             pairs,
             "--url",
@@ -62,14 +62,14 @@ def test_a_file_alone_is_pairs_and_the_run_resumes(pairs: Path, tmp_path: Path):
 
 
 def test_a_dry_run_asks_nothing_and_leaves_nothing(pairs: Path, tmp_path: Path):
-    with rehearsal(lambda body: "") as server:
+    with fake_endpoint(lambda body: "") as server:
         said = cmi("label", pairs, "--url", server.url, "--model", "x", "--dry-run", "--out", tmp_path / "run")
         assert "12 requests" in said and not server.calls
     assert not (tmp_path / "run").exists()
 
 
 def test_labels_in_shards_come_to_the_same(pairs: Path, tmp_path: Path):
-    with rehearsal(partial(rule, role=read_role("two-axes"))) as server:
+    with fake_endpoint(partial(rule, role=read_role("two-axes"))) as server:
         settings = ("--url", server.url, "--model", "rule", "--out", tmp_path / "run")
         for shard in ("1/2", "2/2"):
             cmi("label", pairs, *settings, "--shard", shard)
@@ -91,7 +91,7 @@ def test_judges_are_asked_for_a_consensus(pairs: Path, tmp_path: Path):
 
 
 def test_an_audit_names_a_judge_that_cannot_hear_unfit(pairs: Path, tmp_path: Path):
-    with rehearsal(partial(rule, role=read_role("two-axes"), first=1.0)) as server:
+    with fake_endpoint(partial(rule, role=read_role("two-axes"), first=1.0)) as server:
         arguments = ("audit", pairs, "--url", server.url, "--model", "rule", "--items", "6", "--out", tmp_path / "run")
         assert "UNFIT" in cmi(*arguments)
         assert json.loads(cmi(*arguments, "--json"))["fit"] is False
@@ -104,14 +104,14 @@ def test_a_hostile_answer_costs_its_own_item_only(pairs: Path, tmp_path: Path, h
     def answer(body: dict) -> str:
         return hostile if "Ignore all instructions" in str(body) else rule(body, role)
 
-    with rehearsal(answer) as server:
+    with fake_endpoint(answer) as server:
         said = json.loads(cmi(pairs, "--url", server.url, "--model", "m", "--both-orders", "--out", tmp_path, "--json"))
     assert said["unparsed"] == 2 and said["failed"] == 0
     assert said["axes"]["musicality"]["kept"] == 5 and said["axes"]["musicality"]["missing"] == 1
 
 
 def test_a_budget_stops_the_run_and_what_was_done_is_kept(pairs: Path, tmp_path: Path):
-    with rehearsal(partial(rule, role=read_role("two-axes"))) as server:
+    with fake_endpoint(partial(rule, role=read_role("two-axes"))) as server:
         arguments = ("label", pairs, "--url", server.url, "--model", "rule", "--out", tmp_path / "run")
         with pytest.raises(InputError, match="budget of 5 calls"):
             cmi(*arguments, "--max-calls", "5")
@@ -148,7 +148,7 @@ def test_an_endpoint_in_a_file(pairs: Path, tmp_path: Path):
         bad.write_text(text)
         with pytest.raises(InputError, match=sentence):
             cmi("pairs", pairs, "--endpoint", bad, "--out", tmp_path / "run")
-    with rehearsal(partial(rule, role=read_role("two-axes"))) as server:
+    with fake_endpoint(partial(rule, role=read_role("two-axes"))) as server:
         good = tmp_path / "good.toml"
         good.write_text(
             f'url = "{server.url}"\nmodel = "m"\n'
@@ -166,13 +166,13 @@ def test_what_an_endpoint_or_a_file_says_is_text_to_a_terminal(tmp_path: Path):
     good = {"id": "[b]good[/i]", "text": "another", "a": "a.wav", "b": "a.wav"}
     (tmp_path / "pairs.jsonl").write_text(json.dumps(row) + "\n" + json.dumps(good) + "\n")
 
-    class Rude(Rehearsal):
+    class Rude(FakeEndpoint):
         async def _reply(self, key: str, body: Body, writer: asyncio.StreamWriter) -> bool:
             if "another" in str(body):
                 return await super()._reply(key, body, writer)
             return await _send(writer, 400, _error("\x1b[2J\u202e [/red] no\r\nway \x9b31m"))
 
-    with rehearsal(partial(rule, role=read_role("two-axes"))) as server:
+    with fake_endpoint(partial(rule, role=read_role("two-axes"))) as server:
         server.__class__ = Rude
         said = cmi("pairs", tmp_path / "pairs.jsonl", "--url", server.url, "--model", "m", "--out", tmp_path / "run")
     assert r"\x1b]0;owned\x07 [/b][red]x" in said and r"\x1b[2J\u202e [/red] no way \x9b31m" in said

@@ -81,7 +81,7 @@ def test_a_judge_that_hears_is_fit(tmp_path: Path, items: list[AuditItem]):
     [
         (lambda a, b: "a", "first take in 100%"),
         (lambda a, b: "both", "music from silence"),
-        (lambda a, b: None, "no verdict"),
+        (lambda a, b: None, "not a verdict"),
         (lambda a, b: hearing(b, a), "music from noise"),
         (lambda a, b: "b" if a == b else np.random.default_rng(int(1e6 * (a + b))).choice(["a", "b"]), "music from"),
     ],

@@ -15,14 +15,14 @@ import pytest
 
 from cmi._util.runlog import read_records
 from cmi.judge.prompt_file import read_role
-from cmi.testing.chat_endpoint import Rehearsal, rehearsal
-from cmi.testing.rule_endpoint import judge as rule
+from cmi.testing.chat_endpoint import FakeEndpoint, fake_endpoint
+from cmi.testing.rule_endpoint import judge_by_rule as rule
 
 KEY = "sk-test-4242424242424242424242"
 PAIRS = 200
 
 
-def label(pairs: Path, server: Rehearsal, out: Path, kill_after: int | None = None) -> tuple[int, str]:
+def label(pairs: Path, server: FakeEndpoint, out: Path, kill_after: int | None = None) -> tuple[int, str]:
     """The exit code of `cmi judge label`, and all that it printed; killed after so many answers, if it still runs."""
     settings = out.parent / f"{out.name}.toml"
     settings.write_text(
@@ -50,7 +50,7 @@ def undisturbed(make_pairs: Callable[[int], Path], tmp_path_factory: pytest.Temp
     """The pairs, and what a run without faults says of them."""
     pairs = make_pairs(PAIRS)
     answer = partial(rule, role=read_role("two-axes"), first=0.2)
-    with rehearsal(answer) as server:
+    with fake_endpoint(answer) as server:
         code, said = label(pairs, server, tmp_path_factory.mktemp("plain") / "run")
     assert code == 0, said
     found = json.loads(said)
@@ -65,7 +65,7 @@ def without_place(found: dict) -> dict:
 def test_faults_change_no_count_lose_no_pair_and_bill_none_twice(undisturbed: tuple[Path, dict], tmp_path: Path):
     pairs, expected = undisturbed
     answer = partial(rule, role=read_role("two-axes"), first=0.2)
-    with rehearsal(answer, faults=0.2) as server:
+    with fake_endpoint(answer, faults=0.2) as server:
         code, said = label(pairs, server, tmp_path / "run")
     assert code == 0, said
     assert without_place(json.loads(said)) == without_place(expected)
@@ -80,7 +80,7 @@ def test_killed_at_random_and_resumed_it_comes_to_the_same(undisturbed: tuple[Pa
     pairs, expected = undisturbed
     answer = partial(rule, role=read_role("two-axes"), first=0.2)
     rng, kills = random.Random(3), 4
-    with rehearsal(answer, faults=0.2, latency=0.05) as server:
+    with fake_endpoint(answer, faults=0.2, latency=0.05) as server:
         for _ in range(kills):
             code, _ = label(pairs, server, tmp_path / "run", kill_after=rng.randint(1, 90))
             assert code == -signal.SIGKILL

@@ -29,7 +29,7 @@ def test_the_messages_come_in_the_order_of_the_paper():
         ("system", [Text]),
     ]
     request = request_for("k", pair, read_role("two-axes"))
-    assert request.sounds == [REFERENCE, A, B]
+    assert [sound.audio for sound in request.sounds] == [REFERENCE, A, B]
     assert shape(Pair(Prompt("slow piano"), A, B), "overall")[1] == ("user", [Text])
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from cmi.bench.instruction import Instruction
 from cmi.judge.prompt_file import read_role
-from cmi.testing.chat_endpoint import Rehearsal, rehearsal
-from cmi.testing.rule_endpoint import judge as rule
+from cmi.testing.chat_endpoint import FakeEndpoint, fake_endpoint
+from cmi.testing.rule_endpoint import judge_by_rule as rule
 
 COUNT = 30
 
@@ -24,7 +24,7 @@ def start(*words: object) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def stop(process: subprocess.Popen[str], server: Rehearsal, signals: int) -> tuple[int, str]:
+def stop(process: subprocess.Popen[str], server: FakeEndpoint, signals: int) -> tuple[int, str]:
     """Stop a run when some answers have come."""
     while process.poll() is None and server.calls["answered"] < 8:
         time.sleep(0.02)
@@ -51,7 +51,7 @@ def test_a_run_that_is_stopped_says_so_and_resumes(
 ):
     words = ["judge", "label", make_pairs(COUNT // 2)] if kind == "judge" else bench_words(tmp_path / "data")
     latency = 0.2 if signals == 1 else 5.0
-    with rehearsal(partial(rule, role=read_role("two-axes")) if kind == "judge" else lambda body: "C", 0) as server:
+    with fake_endpoint(partial(rule, role=read_role("two-axes")) if kind == "judge" else lambda body: "C", 0) as server:
         words += ["--url", server.url, "--model", "rule", "--out", tmp_path / "out"]
         process = start(*words)
         while process.poll() is None and server.calls["answered"] < 4:

@@ -25,7 +25,7 @@ from cmi.llm import (
     system,
     user,
 )
-from cmi.testing.chat_endpoint import Body, Rehearsal, rehearsal, sounds_of
+from cmi.testing.chat_endpoint import Body, FakeEndpoint, fake_endpoint, sounds_of
 
 SCHEMA = Schema("verdict", {"type": "object", "properties": {"verdict": {"type": "string"}}})
 KEY = "sk-very-secret-0123456789abcdef0123"
@@ -48,7 +48,7 @@ def questions(count: int) -> list[Request]:
     return [Request(f"q{i}", (system("Answer."), user(f"question {i}")), SCHEMA) for i in range(count)]
 
 
-def endpoint(server: Rehearsal, **settings: object) -> Endpoint:
+def endpoint(server: FakeEndpoint, **settings: object) -> Endpoint:
     return Endpoint(server.url, "rehearsal", **{"timeout": 1.0, "repairs": 6, "tries": 12} | settings)  # type: ignore[arg-type]
 
 
@@ -57,7 +57,7 @@ def noise(seconds: float, rate: int = 16_000) -> Waveform:
 
 
 def test_every_question_gets_its_own_answer_once_in_spite_of_faults(tmp_path: Path):
-    with rehearsal(echo, faults=0.3) as server, Chat(endpoint(server), tmp_path) as chat:
+    with fake_endpoint(echo, faults=0.3) as server, Chat(endpoint(server), tmp_path) as chat:
         results = list(chat.ask_all(questions(150), needs_verdict))
         spent = chat.spent
     answers = {key: json.loads(answer.text)["verdict"] for key, answer in results if isinstance(answer, Answer)}
@@ -68,7 +68,7 @@ def test_every_question_gets_its_own_answer_once_in_spite_of_faults(tmp_path: Pa
 
 
 def test_what_is_on_disk_is_not_asked_again(tmp_path: Path):
-    with rehearsal(echo) as server:
+    with fake_endpoint(echo) as server:
         with Chat(endpoint(server), tmp_path) as chat:
             first = dict(chat.ask_all(questions(5), needs_verdict))
         with Chat(endpoint(server), tmp_path) as chat:
@@ -82,7 +82,7 @@ def test_a_request_is_known_by_its_sounds_and_words(tmp_path: Path):
         with Chat(endpoint(server), tmp_path) as chat:
             assert all(isinstance(a, Answer) for _, a in chat.ask_all([Request("q", (user(*parts),))]))  # type: ignore[arg-type]
 
-    with rehearsal(lambda body: "yes") as server:
+    with fake_endpoint(lambda body: "yes") as server:
         ask("hello", Sound(noise(1.0)))
         ask("hello", Sound(noise(1.0)))
         assert server.calls["answered"] == 1
@@ -92,7 +92,7 @@ def test_a_request_is_known_by_its_sounds_and_words(tmp_path: Path):
 
 
 def test_a_caller_who_leaves_loses_no_answer_that_was_in_flight(tmp_path: Path):
-    with rehearsal(echo, latency=0.2) as server:
+    with fake_endpoint(echo, latency=0.2) as server:
         with Chat(endpoint(server), tmp_path) as chat:
             results = chat.ask_all(questions(50))
             next(results)
@@ -104,7 +104,7 @@ def test_a_caller_who_leaves_loses_no_answer_that_was_in_flight(tmp_path: Path):
 
 @pytest.mark.parametrize("formats", [("json_schema", "json_object"), ("json_object",), ()])
 def test_the_strictest_format_that_the_endpoint_takes_is_found_and_remembered(tmp_path: Path, formats: tuple[str, ...]):
-    with rehearsal(echo, formats=formats) as server:
+    with fake_endpoint(echo, formats=formats) as server:
         with Chat(endpoint(server), tmp_path) as chat:
             answers = [answer for _, answer in chat.ask_all(questions(3), needs_verdict)]
             found = formats[0] if formats else "plain"
@@ -117,7 +117,7 @@ def test_the_strictest_format_that_the_endpoint_takes_is_found_and_remembered(tm
 
 
 def test_an_answer_that_stays_unusable_is_kept_with_the_reason(tmp_path: Path):
-    with rehearsal(lambda body: "never") as server:
+    with fake_endpoint(lambda body: "never") as server:
         with Chat(endpoint(server, repairs=2), tmp_path) as chat:
             [(_, answer)] = chat.ask_all(questions(1), needs_verdict)
         assert isinstance(answer, Answer) and (answer.text, answer.why) == ("never", "it is not JSON")
@@ -127,13 +127,13 @@ def test_an_answer_that_stays_unusable_is_kept_with_the_reason(tmp_path: Path):
 
 
 def test_a_wrong_address_or_key_ends_the_run_with_one_sentence(tmp_path: Path):
-    class Closed(Rehearsal):
+    class Closed(FakeEndpoint):
         async def _reply(self, key: str, body: Body, writer: asyncio.StreamWriter) -> bool:
             from cmi.testing.chat_endpoint import _error, _send
 
             return await _send(writer, 401, _error("bad key"))
 
-    with rehearsal(echo) as server, Chat(endpoint(server), tmp_path) as chat:
+    with fake_endpoint(echo) as server, Chat(endpoint(server), tmp_path) as chat:
         server.__class__ = Closed
         with pytest.raises(InputError, match="401"):
             list(chat.ask_all(questions(20)))
@@ -141,7 +141,7 @@ def test_a_wrong_address_or_key_ends_the_run_with_one_sentence(tmp_path: Path):
 
 def test_a_sound_that_cannot_be_read_fails_its_own_request_only(tmp_path: Path):
     requests = [*questions(1), Request("broken", (user("hear", Sound(tmp_path / "missing.wav")),))]
-    with rehearsal(echo) as server, Chat(endpoint(server), tmp_path / "run") as chat:
+    with fake_endpoint(echo) as server, Chat(endpoint(server), tmp_path / "run") as chat:
         results = dict(chat.ask_all(requests))
     assert isinstance(results["q0"], Answer)
     assert isinstance(results["broken"], Failure) and "missing.wav" in results["broken"].reason
@@ -149,8 +149,8 @@ def test_a_sound_that_cannot_be_read_fails_its_own_request_only(tmp_path: Path):
 
 @pytest.mark.parametrize(("budget", "most"), [(Budget(calls=7), 7), (Budget(tokens=4000), 4), (Budget(money=0.01), 5)])
 def test_no_budget_is_overrun_and_a_larger_one_goes_on(tmp_path: Path, budget: Budget, most: int):
-    prices = Prices(input=1.0, output=20.0)  # 0.002 for an answer of the rehearsal's
-    with rehearsal(echo) as server:
+    prices = Prices(input=1.0, output=20.0)  # 0.002 for an answer of the fake endpoint's
+    with fake_endpoint(echo) as server:
         chat = Chat(endpoint(server, concurrency=1), tmp_path, budget, prices)
         with chat, pytest.raises(BudgetSpent, match="budget"):
             list(chat.ask_all(questions(30)))
@@ -170,7 +170,7 @@ def test_a_budget_in_money_needs_prices(tmp_path: Path):
 
 def test_an_estimate_makes_no_call(tmp_path: Path):
     requests = [Request(f"q{i}", (user("x" * 400, Sound(noise(4.0))),)) for i in range(10)]
-    with rehearsal(echo) as server, Chat(endpoint(server), tmp_path, prices=Prices(1.0, 2.0)) as chat:
+    with fake_endpoint(echo) as server, Chat(endpoint(server), tmp_path, prices=Prices(1.0, 2.0)) as chat:
         estimate = chat.estimate(requests)
         assert not server.calls
     assert (estimate.requests, estimate.answered, estimate.usage.calls) == (10, 0, 10)
@@ -189,7 +189,7 @@ def test_sounds_are_cut_to_the_limits_and_the_answer_says_so(tmp_path: Path):
     for sound_as in ("input_audio", "audio_url"):
         got.clear()
         sending = Sending(seconds=3.0, sound_as=sound_as)  # type: ignore[arg-type]
-        with rehearsal(hear) as server, Chat(endpoint(server, sending=sending), tmp_path / sound_as) as chat:
+        with fake_endpoint(hear) as server, Chat(endpoint(server, sending=sending), tmp_path / sound_as) as chat:
             [(_, answer)] = chat.ask_all(request)
         assert isinstance(answer, Answer)
         assert [(h.seconds, h.sent, h.rate) for h in answer.heard] == [(8.0, 3.0, 16_000), (2.0, 2.0, 16_000)]
@@ -198,7 +198,7 @@ def test_sounds_are_cut_to_the_limits_and_the_answer_says_so(tmp_path: Path):
 
 def test_sounds_share_the_bytes_that_a_request_may_have(tmp_path: Path):
     request = [Request("q", (user("a", Sound(noise(8.0)), "b", Sound(noise(8.0))),))]
-    with rehearsal(lambda body: "ok") as server:
+    with fake_endpoint(lambda body: "ok") as server:
         with Chat(endpoint(server, sending=Sending(megabytes=0.2)), tmp_path) as chat:
             [(_, answer)] = chat.ask_all(request)
         assert isinstance(answer, Answer) and all(2.3 < heard.sent < 2.4 for heard in answer.heard)
@@ -210,7 +210,7 @@ def test_sounds_share_the_bytes_that_a_request_may_have(tmp_path: Path):
 def test_keys_reach_no_file_and_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("MY_KEY", KEY)
 
-    class Gossip(Rehearsal):
+    class Gossip(FakeEndpoint):
         async def _reply(self, key: str, body: Body, writer: asyncio.StreamWriter) -> bool:
             from cmi.testing.chat_endpoint import _error, _send
 
@@ -218,7 +218,7 @@ def test_keys_reach_no_file_and_no_error(tmp_path: Path, monkeypatch: pytest.Mon
             return await _send(writer, 400 if "5" in str(body) else 403, _error(said))
 
     answers = []
-    with rehearsal(lambda body: f"my key is {KEY}") as server:
+    with fake_endpoint(lambda body: f"my key is {KEY}") as server:
         settings = endpoint(server, key_env="MY_KEY")
         with Chat(settings, tmp_path) as chat:
             answers += list(chat.ask_all(questions(3)))
@@ -238,7 +238,7 @@ def test_requests_need_keys_of_their_own(tmp_path: Path):
 
 
 def test_the_client_does_not_storm_an_endpoint_that_limits_its_rate(tmp_path: Path):
-    with rehearsal(echo, latency=0.1, rate=50) as server, Chat(endpoint(server), tmp_path) as chat:
+    with fake_endpoint(echo, latency=0.1, rate=50) as server, Chat(endpoint(server), tmp_path) as chat:
         answers = dict(chat.ask_all(questions(200), needs_verdict))
     assert len(answers) == 200
     assert all(isinstance(answer, Answer) for answer in answers.values())

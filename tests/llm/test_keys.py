@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from cmi._util.errors import InputError
 from cmi.judge import load_judge
 from cmi.llm import Chat, Endpoint, Failure, Request, user
-from cmi.llm.faults import LONGEST_REASON
-from cmi.llm.redact import HIDDEN, RUN, redactor, shown_url
+from cmi.llm.endpoint import HIDDEN, RUN, redactor, shown_url
+from cmi.llm.http import LONGEST_REASON
 
 KEY = "sk-very-secret-0123456789abcdefghijklmnopqrstuv"
 CHARACTERS = st.characters(codec="ascii", exclude_categories=("Cc",))

@@ -18,7 +18,7 @@ from cmi.cli import app
 from cmi.llm import Answer, Chat, Endpoint, Failure, Request, user
 from cmi.llm.http import LONGEST_LINE, MOST_BYTES
 from cmi.llm.reading import read_response
-from cmi.testing.chat_endpoint import rehearsal
+from cmi.testing.chat_endpoint import fake_endpoint
 
 LONG = "9" * 5000  # Python reads integers of 4,300 digits
 
@@ -178,7 +178,7 @@ def test_a_dead_endpoint_is_one_sentence_and_not_a_wait(
 def test_a_server_that_goes_away_is_waited_for_and_the_user_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("cmi.llm.calls.QUIET_SECONDS", 0.0)
     told: list[str] = []
-    with rehearsal(lambda body: "yes") as server:
+    with fake_endpoint(lambda body: "yes") as server:
         chat = Chat(Endpoint(server.url, "m", tries=4), tmp_path)
         list(chat.ask_all([Request("q0", (user("0"),))]))
     chat.on_wait = told.append

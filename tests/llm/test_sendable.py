@@ -15,8 +15,8 @@ from cmi._util.errors import InputError
 from cmi.bench.instruction import Instruction
 from cmi.cli import app
 from cmi.judge.prompt_file import read_role
-from cmi.testing.chat_endpoint import rehearsal
-from cmi.testing.rule_endpoint import judge as rule
+from cmi.testing.chat_endpoint import fake_endpoint
+from cmi.testing.rule_endpoint import judge_by_rule as rule
 
 
 def write_tone(path: Path) -> Path:
@@ -55,7 +55,7 @@ def cmi(*words: object) -> Any:
 def test_pairs_cannot_name_recordings_elsewhere(data: Path, private: Path, kind: str, field: str):
     row = {"id": "p1", "text": "x", "a": "audio/a.wav", "b": "audio/a.wav"} | {field: outside(kind, private)}
     (data / "pairs.jsonl").write_text(json.dumps(row) + "\n")
-    with rehearsal(partial(rule, role=read_role("two-axes"))) as server:
+    with fake_endpoint(partial(rule, role=read_role("two-axes"))) as server:
         command = ("judge", data / "pairs.jsonl", "--url", server.url, "--model", "m", "--out", data.parent / "run")
         for more in ((), ("--dry-run",)):
             with pytest.raises(InputError, match=f"pair 'p1.*': {private} is not in {data}; .* --audio-from"):
@@ -73,7 +73,7 @@ def test_examples_of_a_prompt_file_cannot_either(data: Path, private: Path, tmp_
         'name = "mine"\nversion = 1\nscale = [1, 5]\n[axes.musicality]\nchoice = "c"\nscore_a = "sa"\nscore_b = "sb"\n'
         f'[texts]\nsystem = "Judge."\n[[examples]]\ntext = "x"\na = "{private}"\nb = "{private}"\nanswer = "{{}}"\n'
     )
-    with rehearsal(lambda body: "") as server, pytest.raises(InputError, match=f"prompt 'mine': {private}"):
+    with fake_endpoint(lambda body: "") as server, pytest.raises(InputError, match=f"prompt 'mine': {private}"):
         cmi(
             "judge",
             data / "pairs.jsonl",
@@ -95,7 +95,7 @@ def test_questions_of_the_benchmark_cannot_name_audio_elsewhere(data: Path, priv
     name = f"../{name}" if kind == "climbing" else name
     records = [Instruction("Which?", "C minor", path, 0.0, 0.5).to_record() for path in ("audio/a.wav", name)]
     (data / "annotations" / "CMI_GS_key.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    with rehearsal(lambda body: "C minor") as server:
+    with fake_endpoint(lambda body: "C minor") as server:
         command = ("bench", "run", "--data", data / "annotations", "--out", data.parent / "out", "--json")
         endpoint = ("--listener", "openai", "--url", server.url, "--model", "m")
         with pytest.raises(InputError, match=r"memo\.wav is not in .* --audio-from"):
@@ -120,7 +120,7 @@ def test_only_sound_is_sent_and_only_as_we_encode_it(data: Path):
         bodies.append(body)
         return rule(body, read_role("two-axes"))
 
-    with rehearsal(answer) as server:
+    with fake_endpoint(answer) as server:
         said = cmi(
             "judge", data / "pairs.jsonl", "--url", server.url, "--model", "m", "--out", data.parent / "r", "--json"
         )

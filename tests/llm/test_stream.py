@@ -13,9 +13,9 @@ from cmi._util.errors import InputError
 from cmi.audio import Waveform
 from cmi.llm import Answer, Chat, Endpoint, Failure, Request, Sending, Sound, user
 from cmi.llm.endpoint_file import read_endpoint
-from cmi.llm.faults import Fault
+from cmi.llm.http import Fault
 from cmi.llm.reading import Reading, read_response
-from cmi.testing.chat_endpoint import Body, rehearsal, sounds_of
+from cmi.testing.chat_endpoint import Body, fake_endpoint, sounds_of
 
 
 def echo(body: Body) -> str:
@@ -27,12 +27,12 @@ def questions(count: int) -> list[Request]:
 
 
 def streaming(url: str, **settings: Any) -> Endpoint:
-    return Endpoint(url, "rehearsal", stream=True, **{"timeout": 1.0, "tries": 20} | settings)
+    return Endpoint(url, "fake", stream=True, **{"timeout": 1.0, "tries": 20} | settings)
 
 
 def test_streams_that_break_in_every_way_lose_no_answer_and_no_count(tmp_path: Path):
     kinds = ("429", "500", "hang", "cut", "not JSON", "HTML")
-    with rehearsal(echo, faults=0.3, kinds=kinds) as server, Chat(streaming(server.url), tmp_path) as chat:
+    with fake_endpoint(echo, faults=0.3, kinds=kinds) as server, Chat(streaming(server.url), tmp_path) as chat:
         results = dict(chat.ask_all(questions(100)))
     texts = {key: answer.text for key, answer in results.items() if isinstance(answer, Answer)}
     assert texts == {f"q{i}": f"you asked: question {i}" for i in range(100)}
@@ -44,7 +44,7 @@ def test_streams_that_break_in_every_way_lose_no_answer_and_no_count(tmp_path: P
 
 
 def test_a_stream_cut_between_two_letters_is_never_taken_for_an_answer(tmp_path: Path):
-    with rehearsal(echo, faults=1.0, kinds=("cut",)) as server:
+    with fake_endpoint(echo, faults=1.0, kinds=("cut",)) as server:
         with Chat(streaming(server.url, tries=2), tmp_path) as chat:
             [(_, failure)] = chat.ask_all(questions(1))
         assert isinstance(failure, Failure) and "cut off after 10 chunks, in the last of 2 tries" in failure.reason
@@ -52,8 +52,8 @@ def test_a_stream_cut_between_two_letters_is_never_taken_for_an_answer(tmp_path:
 
 
 def test_an_endpoint_that_only_streams_answers_those_who_ask_for_it(tmp_path: Path):
-    with rehearsal(echo, stream_only=True) as server:
-        with Chat(Endpoint(server.url, "rehearsal"), tmp_path) as chat:
+    with fake_endpoint(echo, stream_only=True) as server:
+        with Chat(Endpoint(server.url, "fake"), tmp_path) as chat:
             [(_, refused)] = chat.ask_all(questions(1))
             assert isinstance(refused, Failure) and "stream=true" in refused.reason
         with Chat(streaming(server.url), tmp_path) as chat:
@@ -62,9 +62,9 @@ def test_an_endpoint_that_only_streams_answers_those_who_ask_for_it(tmp_path: Pa
 
 
 def test_an_answer_is_the_same_question_s_however_it_came(tmp_path: Path):
-    with rehearsal(echo) as server:
+    with fake_endpoint(echo) as server:
         for stream in (False, True):
-            with Chat(Endpoint(server.url, "rehearsal", stream=stream), tmp_path) as chat:
+            with Chat(Endpoint(server.url, "fake", stream=stream), tmp_path) as chat:
                 list(chat.ask_all(questions(3)))
         assert server.calls["answered"] == 3
 
@@ -79,7 +79,10 @@ def test_a_sound_goes_as_a_data_uri_where_that_is_wanted(tmp_path: Path):
 
     request = Request("q", (user(Sound(Waveform(np.full(8000, 0.1, np.float32), 16_000))),))
     sending = Sending(sound_as="input_audio_uri")
-    with rehearsal(hear, stream_only=True) as server, Chat(streaming(server.url, sending=sending), tmp_path) as chat:
+    with (
+        fake_endpoint(hear, stream_only=True) as server,
+        Chat(streaming(server.url, sending=sending), tmp_path) as chat,
+    ):
         [(_, answer)] = chat.ask_all([request])
     assert isinstance(answer, Answer) and answer.text == "0.5 s"
     [part] = got

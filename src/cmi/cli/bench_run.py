@@ -127,7 +127,7 @@ def run(
         cmi bench run --listener qwen2.5-omni --data annotations/ --ray 8 --out answers/
     """
     from cmi._util.shards import run_on_ray
-    from cmi.bench.ask.registry import LOCAL, REMOTE_CODE, Options, short_name
+    from cmi.bench.ask.registry import ENDPOINT, IN_PROCESS, Options, short_name
     from cmi.bench.ask.run import Run, audio_folders, model_name, read_data, run_elsewhere
 
     if ray and shard:
@@ -138,12 +138,12 @@ def run(
         key_env, concurrency, seconds, sound, sound_as, stream, most_calls, most_tokens, most_money, prices,
     )  # fmt: skip
     found = read_data(data, tasks or (), audio, limit)
-    if listener == "openai":
+    if listener == ENDPOINT:
         _require_sendable(found, [*audio_folders(found, audio), *(audio_from or [])])
     called = model_name(name) if name else short_name(listener, options)
     if ray and not dry_run:
         plan = Run(out, called, "", found, trials)
-        on_gpus = listener in (*LOCAL, *REMOTE_CODE) and device != "cpu"
+        on_gpus = listener in IN_PROCESS and device != "cpu"
         done = run_elsewhere(plan, lambda: run_on_ray(_shard_arguments(context, ray), ray, on_gpus))
         _show_done(done.listener, done.summaries, as_json)
         _require_answers(done.summaries)
@@ -162,13 +162,18 @@ def run(
 
 
 def _require_sendable(data: "list[DataFile]", folders: list[Path]) -> None:
-    from cmi.llm.sendable import require_sendable
+    from cmi.llm import require_sendable
 
     require_sendable(((f"{file.path} {q.id}", q.audio) for file in data for q in file.questions), folders)
 
 
 def _require_answers(summaries: "list[Summary]") -> None:
-    """InputError if all questions failed; else say how many did."""
+    """InputError if all questions failed; else say how many did, and how many clips were not heard whole."""
+    if cut := sum(s.cut for s in summaries):
+        from cmi.cli.output import note
+
+        total = sum(s.answered for s in summaries)
+        note(f"{cut:,} of {total:,} answers are about the beginning of a clip only; the log says how much was heard")
     failed, answered = (sum(getattr(s, name) for s in summaries) for name in ("failed", "answered"))
     if not failed:
         return

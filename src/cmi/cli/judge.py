@@ -278,6 +278,7 @@ def _judged(file: Path, spec: "Spec", out: Path, both_orders: bool, dry_run: boo
 
 def _ask(asked: "list[tuple[Asking, NamedPair]]", spec: "Spec", folder: Path, dry_run: bool) -> "Judged | None":
     """The verdicts; None after a dry run, which prints an estimate."""
+    from cmi.cli.output import note
     from cmi.cli.progress import progress, tell_waits
     from cmi.judge.load_judge import estimate, open_judge
     from cmi.judge.run import as_heard, judge_pairs
@@ -292,7 +293,10 @@ def _ask(asked: "list[tuple[Asking, NamedPair]]", spec: "Spec", folder: Path, dr
     with open_judge(spec, folder, [pair for _, pair in asked]) as judge, progress() as bar:
         task = bar.add_task("pairs judged", total=len(asked))
         tell_waits(judge, bar, task)
-        return judge_pairs(asked, judge, folder, lambda count: bar.advance(task, count))
+        judged = judge_pairs(asked, judge, folder, lambda count: bar.advance(task, count))
+    if judged.cut_note:
+        note(judged.cut_note)
+    return judged
 
 
 def _pairs_arguments(file: Path, out: Path, spec: "Spec") -> list[str]:

@@ -281,6 +281,7 @@ def judge(
     from cmi._util.hub import require_packages
     from cmi._util.printable import printable
     from cmi.cli.judge import spec_of
+    from cmi.cli.output import note
     from cmi.cli.progress import progress, tell_waits
     from cmi.report.tables import print_tables
 
@@ -307,6 +308,8 @@ def judge(
         task = bar.add_task(f"pairs judged by {judging.name}", total=len(asked))
         tell_waits(judging, bar, task)
         judged = judge_pairs(asked, judging, place, lambda done: bar.advance(task, done))
+    if judged.cut_note:
+        note(judged.cut_note)
     found = {(items[name].dataset, items[name].id): scores for name, scores in pair_scores(judged).items()}
     write_pair_scores(folder, About(judged.judge, scored_axes(judged)), found)
     print_tables([run_table(judged)], Console())

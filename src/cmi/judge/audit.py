@@ -1,19 +1,19 @@
-"""How far a judge can be trusted: is it swayed by the order, does it contradict itself, does it hear at all?
+"""How far a judge can be trusted: is it swayed by the order, does it contradict itself, does it use the audio?
 
 Of the pairs as they are, asked in both orders and again
     position           the share of decided answers that name what was heard first; 0.5 if order does not matter
     consistency        pairs that get the same answer in both orders
     self-consistency   askings that get the same answer when repeated
-    ties, unparsed     answers that name no winner; answers that are no verdict
+    ties, unparsed     answers that name no winner; answers that are not a verdict
     at odds            answers whose marks say the contrary of their choice
 
 Of pairs whose right answer is beyond doubt, both orders together
     sensitivity        the right take wins in both orders
     specificity        no take wins in both orders when both are the same clip
-    J                  Youden's: sensitivity + specificity - 1; 0 for a judge that is deaf, ties always or never
+    J                  Youden's: sensitivity + specificity - 1; 0 if it does not use the audio or always ties
 
 The burden of proof is on the judge: it is unfit unless the 95 % interval of J lies above 0 for each kind of pair. An
-always-first judge is 'consistent' about nothing; a deaf but steady one may be consistent about everything: hence J.
+always-first judge is 'consistent' about nothing; one that does not use the audio may be consistent about everything.
 """
 
 import math
@@ -36,8 +36,8 @@ MOST_BIAS = 0.15  # of the share of first takes, from 0.5
 LEAST_SELF_CONSISTENT = 0.7
 RESAMPLES = 1000
 
-# What tests what: the items with a known winner on an axis, in words.
-DEAF_TO = {
+# What each kind of pair with a known winner tests, in words.
+TESTED = {
     "silence": "music from silence",
     "noise": "music from noise",
     "flawed": "a clean take from a flawed one",
@@ -85,7 +85,7 @@ class Audit:
         """Why the judge is unfit; nothing if it is fit."""
         found = []
         if self.unparsed.value > MOST_UNPARSED:
-            found.append(f"{self.unparsed.value:.0%} of its answers are no verdict")
+            found.append(f"{self.unparsed.value:.0%} of its answers are not a verdict")
         found += [
             f"on {bias.axis} it names the first take in {bias.value:.0%} of its decisions"
             for bias in self.position
@@ -99,7 +99,7 @@ class Audit:
         if not self.hearing:
             found.append("nothing shows that it hears")
         found += [
-            f"on {one.axis} it does not tell {DEAF_TO[one.kind]} (J {one.youden:.2f}, 95 % from {one.interval.low:.2f})"
+            f"on {one.axis} it does not tell {TESTED[one.kind]} (J {one.youden:.2f}, 95 % from {one.interval.low:.2f})"
             for one in self.hearing
             if not one.interval.low > 0
         ]
@@ -195,7 +195,7 @@ def _hearing(
             if winner not in TIES and (said := _said(judged, item, axis)):
                 right[_test(item, wanted), axis].append(agreed(*said) == winner)
     found = []
-    for kind, axis in sorted(right, key=lambda key: (list(DEAF_TO).index(key[0]), key[1])):
+    for kind, axis in sorted(right, key=lambda key: (list(TESTED).index(key[0]), key[1])):
         sensitivity = Share(sum(right[kind, axis]), len(right[kind, axis]))
         found.append(Discrimination(kind, axis, sensitivity, *youden(sensitivity, specificity[axis])))
     return found

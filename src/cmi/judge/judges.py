@@ -1,12 +1,13 @@
 """Judges of any kind, asked in one way: pairs with keys in, verdicts with keys out, as they are ready.
 
-a chat model      `ChatJudge`: any OpenAI-compatible endpoint that takes sound
+a language model  `LanguageModelJudge`: behind any OpenAI-compatible endpoint that takes sound, or in this process
 a scorer          `ScorerJudge`: the take with the higher score wins; scores within a band are a tie
 a class of yours  anything with `judge(pairs) -> list[Verdict]`
 """
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
@@ -15,7 +16,7 @@ from cmi.judge.messages import request_for
 from cmi.judge.parse import parse, why_unusable
 from cmi.judge.prompt_file import Role
 from cmi.judge.verdict import Judge, Opinion, Verdict, fault_in
-from cmi.llm import Answer, Chat, Failure, Request
+from cmi.llm import Answer, AudioLLM, Failure, Request
 from cmi.take import Axis, Choice, Pair, Score, Scorer, Take
 
 TOGETHER = 16  # pairs given to a judge at once: as many are lost if it is killed
@@ -33,31 +34,21 @@ class NamedJudge(Protocol):
     def verdicts(self, asked: Sequence[Asked]) -> Generator[Told, None, None]: ...
 
 
-class ChatJudge:
-    """A chat model in a role. What is no verdict is asked for again, as often as the endpoint's settings say."""
+class LanguageModelJudge:
+    """A language model in a role. An endpoint whose answer is not a verdict is asked again, as its settings say."""
 
-    def __init__(self, chat: Chat, role: Role) -> None:
-        self.chat = chat
+    def __init__(self, model: AudioLLM, role: Role) -> None:
+        self.model = model
         self.role = role
 
     def tell_waits(self, tell: Callable[[str], None]) -> None:
-        """`tell` is told what a longer pause waits for."""
-        self.chat.on_wait = tell
+        """`tell` is told what a longer pause of an endpoint waits for."""
+        if hasattr(self.model, "on_wait"):
+            self.model.on_wait = tell
 
     @property
     def name(self) -> str:
-        return f"{self.chat.endpoint.model}, prompt {self.role.full_name}"
-
-    def judge(self, pairs: Sequence[Pair]) -> list[Verdict]:
-        """InputError for the first pair that can't be judged."""
-        told = dict(self.verdicts([(str(number), pair) for number, pair in enumerate(pairs)]))
-        found = []
-        for number in range(len(pairs)):
-            verdict = told[str(number)]
-            if isinstance(verdict, InputError):
-                raise verdict
-            found.append(verdict)
-        return found
+        return f"{self.model.name}, prompt {self.role.full_name}"
 
     def requests(self, asked: Sequence[Asked]) -> list[Request]:
         """What would be asked of pairs that have what the role requires."""
@@ -67,7 +58,7 @@ class ChatJudge:
         for key, pair in asked:
             if missing := _missing(pair, self.role):
                 yield key, InputError(f"the pair has no {missing}, which prompt {self.role.name} is about")
-        with closing(self.chat.ask_all(self.requests(asked), partial(why_unusable, role=self.role))) as answers:
+        with closing(self.model.ask_all(self.requests(asked), partial(why_unusable, role=self.role))) as answers:
             for key, answer in answers:
                 yield key, _verdict(answer, self.role)
 
@@ -80,7 +71,9 @@ def _missing(pair: Pair, role: Role) -> str:
 def _verdict(answer: Answer | Failure, role: Role) -> Verdict | InputError:
     if isinstance(answer, Failure):
         return InputError(answer.reason)
-    return Verdict(raw=answer.raw, why=answer.why) if answer.raw else parse(answer.text, role)
+    failed = Verdict(raw=answer.raw, why=answer.why)
+    verdict = failed if answer.raw else parse(answer.text, role)
+    return replace(verdict, reasoning=answer.reasoning, cut=answer.cut)
 
 
 class PlainJudge:

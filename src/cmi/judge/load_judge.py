@@ -2,7 +2,7 @@
 
 MODEL with --url or --endpoint    a chat model behind an OpenAI-compatible endpoint
 scorer:nano, scorer:CMI-RM/       any scorer that `cmi score` takes; ties by --tie-band
-omni:Qwen/Qwen2-Audio-7B-Instruct a transformers model in this process
+omni:music-flamingo               an audio language model in this process: a family's name, a folder or a hub id
 simulated:first=0.1               a judge that knows the winners in the file and errs as it is told to
 my_judges:MyJudge                 a class of yours with `judge(pairs) -> list[Verdict]`, called without arguments
 """
@@ -17,18 +17,18 @@ from urllib.parse import urlsplit
 
 from cmi._util.errors import InputError
 from cmi._util.plugins import load_own
-from cmi.judge.judges import Asked, ChatJudge, NamedJudge, PlainJudge, ScorerJudge
+from cmi.judge.judges import Asked, LanguageModelJudge, NamedJudge, PlainJudge, ScorerJudge
 from cmi.judge.parse import why_unusable
 from cmi.judge.prompt_file import DEFAULT, Role, read_role
 from cmi.judge.run import claim_run
 from cmi.judge.verdict import Judge
-from cmi.llm import Budget, Chat, Endpoint, Estimate, Prices
+from cmi.llm import Budget, Chat, Endpoint, Estimate, Prices, load_model, require_sendable
 from cmi.llm.endpoint_file import read_endpoint
-from cmi.llm.sendable import require_sendable
 from cmi.preferences import NamedPair
 from cmi.take import Audio, Pair
 
 CHAT = "chat"  # the folder of requests and answers in that of a run
+ANSWER_TOKENS = 400  # of a model in this process
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def open_judge(spec: Spec, folder: Path, pairs: Sequence[NamedPair]) -> Iterator
         _require_sendable(spec, role, [(pair.id, pair.pair) for pair in pairs])
         claim_run(folder, f"{endpoint.model}, prompt {role.full_name}")
         with Chat(endpoint, folder / CHAT, spec.budget, prices) as chat:
-            yield ChatJudge(chat, role)
+            yield LanguageModelJudge(chat, role)
         return
     yield _local_judge(spec, pairs)
 
@@ -73,7 +73,7 @@ def estimate(spec: Spec, folder: Path, asked: Sequence[Asked]) -> Estimate:
         with Chat(endpoint, place, spec.budget, prices) as chat:
             role = read_role(spec.prompt)
             _require_sendable(spec, role, asked)
-            return chat.estimate(ChatJudge(chat, role).requests(asked), partial(why_unusable, role=role))
+            return chat.estimate(LanguageModelJudge(chat, role).requests(asked), partial(why_unusable, role=role))
 
 
 def _require_sendable(spec: Spec, role: Role, asked: Sequence[Asked]) -> None:
@@ -110,11 +110,7 @@ def _local_judge(spec: Spec, pairs: Sequence[NamedPair]) -> NamedJudge:
 
         return SimulatedJudge(pairs, parse_errors(name))
     if kind == "omni":
-        from cmi.judge.omni import load_omni
-
-        role = read_role(spec.prompt)
-        judge = load_omni(name, role)
-        return PlainJudge(f"{judge.name}, prompt {role.full_name}", judge)
+        return LanguageModelJudge(load_model(name, max_tokens=ANSWER_TOKENS), read_role(spec.prompt))
     if not name:
         raise InputError(
             f"judge {spec.model!r}: a chat model needs --url or --endpoint; "

@@ -30,7 +30,7 @@ _NUMBER = re.compile(r"[0-9]{1,3}(\.[0-9]{1,6})?")
 
 
 class Unparsed(ValueError):
-    """Why an answer is no verdict, in a few words of our own: none of the answer's."""
+    """Why an answer is not a verdict, in a few words of our own: none of the answer's."""
 
 
 def parse(text: str, role: Role) -> Verdict:

@@ -139,7 +139,7 @@ def _notes(judged: Judged) -> list[str]:
     notes = [f"judge: {judged.judge}"]
     if unparsed:
         notes.append(
-            f"{len(unparsed):,} of {len(judged.verdicts):,} answers are no verdict; they are kept as they came"
+            f"{len(unparsed):,} of {len(judged.verdicts):,} answers are not a verdict; they are kept as they came"
         )
     failed = list(judged.failures.items())
     notes += [printable(f"failed: {asking.key}: {why}") for asking, why in failed[:SHOWN]]

@@ -51,6 +51,15 @@ class Judged:
     verdicts: dict[Asking, Verdict] = field(default_factory=dict)
     failures: dict[Asking, str] = field(default_factory=dict)
 
+    @property
+    def cut_note(self) -> str:
+        """How many verdicts are about recordings that the judge did not get whole, in words; '' if none is."""
+        cut = sum(bool(verdict.cut) for verdict in self.verdicts.values())
+        if not cut:
+            return ""
+        count = f"{cut:,} of {len(self.verdicts):,} verdicts"
+        return f"{count} are about the beginning of a recording only; {VERDICTS} says how much the judge got"
+
 
 def askings(pairs: Sequence[NamedPair], both_orders: bool, repeats: int = 1) -> list[tuple[Asking, NamedPair]]:
     """All questions about the pairs; the orders of a pair are neighbours."""

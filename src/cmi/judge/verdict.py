@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, get_args
 
 from cmi.take import Axis, Choice, Pair
@@ -34,23 +34,27 @@ class Opinion:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A judge's opinions, by axis. There are none where `why` says why not; `raw` is what it said, as it came."""
+    """A judge's opinions, by axis. There are none if `why` says why not; `raw` is what it said, as it came.
+
+    `reasoning` is what a reasoning model wrote before that; `cut` says which recordings it did not get whole.
+    """
 
     opinions: Mapping[Axis, Opinion] = field(default_factory=dict)
     reason: str = ""
     raw: str = ""
     why: str = ""
+    reasoning: str = ""
+    cut: str = ""
 
     @property
     def swapped(self) -> "Verdict":
         """The same verdict where a is called b."""
-        return Verdict(
-            {axis: opinion.swapped for axis, opinion in self.opinions.items()}, self.reason, self.raw, self.why
-        )
+        return replace(self, opinions={axis: opinion.swapped for axis, opinion in self.opinions.items()})
 
     def to_json(self) -> dict[str, Any]:
         opinions = {axis: [o.choice, o.score_a, o.score_b] for axis, o in self.opinions.items()}
-        return {"opinions": opinions, "reason": self.reason, "raw": self.raw, "why": self.why}
+        record = {"opinions": opinions, "reason": self.reason, "raw": self.raw, "why": self.why}
+        return record | {name: value for name in ("reasoning", "cut") if (value := getattr(self, name))}
 
 
 def fault_in(verdict: Verdict) -> str:
@@ -65,13 +69,16 @@ def fault_in(verdict: Verdict) -> str:
         marks = [mark for mark in (opinion.score_a, opinion.score_b) if mark is not None]
         if not all(isinstance(mark, int | float) and math.isfinite(mark) for mark in marks):
             return f"marks {opinion.score_a!r} and {opinion.score_b!r} on {axis}, expected finite numbers or None"
-    texts = (verdict.reason, verdict.raw, verdict.why)
-    return "" if all(isinstance(text, str) for text in texts) else "a reason, raw or why that is not text"
+    texts = (verdict.reason, verdict.raw, verdict.why, verdict.reasoning, verdict.cut)
+    return (
+        "" if all(isinstance(text, str) for text in texts) else "a reason, raw, why, reasoning or cut that is not text"
+    )
 
 
 def verdict_from_json(record: Mapping[str, Any]) -> Verdict:
     opinions = {axis: Opinion(*values) for axis, values in record["opinions"].items()}
-    return Verdict(opinions, record["reason"], record["raw"], record["why"])
+    more = (record.get("reasoning", ""), record.get("cut", ""))
+    return Verdict(opinions, record["reason"], record["raw"], record["why"], *more)
 
 
 class Judge(Protocol):

@@ -1,4 +1,4 @@
-"""Ask any OpenAI-compatible chat endpoint about sounds, at scale: nothing is lost, nothing is paid for twice.
+"""Audio language models: ask one about sounds, behind any OpenAI-compatible endpoint or in this process.
 
     endpoint = Endpoint("http://localhost:8000/v1", "my-model")
     request = Request("item-1", (user("What key is this in?", Sound(Path("clip.wav"))),))
@@ -6,7 +6,15 @@
         for key, answer in chat.ask_all([request]):      # or `async for key, answer in chat.ask([request])`
             print(key, answer.text if isinstance(answer, Answer) else answer.reason)
 
-What holds
+    model = load_model("Qwen/Qwen2-Audio-7B-Instruct")   # a folder, a hub id, or a family such as "music-flamingo"
+    answers = dict(model.ask_all([request]))              # in this process, in batches; nothing is written
+
+What both say of an answer
+    `Answer.reasoning` is what a reasoning model wrote in <think> blocks, or what its endpoint keeps apart; it is never
+    part of `Answer.text`. `Answer.heard` is how much of each sound the model got, `Answer.cut` the same in words if it
+    did not get all of it.
+
+What holds for an endpoint: nothing is lost, nothing is paid for twice
     Every request gets one result: an `Answer`, or a `Failure` with its reason. They come as they are ready, those that
     are on disk first. An answer is on disk (folder/answers.jsonl) before it is handed out, and a request that has one
     is never asked again: after any stop, the same call goes on. Failures are not kept, so the next call asks again.
@@ -23,7 +31,7 @@ Answers that cannot be used
     handed out in any case, with `Answer.why` set.
 
 Limits
-    Of the endpoint: `Sending` (seconds, size, format and rate of sounds; what was cut is in `Answer.heard`), time-outs,
+    Of the endpoint: `Sending` (seconds, size, format and rate of sounds), time-outs,
     429s (the number of requests in flight adapts; Retry-After is minded), retries with growing, jittered pauses.
     Of the user: `Budget` (calls, tokens, money at `Prices`); it counts what is in the folder, whenever it was spent.
     Spent, it ends the stream with BudgetSpent, an InputError, after what is in flight has been handed out.
@@ -40,28 +48,51 @@ The folder
     endpoint.json     the response format that the endpoint takes: json_schema, else json_object, else plain
 """
 
-from cmi.llm.budget import Budget, BudgetSpent, Estimate, Prices, Usage
-from cmi.llm.client import Chat
-from cmi.llm.endpoint import Endpoint, Sending
-from cmi.llm.message import Answer, Failure, Heard, Message, Request, Schema, Sound, Text, system, user
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from cmi.llm.budget import Budget, BudgetSpent, Estimate, Prices, Usage
+    from cmi.llm.client import Chat
+    from cmi.llm.endpoint import Endpoint, Sending
+    from cmi.llm.local import LocalModel, load_model
+    from cmi.llm.message import (
+        Answer,
+        AudioLLM,
+        Failure,
+        Message,
+        Request,
+        Schema,
+        SentAudio,
+        Sound,
+        Text,
+        require_sendable,
+        system,
+        user,
+    )  # fmt: skip
+    from cmi.llm.reasoning import separate_reasoning
+
+_HOMES = {
+    "budget": ("Budget", "BudgetSpent", "Estimate", "Prices", "Usage"),
+    "client": ("Chat",),
+    "endpoint": ("Endpoint", "Sending"),
+    "local": ("LocalModel", "load_model"),
+    "message": (
+        "Answer", "AudioLLM", "Failure", "Message", "Request", "Schema", "SentAudio", "Sound", "Text",
+        "require_sendable", "system", "user",
+    ),
+    "reasoning": ("separate_reasoning",),
+}  # fmt: skip
 __all__ = [
-    "Answer",
-    "Budget",
-    "BudgetSpent",
-    "Chat",
-    "Endpoint",
-    "Estimate",
-    "Failure",
-    "Heard",
-    "Message",
-    "Prices",
-    "Request",
-    "Schema",
-    "Sending",
-    "Sound",
-    "Text",
-    "Usage",
-    "system",
-    "user",
-]
+    "Answer", "AudioLLM", "Budget", "BudgetSpent", "Chat", "Endpoint", "Estimate", "Failure", "LocalModel", "Message",
+    "Prices", "Request", "Schema", "Sending", "SentAudio", "Sound", "Text", "Usage", "load_model", "require_sendable",
+    "separate_reasoning", "system", "user",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Names are loaded when they are asked for: a model in this process needs no HTTP, an endpoint needs no torch."""
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"cmi.llm.{module}"), name)
+    raise AttributeError(f"module 'cmi.llm' has no attribute {name!r}")

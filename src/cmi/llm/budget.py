@@ -71,7 +71,7 @@ class Budget:
         return ""
 
 
-class Purse:
+class Spending:
     """A budget in use: calls in flight hold what they are expected to cost until their usage is known."""
 
     def __init__(self, budget: Budget, prices: Prices, spent: Usage) -> None:

@@ -9,26 +9,86 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from cmi._util.errors import InputError
-from cmi.llm.budget import BudgetSpent, Purse, Usage, expected_usage
-from cmi.llm.endpoint import FORMATS, Endpoint, Format
-from cmi.llm.faults import Fault, short
-from cmi.llm.http import HttpClient
-from cmi.llm.limiter import Limiter
-from cmi.llm.message import Answer, Request, Text
+from cmi.llm.budget import BudgetSpent, Spending, Usage, expected_usage
+from cmi.llm.endpoint import FORMATS, Endpoint, Format, Redact
+from cmi.llm.http import Fault, HttpClient, short
+from cmi.llm.message import Answer, EncodedAudio, Request, Text, sound_part
 from cmi.llm.reading import STREAMED, Reading, read_response
-from cmi.llm.redact import Redact
-from cmi.llm.sound import Encoded, sound_part
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0  # seconds between two tries
 START_SECONDS = 2.0  # that a server which never answered may take to begin to listen
+FIRST_LIMIT = 4.0
+SHRINK = 0.9
+SMOOTHING = 0.1  # of the time that answers take
 QUIET_SECONDS = 5.0  # without an answer, after which a user is told what a pause waits for
+
+
+class Limiter:
+    """How many requests may be in flight, and how fast they follow each other, found by asking.
+
+    `async with limiter:` waits for a place and keeps it. Calls that are refused (429) met a limit of the endpoint, the
+    same one if they were in flight together. Until the first refusal, the limit grows by one for each answer. After
+    it, calls are spread evenly over the time that an answer takes: endpoints that limit the rate refuse bursts that
+    they would take one by one. From the second on, each takes the limit down by a tenth; then it grows by one in a
+    round of as many answers as it allows at once, by two in the next round, by four, until the next refusal.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.limit = min(FIRST_LIMIT, float(most))
+        self._in_flight = 0
+        self._paced = False
+        self._steady = False
+        self._step = 1.0  # of the limit in a round of answers
+        self._round = 0  # answers in it
+        self._calls = 0
+        self._last_refusal = 0
+        self._seconds = 0.0  # that an answer takes
+        self._next_start = 0.0
+        self._freed = asyncio.Condition()
+
+    async def __aenter__(self) -> None:
+        async with self._freed:
+            await self._freed.wait_for(lambda: self._in_flight < int(self.limit))
+            self._in_flight += 1
+        if self._paced:
+            now = asyncio.get_running_loop().time()
+            start = max(now, self._next_start)
+            self._next_start = start + self._seconds / self.limit
+            await asyncio.sleep(start - now)
+
+    async def __aexit__(self, *_: object) -> None:
+        async with self._freed:
+            self._in_flight -= 1
+            self._freed.notify_all()
+
+    def ticket(self) -> int:
+        """The number of a call that begins now."""
+        self._calls += 1
+        return self._calls
+
+    def answered(self, seconds: float) -> None:
+        self._seconds += (seconds - self._seconds) * (SMOOTHING if self._seconds else 1.0)
+        self.limit = min(float(self.most), self.limit + (self._step / self.limit if self._steady else 1.0))
+        self._round += 1
+        if self._round >= self.limit:
+            self._step, self._round = min(2 * self._step, self.limit), 0
+
+    def refused(self, ticket: int) -> None:
+        """The call with this ticket got a 429. One that began before the last refusal met the same limit."""
+        if ticket > self._last_refusal:
+            if self._paced:
+                self.limit = max(1.0, self.limit * SHRINK)
+                self._steady = True
+            self._paced = self._seconds > 0  # until something was answered, nobody knows the pace
+            self._last_refusal, self._step, self._round = self._calls, 1.0, 0
 
 
 class Stopped(Exception):
     """The caller has left; nothing more is asked."""
 
 
-class Reply(NamedTuple):
+class BilledAnswer(NamedTuple):
     """An answer that is not on disk yet, and how many calls may be billed for it."""
 
     answer: Answer
@@ -42,7 +102,7 @@ class Caller:
         self,
         client: HttpClient,
         endpoint: Endpoint,
-        purse: Purse,
+        spending: Spending,
         format_: Format,
         redact: Redact,
         on_wait: Callable[[str], None],
@@ -53,7 +113,7 @@ class Caller:
         self.pausing = 0  # requests that wait for their next try
         self.format: Format = format_
         self._client = client
-        self._purse = purse
+        self._spending = spending
         self._redact = redact
         self._on_wait = on_wait
         self._began = self._last_answer = time.monotonic()
@@ -63,12 +123,12 @@ class Caller:
         """How many requests may be under way: those in flight, and as many again that pause."""
         return int(self.limiter.limit) + min(self.pausing, self.endpoint.concurrency)
 
-    async def ask(self, name: str, request: Request, encoded: Sequence[Encoded]) -> Reply:
+    async def ask(self, name: str, request: Request, encoded: Sequence[EncodedAudio]) -> BilledAnswer:
         """The answer to a request. `name` is the same whenever it is asked again, so that it is billed once.
 
         Fault: the request has failed. InputError: all others would fail too.
         """
-        expected = expected_usage(request, [sound.heard.sent for sound in encoded])
+        expected = expected_usage(request, [sound.sent.sent for sound in encoded])
         format_: Format = self.format if request.schema else "plain"
         tries = _Tries(self.endpoint)
         while True:
@@ -85,7 +145,7 @@ class Caller:
                 await self._wait(FIRST_PAUSE if is_start else tries.pause_after(fault), fault)
         if request.schema:
             self.format = max(self.format, format_, key=FORMATS.index)
-        return Reply(replace(answer, tries=tries.count + 1), tries.billed + 1)
+        return BilledAnswer(replace(answer, tries=tries.count + 1), tries.billed + 1)
 
     def _require_hope(self, fault: Fault) -> None:
         """InputError if no request can be answered."""
@@ -98,12 +158,12 @@ class Caller:
             ) from None
 
     async def _try(
-        self, name: str, request: Request, encoded: Sequence[Encoded], format_: Format, expected: Usage
+        self, name: str, request: Request, encoded: Sequence[EncodedAudio], format_: Format, expected: Usage
     ) -> Answer:
         """One call, paid for. Fault if it is not answered."""
         if self.stopping.is_set():
             raise Stopped
-        if limit := self._purse.hold(expected):
+        if limit := self._spending.hold(expected):
             raise BudgetSpent(f"the budget of {limit} is spent; the same command with a larger one goes on")
         used, ticket, began = Usage(), self.limiter.ticket(), time.monotonic()
         try:
@@ -117,7 +177,7 @@ class Caller:
                 self.limiter.refused(ticket)
             raise
         finally:
-            self._purse.settle(expected, used)
+            self._spending.settle(expected, used)
         seconds = time.monotonic() - began
         self.limiter.answered(seconds)
         self._last_answer = time.monotonic()
@@ -131,7 +191,8 @@ class Caller:
             output_tokens=used.output_tokens,
             seconds=round(seconds, 3),
             format=format_,
-            heard=tuple(sound.heard for sound in encoded),
+            reasoning=self._redact(said.reasoning),
+            heard=tuple(sound.sent for sound in encoded),
         )
 
     async def _wait(self, seconds: float, fault: Fault) -> None:
@@ -143,7 +204,7 @@ class Caller:
             await asyncio.wait_for(self.stopping.wait(), seconds)
         self.pausing -= 1
 
-    def _body(self, request: Request, encoded: Sequence[Encoded], format_: Format) -> dict[str, Any]:
+    def _body(self, request: Request, encoded: Sequence[EncodedAudio], format_: Format) -> dict[str, Any]:
         endpoint = self.endpoint
         body: dict[str, Any] = {"model": endpoint.model, "messages": _messages(request, encoded, endpoint)}
         if endpoint.temperature is not None:
@@ -193,7 +254,7 @@ class _Tries:
         return jittered if fault.retry_after is None else fault.retry_after + random.uniform(0, FIRST_PAUSE)  # noqa: S311
 
 
-def _messages(request: Request, encoded: Sequence[Encoded], endpoint: Endpoint) -> list[dict[str, Any]]:
+def _messages(request: Request, encoded: Sequence[EncodedAudio], endpoint: Endpoint) -> list[dict[str, Any]]:
     sounds = iter(encoded)
     messages = []
     for message in request.messages:

@@ -12,15 +12,26 @@ from typing import Self
 
 from cmi._util.errors import InputError
 from cmi.audio import content_hash
-from cmi.llm.budget import ANSWER_TOKENS, Budget, Estimate, Prices, Purse, Usage, expected_usage, sent_seconds
+from cmi.llm.budget import ANSWER_TOKENS, Budget, Estimate, Prices, Spending, Usage, expected_usage, sent_seconds
 from cmi.llm.calls import Caller, Stopped
-from cmi.llm.endpoint import Endpoint, Format
-from cmi.llm.faults import Fault
-from cmi.llm.http import Contact, HttpClient
+from cmi.llm.endpoint import Endpoint, Format, redactor
+from cmi.llm.http import Contact, Fault, HttpClient
 from cmi.llm.interrupts import Interruptible
-from cmi.llm.message import Accept, Answer, Failure, Request, digest, plain_messages, user
-from cmi.llm.redact import redactor
-from cmi.llm.sound import Encoded, clip_seconds, encode, seconds_of
+from cmi.llm.message import (
+    Accept,
+    Answer,
+    EncodedAudio,
+    Failure,
+    Request,
+    Result,
+    checked,
+    clip_seconds,
+    digest,
+    encode,
+    plain_messages,
+    sound_seconds,
+    user,
+)
 from cmi.llm.store import Store
 
 ENCODERS = 4  # threads that read and encode sounds
@@ -28,8 +39,6 @@ AHEAD = 2 * ENCODERS  # requests that are made ready beyond those in flight
 HASHES = 100_000  # of sound files that are remembered
 SOUNDS = 64  # encoded sounds that are remembered: a pair's two orders are asked one after the other
 COMPLAINT = "Your last answer could not be used: {why}. Answer again, exactly in the format that was asked for."
-
-Result = tuple[str, Answer | Failure]
 
 
 class Chat:
@@ -48,7 +57,7 @@ class Chat:
         self._hash = lru_cache(HASHES)(content_hash)
         self._encode = lru_cache(SOUNDS)(encode)
         self._store = Store(folder)
-        self._purse = Purse(budget or Budget(), prices or Prices(), self._store.spent())
+        self._spending = Spending(budget or Budget(), prices or Prices(), self._store.spent())
         self._format = self._store.read_format()
         self._writer = ThreadPoolExecutor(1)  # a log is for one thread at a time
         self._encoders = ThreadPoolExecutor(ENCODERS)
@@ -65,14 +74,18 @@ class Chat:
         self._store.close()
 
     @property
+    def name(self) -> str:
+        return self.endpoint.model
+
+    @property
     def spent(self) -> Usage:
         """What the answers in the folder took, and calls since it was opened that may have been billed in vain."""
-        return self._purse.spent
+        return self._spending.spent
 
     @property
     def money(self) -> float:
         """What that costs."""
-        return self._purse.prices.cost(self._purse.spent)
+        return self._spending.prices.cost(self._spending.spent)
 
     @property
     def format(self) -> Format:
@@ -92,12 +105,12 @@ class Chat:
             yield result
         for request_id, asking, kept in self._store.answers():
             if request_id in waiting:
-                answer = _checked(kept, accept)
+                answer = checked(kept, accept)
                 if self._is_final(asking, answer):
                     yield waiting.pop(request_id).key, answer
         if waiting:
             async with HttpClient(self.endpoint, self._redact, self._contact) as http:
-                caller = Caller(http, self.endpoint, self._purse, self._format, self._redact, self._tell)
+                caller = Caller(http, self.endpoint, self._spending, self._format, self._redact, self._tell)
                 async with aclosing(self._ask_waiting(waiting, caller, accept)) as results:
                     async for result in results:
                         yield result
@@ -109,15 +122,15 @@ class Chat:
     def estimate(self, requests: Iterable[Request], accept: Accept | None = None) -> Estimate:
         """What asking would take, by the answers in the folder where there are some; no call is made."""
         wanted, _ = asyncio.run(self._by_id(requests))
-        kept = ((name, asking, _checked(answer, accept)) for name, asking, answer in self._store.answers())
+        kept = ((name, asking, checked(answer, accept)) for name, asking, answer in self._store.answers())
         known = {name: answer for name, asking, answer in kept if self._is_final(asking, answer)}
         tokens = round(sum(a.output_tokens for a in known.values()) / len(known)) if known else ANSWER_TOKENS
         todo = [request for name, request in wanted.items() if name not in known]
         usage = Usage()
         for request in todo:
-            lengths = [seconds_of(sound) for sound in request.sounds]
+            lengths = [sound_seconds(sound) for sound in request.sounds]
             usage += expected_usage(request, sent_seconds(lengths, self.endpoint.sending), tokens)
-        return Estimate(len(wanted), len(wanted) - len(todo), usage, self._purse.prices.cost(usage))
+        return Estimate(len(wanted), len(wanted) - len(todo), usage, self._spending.prices.cost(usage))
 
     async def _by_id(self, requests: Iterable[Request]) -> tuple[dict[str, Request], list[Result]]:
         """Requests by identity, and the failures of those whose sounds can't be read. InputError for a key twice."""
@@ -186,13 +199,13 @@ class Chat:
             keep = (request_id, asking, request.key, messages, answer, billed)
             await loop.run_in_executor(self._writer, self._store.keep, *keep)
             self._remember(caller.format)
-            answer = _checked(answer, accept)  # only now: what was paid for is on disk, whatever it is
+            answer = checked(answer, accept)  # only now: what was paid for is on disk, whatever it is
             if self._is_final(asking, answer):
                 return request.key, answer
             complaint = user(COMPLAINT.format(why=answer.why))
             asking, said = asking + 1, replace(request, messages=(*request.messages, complaint))
 
-    def _encode_all(self, request: Request) -> list[Encoded]:
+    def _encode_all(self, request: Request) -> list[EncodedAudio]:
         """A request's sounds, within the limits on all of them together."""
         sounds, sending = request.sounds, self.endpoint.sending
         seconds = clip_seconds(sending, len(sounds)) if sounds else 0.0
@@ -202,8 +215,3 @@ class Chat:
         if found != self._format:
             self._format = found
             self._store.write_format(found)
-
-
-def _checked(answer: Answer, accept: Accept | None) -> Answer:
-    """The answer with why it cannot be used."""
-    return replace(answer, why=answer.why or (accept(answer.text) if accept else None) or "")

@@ -9,8 +9,8 @@ import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from cmi.llm.faults import Fault
-from cmi.llm.http import DONE
+from cmi.llm.http import DONE, Fault
+from cmi.llm.reasoning import UNFINISHED, separate_reasoning
 
 # How many tokens it took is told by the last chunk, if it is asked for.
 STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
@@ -31,6 +31,7 @@ class Reading(NamedTuple):
     finish: str = ""
     tokens: Tokens = (None, None)
     why: str = ""
+    reasoning: str = ""
 
 
 def read_response(body: bytes) -> Reading:
@@ -52,7 +53,7 @@ def _read_whole(text: str) -> Reading:
         content, refusal = message.get("content"), message.get("refusal")
         if content is not None and not isinstance(content, str):
             raise Unreadable(f"'content' is {_kind(content)}, expected text")
-        return _reading(content or "", refusal, choice.get("finish_reason"), used)
+        return _reading(content or "", refusal, choice.get("finish_reason"), used, _reasoning(message))
     except Unreadable as error:
         return Reading(why=f"it is not a chat completion: {error}")
 
@@ -64,6 +65,7 @@ def _read_stream(text: str) -> Reading:
     by all servers.
     """
     words: list[str] = []
+    reasoning: list[str] = []
     refusal: list[str] = []
     used: Tokens = (None, None)
     finish, why, is_done = None, "", False
@@ -80,6 +82,7 @@ def _read_stream(text: str) -> Reading:
                 delta = _table(choice, "delta")
                 finish = choice.get("finish_reason") or finish
                 words.append(_piece(delta, "content"))
+                reasoning.append(_reasoning(delta))
                 refusal.append(_piece(delta, "refusal"))
         except Unreadable as error:
             why = why or f"it is not a chat completion's stream: {error}"
@@ -87,7 +90,7 @@ def _read_stream(text: str) -> Reading:
         return Reading(why=why)
     if finish is None:
         raise Fault("broken", f"a stream cut off after {len(words)} chunks", billed=True)
-    return _reading("".join(words), "".join(refusal), finish, used)
+    return _reading("".join(words), "".join(refusal), finish, used, "".join(reasoning))
 
 
 def _events(text: str) -> Iterator[str]:
@@ -101,13 +104,22 @@ def _events(text: str) -> Iterator[str]:
             data = []
 
 
-def _reading(text: str, refusal: object, finish: object, used: Tokens) -> Reading:
+def _reading(text: str, refusal: object, finish: object, used: Tokens, told: str) -> Reading:
+    """`told` is reasoning that the endpoint itself keeps apart from the text."""
     ended = finish if isinstance(finish, str) else ""
-    if text.strip():
-        return Reading(text, ended, used)
+    answer, written = separate_reasoning(text)
+    reasoning = "\n".join(filter(None, (told.strip(), written)))
+    if answer.strip():
+        return Reading(answer, ended, used, "", reasoning)
     if isinstance(refusal, str) and refusal:
-        return Reading(refusal, "refusal", used)
-    return Reading("", ended, used, "it is empty")
+        return Reading(refusal, "refusal", used, "", reasoning)
+    return Reading("", ended, used, UNFINISHED if reasoning else "it is empty", reasoning)
+
+
+def _reasoning(message: dict[str, Any]) -> str:
+    """Under the name that vLLM, DashScope and DeepSeek use, or OpenRouter's."""
+    found = message.get("reasoning_content") or message.get("reasoning")
+    return found if isinstance(found, str) else ""
 
 
 def _json(text: str) -> dict[str, Any]:

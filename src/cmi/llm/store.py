@@ -12,7 +12,7 @@ from cmi._util.files import write_whole
 from cmi._util.runlog import RunLog, read_records
 from cmi.llm.budget import Usage
 from cmi.llm.endpoint import FORMATS, Format
-from cmi.llm.message import Answer, Heard
+from cmi.llm.message import Answer, SentAudio
 
 ANSWERS, TEXTS, ENDPOINT = "answers.jsonl", "texts.jsonl", "endpoint.json"
 LONG = 200  # characters; texts beyond are kept once, in a file of their own
@@ -112,4 +112,4 @@ def _record_id(request_id: str, asking: int) -> str:
 def _answer(record: dict[str, Any]) -> Answer:
     names = Answer.__dataclass_fields__
     fields = {name: value for name, value in record.items() if name in names}
-    return Answer(**fields | {"heard": tuple(Heard(**heard) for heard in record["heard"])})
+    return Answer(**fields | {"heard": tuple(SentAudio(**heard) for heard in record["heard"])})

@@ -1,7 +1,7 @@
-"""A local chat endpoint to rehearse with: it answers by a function, as slowly, as seldom and as badly as it is told to.
+"""A local chat endpoint for tests: it answers by a function, as slowly, as seldom and as badly as it is told to.
 
-    with rehearsal(lambda body: "C minor", latency=0.2, rate=50, faults=0.2) as server:
-        endpoint = Endpoint(server.url, "rehearsal")
+    with fake_endpoint(lambda body: "C minor", latency=0.2, rate=50, faults=0.2) as server:
+        endpoint = Endpoint(server.url, "fake")
 
 Faults strike a share of the calls, each kind as often, drawn by the call's Idempotency-Key and how often that came:
 the order of calls changes nothing. A key that was answered well gets the same answer again, and is not billed again.
@@ -33,10 +33,10 @@ RETRY_AFTER = "0.2"
 
 Body = dict[str, Any]
 USAGE = {"prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050}
-ABOUT: Body = {"id": "rehearsal", "created": 0, "model": "rehearsal"}
+ABOUT: Body = {"id": "fake", "created": 0, "model": "fake"}
 
 
-class Rehearsal:
+class FakeEndpoint:
     """The endpoint's state. `billed` counts the good answers that were made for a key, `calls` all calls by outcome."""
 
     def __init__(
@@ -136,9 +136,9 @@ class Rehearsal:
 
 
 @contextmanager
-def rehearsal(answer: Callable[[Body], str], port: int = 0, **settings: Any) -> Iterator[Rehearsal]:
-    """The endpoint on the loopback interface, in a thread of its own; `settings` are those of Rehearsal."""
-    server, loop = Rehearsal(answer, **settings), asyncio.new_event_loop()
+def fake_endpoint(answer: Callable[[Body], str], port: int = 0, **settings: Any) -> Iterator[FakeEndpoint]:
+    """The endpoint on the loopback interface, in a thread of its own; `settings` are those of FakeEndpoint."""
+    server, loop = FakeEndpoint(answer, **settings), asyncio.new_event_loop()
     listening = loop.run_until_complete(asyncio.start_server(server.handle, "127.0.0.1", port))
     server.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1"
     thread = threading.Thread(target=loop.run_forever, daemon=True)
@@ -170,7 +170,7 @@ def sounds_of(body: Body) -> list[Waveform]:
 
 
 def _error(message: str) -> str:
-    return json.dumps({"error": {"message": message, "type": "rehearsal", "code": None, "param": None}})
+    return json.dumps({"error": {"message": message, "type": "fake", "code": None, "param": None}})
 
 
 def _completion(text: str) -> str:

@@ -3,7 +3,7 @@
     python -m cmi.testing.rule_endpoint --port 8123 --first 0.1 --faults 0.2
 
 Musicality is tonality: one minus the spectral flatness of a recording, so that music beats noise and silence; marks
-that are close are a tie. Of the prompt it understands nothing: alignment is always 'both'. A share `first` of its
+that are close are a tie. It does not use the prompt: alignment is always 'both'. A share `first` of its
 answers names the first recording, drawn by what it hears, so that the same request gets the same answer.
 """
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from cmi.audio import Waveform
 from cmi.judge.prompt_file import DEFAULT, Role, read_role
-from cmi.testing.chat_endpoint import Body, rehearsal, sounds_of
+from cmi.testing.chat_endpoint import Body, fake_endpoint, sounds_of
 
 WINDOW = 1024  # samples of a spectrum
 CLOSE = 0.2  # marks apart that are a tie
@@ -33,7 +33,7 @@ def tonality(sound: Waveform) -> float:
     return float(1 - np.exp(np.log(power).mean()) / power.mean())
 
 
-def judge(body: Body, role: Role, first: float = 0.0, seed: int = 0) -> str:
+def judge_by_rule(body: Body, role: Role, first: float = 0.0, seed: int = 0) -> str:
     """The answer to a request in a role with marks for musicality, alignment or both."""
     *_, a, b = sounds_of(body)
     low, high = role.scale
@@ -59,8 +59,8 @@ def main() -> None:
     parser.add_argument("--first", type=float, default=0.0, help="share of answers that name the first recording")
     parser.add_argument("--faults", type=float, default=0.0, help="share of calls that go wrong")
     asked = parser.parse_args()
-    answer = partial(judge, role=read_role(asked.prompt), first=asked.first)
-    with rehearsal(answer, asked.port, faults=asked.faults) as server:
+    answer = partial(judge_by_rule, role=read_role(asked.prompt), first=asked.first)
+    with fake_endpoint(answer, asked.port, faults=asked.faults) as server:
         print(server.url, flush=True)
         while True:
             time.sleep(3600)

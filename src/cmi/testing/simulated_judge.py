@@ -1,9 +1,9 @@
-"""A judge that hears nothing: it knows the pairs' true winners and errs as it is told to, for tests and ablations.
+"""A judge that does not listen: it knows the pairs' true winners and errs as it is told to, for tests and ablations.
 
     simulated:right=0.8,tied=0.05,first=0.1,slip=0.02,seed=1
 
 opinion    drawn once for a pair: a tie as often as `tied` says, else right with a probability that grows with the
-           margin from `faint` to `plain`; of the kinds of flaws that it is deaf to, in half of the cases
+           margin from `faint` to `plain`; for kinds of flaws that it does not notice, in half of the cases
 answer     to one asking: with probability `first` the take that came first, whatever the opinion
 slip       the share of askings in which `SimulatedJudge` names the other take, drawn anew for each
 

@@ -10,10 +10,11 @@ import soundfile
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+
 from cmi._util.errors import InputError
 from cmi.bench.ask import Question
-from cmi.bench.ask.local import FAMILIES, load_local
-from cmi.bench.ask.registry import Options
+from cmi.bench.ask.registry import LOCAL, Options, load_listener
+from cmi.llm.local import FAMILIES
 
 from . import tiny_models
 
@@ -30,10 +31,14 @@ def clips(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return paths
 
 
+def _load(kind: str, folder: Path):
+    return load_listener(kind, Options(model=str(folder), device="cpu", max_tokens=8)).listener
+
+
 @pytest.fixture(scope="module", params=FAMILIES)
 def listener(request, tmp_path_factory):
     folder = tiny_models.save(request.param, tmp_path_factory.mktemp(request.param))
-    return load_local(request.param, Options(model=str(folder), device="cpu", max_tokens=8))
+    return _load(request.param, folder)
 
 
 def _questions(clips: list[Path]) -> list[Question]:
@@ -45,7 +50,7 @@ def test_a_batch_gives_the_answers_that_each_question_gets_alone(listener, clips
     questions = _questions(clips)
     together = listener.answer(questions)
     assert together == [listener.answer([question])[0] for question in questions]
-    assert any(together)
+    assert any(reply.text for reply in together)
 
 
 def test_the_model_hears(listener, clips):
@@ -71,8 +76,8 @@ def test_a_name_says_which_weights_and_how_they_are_asked(listener):
 
 def test_a_folder_that_holds_another_model_is_one_sentence(tmp_path):
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')
-    with pytest.raises(InputError, match="can't be loaded as qwen2-audio"):
-        load_local("qwen2-audio", Options(model=str(tmp_path)))
+    with pytest.raises(InputError, match="cannot be loaded as qwen2-audio"):
+        _load("qwen2-audio", tmp_path)
 
 
 @pytest.mark.parametrize(("kind", "model_type"), [("qwen2.5-omni", "qwen2_5_omni"), ("qwen3-omni", "qwen3_omni_moe")])
@@ -81,12 +86,12 @@ def test_the_thinker_is_taken_out_of_a_whole_omni_checkpoint(tmp_path, clips, ki
     from safetensors.torch import load_file, save_file
 
     folder = tiny_models.save(kind, tmp_path)
-    alone = load_local(kind, Options(model=str(folder), device="cpu", max_tokens=8)).answer(_questions(clips))
+    alone = _load(kind, folder).answer(_questions(clips))
     weights = {f"thinker.{name}": tensor for name, tensor in load_file(folder / "model.safetensors").items()}
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     config = {"model_type": model_type, "thinker_config": json.loads((folder / "config.json").read_text())}
     (folder / "config.json").write_text(json.dumps(config))
-    assert load_local(kind, Options(model=str(folder), device="cpu", max_tokens=8)).answer(_questions(clips)) == alone
+    assert _load(kind, folder).answer(_questions(clips)) == alone
 
 
 def test_weights_that_are_not_there_are_not_made_up(tmp_path):
@@ -96,4 +101,16 @@ def test_weights_that_are_not_there_are_not_made_up(tmp_path):
     weights = load_file(folder / "model.safetensors")
     save_file(dict(list(weights.items())[3:]), folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(InputError, match=r"3 of the model's weights are missing \(.+, .+, .+\)"):
-        load_local("qwen2-audio", Options(model=str(folder)))
+        _load("qwen2-audio", folder)
+
+
+def test_the_registry_names_every_family():
+    assert tuple(FAMILIES) == LOCAL
+
+
+def test_what_a_listener_cannot_hear_whole_is_on_record(tmp_path):
+    path = tmp_path / "long.wav"
+    soundfile.write(path, 0.3 * np.sin(np.arange(16_000 * 40) / 10), 16_000)
+    listener = _load("qwen2-audio", tiny_models.save("qwen2-audio", tmp_path / "model"))
+    whole, part = (Question(str(end), "Which key?", path, 0.0, end, dataset="GTZAN") for end in (None, 20.0))
+    assert [reply.cut for reply in listener.answer([whole, part])] == ["recording 1: the first 30.0 of 40.0 s", ""]

@@ -30,8 +30,7 @@ pytest.importorskip("librosa", reason="`transformers serve` decodes sound by lib
 
 from cmi._util.errors import InputError
 from cmi._util.runlog import read_records
-from cmi.bench.ask.local import load_local
-from cmi.bench.ask.registry import Options
+from cmi.bench.ask.registry import Options, load_listener
 from cmi.bench.ask.run import read_data
 from cmi.bench.instruction import Instruction
 
@@ -139,13 +138,13 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def expected(served: Served, asked: Path) -> list[str | None]:
     """What the same model says in this process; None where nothing can be said."""
-    listener = load_local("qwen2-audio", Options(model=str(served.model), device="cpu", max_tokens=TOKENS))
+    listener = load_listener("qwen2-audio", Options(model=str(served.model), device="cpu", max_tokens=TOKENS)).listener
     [data] = read_data([asked])
     answers = listener.answer(data.questions)
     assert len(set(map(str, answers))) > QUESTIONS / 3  # it matters which question was asked
     too_long = [TOO_LONG in question.text for question in data.questions]
     return [
-        None if gone or isinstance(answer, InputError) else answer
+        None if gone or isinstance(answer, InputError) else answer.text
         for answer, gone in zip(answers, too_long, strict=True)
     ]
 

@@ -10,8 +10,7 @@ pytest.importorskip("transformers")
 
 from cmi._util.errors import InputError
 from cmi.bench.ask import Question
-from cmi.bench.ask.registry import Options
-from cmi.bench.ask.remote_code import load_remote_code
+from cmi.bench.ask.registry import Options, load_listener
 from cmi.bench.ask.run import read_data
 
 CONFIG = """
@@ -110,14 +109,14 @@ def test_the_models_own_code_is_asked_the_way_its_authors_do(tmp_path, monkeypat
     monkeypatch.setenv("HF_MODULES_CACHE", str(tmp_path / "modules"))
     folder = _folder(tmp_path / kind.replace("-", "_"), kind, code, auto)
     _save_weights(folder, auto)
-    listener = load_remote_code(kind, Options(model=str(folder), trust_remote_code=True, max_tokens=6))
+    listener = load_listener(kind, Options(model=str(folder), trust_remote_code=True, max_tokens=6)).listener
     broken = Question("b", "?", tmp_path / "none.wav", dataset="GTZAN")
     answer, failed = listener.answer([question, broken])
-    assert answer == said
+    assert answer.text == said
     assert isinstance(failed, InputError)
 
 
 def test_code_that_does_not_run_here_is_sent_to_a_worker(tmp_path):
     folder = _folder(tmp_path / "old", "qwen-audio", "import no_such_library", "AutoModelForCausalLM")
     with pytest.raises(InputError, match="run it as a worker"):
-        load_remote_code("qwen-audio", Options(model=str(folder), trust_remote_code=True))
+        load_listener("qwen-audio", Options(model=str(folder), trust_remote_code=True))

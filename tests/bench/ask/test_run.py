@@ -189,7 +189,7 @@ def test_other_questions_or_another_listener_are_refused(small_set, tmp_path):
 
 
 def test_data_that_cannot_be_asked_is_one_sentence(small_set, tmp_path):
-    with pytest.raises(InputError, match="no task or data set"):
+    with pytest.raises(InputError, match="is not a task or a data set"):
         read_data([small_set], ["keys"])
     with pytest.raises(InputError, match="no data set of key among GTZAN"):
         read_data([small_set], ["key"])

@@ -5,12 +5,12 @@
 
 That is all a listener of yours needs; `cmi bench run --listener my_module:Mine` runs it. It may also have
 
-    batch   how many questions it likes to be given at once (1)
-    name    which model speaks, with its revision; goes into the log
+    batch   how many questions it is given at once (1)
+    name    which model answers, with its revision; goes into the log
     close   called at the end
 
-A missing answer is an `InputError` in its place, or raised; it costs that question alone. `ListenerStopped`
-ends the run, which keeps what was answered: there is no use in asking on.
+A missing answer is an `InputError` in its place, or raised; only that question fails. `ListenerStopped` ends the run,
+which keeps what was answered.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,16 @@ class Question:
         return DATASETS[self.dataset].task if self.dataset in DATASETS else ""
 
 
-Answer = str | InputError
+@dataclass(frozen=True)
+class Reply:
+    """A text, the reasoning that came before it, and in words which part of the clip the listener did not get."""
+
+    text: str
+    reasoning: str = ""
+    cut: str = ""
+
+
+Answer = str | Reply | InputError
 
 
 class Listener(Protocol):

@@ -1,4 +1,4 @@
-"""What a listener said, kept for ever, and the answer file that `cmi bench score` reads.
+"""What a listener answered, kept for ever, and the answer file that `cmi bench score` reads.
 
     <model>_<data set>.log                    every answer and every failure in the order they came, one JSON line each
     <model>_<data set>.shard-2-of-4.log       the same by a run that has a share of the questions
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from cmi._util import runlog
 from cmi._util.errors import InputError
 from cmi._util.files import whole_file
-from cmi.bench.ask import Answer, Question
+from cmi.bench.ask import Question, Reply
 
 ABOUT = "about"
 
@@ -36,6 +36,7 @@ class Said(NamedTuple):
     attempt: int
     response: str | None
     error: str | None
+    is_cut: bool = False  # the listener got the beginning of the clip only
 
 
 class Answers:
@@ -67,7 +68,7 @@ class Answers:
             if record.get("key") == ABOUT:
                 self._require_same(log, record)
                 continue
-            said = Said(int(record["attempt"]), record.get("response"), record.get("error"))
+            said = Said(int(record["attempt"]), record.get("response"), record.get("error"), "cut" in record)
             if said.attempt > self.attempts(str(record["id"])):
                 self._note(str(record["id"]), said, float(record["seconds"]))
 
@@ -97,6 +98,11 @@ class Answers:
     @property
     def failed(self) -> int:
         return sum(said.error is not None for said in self._said.values())
+
+    @property
+    def cut(self) -> int:
+        """Answers about the beginning of a clip that the listener could not get whole."""
+        return sum(said.is_cut for said in self._said.values())
 
     @property
     def first_error(self) -> str:
@@ -137,12 +143,16 @@ class AnswerLog(Answers):
             self._log.close()
             raise
 
-    def append(self, question: Question, answer: Answer, seconds: float, sync: bool = True) -> None:
-        failed = isinstance(answer, InputError)
-        response, error = (None, str(answer) or "failed") if failed else (str(answer), None)
-        said = Said(self.attempts(question.id) + 1, response, error)
+    def append(self, question: Question, answer: Reply | InputError, seconds: float, sync: bool = True) -> None:
+        """Keep an answer; with it any reasoning, and which part of the clip the listener did not get."""
+        attempt = self.attempts(question.id) + 1
+        if isinstance(answer, Reply):
+            said = Said(attempt, answer.text, None, bool(answer.cut))
+            more = {name: value for name in ("reasoning", "cut") if (value := getattr(answer, name))}
+        else:
+            said, more = Said(attempt, None, str(answer) or "failed"), {}
         record: dict[str, Any] = {"key": f"{question.id}#{said.attempt}", "id": question.id, "attempt": said.attempt}
-        record |= {"response": response, "error": error, "seconds": round(seconds, 3)}
+        record |= {"response": said.response, "error": said.error, "seconds": round(seconds, 3), **more}
         self._log.append(record, sync)
         self._note(question.id, said, seconds)
 

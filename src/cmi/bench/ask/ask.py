@@ -1,16 +1,17 @@
-"""Asking a listener so that nothing it does costs more than its own answers."""
+"""Ask a listener: whatever it does, no question fails but those it was asked."""
 
 from collections.abc import Iterable, Sequence
 
 from cmi._util.errors import InputError
-from cmi.bench.ask import Answer, Listener, ListenerStopped, Question
+from cmi.bench.ask import Answer, Listener, ListenerStopped, Question, Reply
 from cmi.bench.metrics.text import LONGEST_ANSWER
+from cmi.llm.reasoning import UNFINISHED, separate_reasoning
 
 LONGEST_REASON = 500  # characters of an error that are kept
 
 
-def ask(listener: Listener, questions: Sequence[Question]) -> list[Answer]:
-    """One answer for each question; where asking together fails, each is asked alone and bears its own error."""
+def ask(listener: Listener, questions: Sequence[Question]) -> list[Reply | InputError]:
+    """One answer for each question; if asking together fails, each is asked alone and has its own error."""
     try:
         return _checked(listener.answer(questions), len(questions))
     except ListenerStopped:
@@ -29,18 +30,22 @@ def failure(error: Exception) -> InputError:
     return InputError(f"{type(error).__name__}: {text}" if text else type(error).__name__)
 
 
-def _checked(answers: Sequence[Answer], expected: int) -> list[Answer]:
+def _checked(answers: Sequence[Answer], expected: int) -> list[Reply | InputError]:
     if not isinstance(answers, Iterable):
         raise InputError(f"the listener gave {type(answers).__name__}, expected a text for each question")
     given = [answers] if isinstance(answers, str) else list(answers)
     if len(given) != expected:
         raise InputError(f"{len(given)} answers to {expected} questions, expected one for each")
-    return [_text(answer) for answer in given]
+    return [_reply(answer) for answer in given]
 
 
-def _text(answer: Answer) -> Answer:
+def _reply(answer: Answer) -> Reply | InputError:
     if isinstance(answer, Exception):
         return failure(answer)
-    if not isinstance(answer, str):
+    if not isinstance(answer, str | Reply):
         return InputError(f"the answer is {type(answer).__name__}, expected text")
-    return answer[:LONGEST_ANSWER]
+    if isinstance(answer, str):
+        answer = Reply(*separate_reasoning(answer))
+        if answer.reasoning and not answer.text:
+            return InputError(f"the answer cannot be used: {UNFINISHED}")
+    return Reply(answer.text[:LONGEST_ANSWER], answer.reasoning[:LONGEST_ANSWER], answer.cut)

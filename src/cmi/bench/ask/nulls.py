@@ -1,8 +1,8 @@
-"""Listeners without ears, as files of answers: what a deaf model would get on the same questions.
+"""Listeners that do not use the audio: what a model without it would get on the same questions.
 
     null:empty      nothing
-    null:example    the example that the prompt itself gives, where it gives one
-    null:constant   the task's own constant (C minor, a beat grid, the middle of the scale); nothing where it has none
+    null:example    the example that the prompt itself gives, if it gives one
+    null:constant   the task's own constant (C minor, a beat grid, the middle of the scale); nothing if it has none
 
 None is told the truth. Nulls that know it (the majority class, the most frequent caption) stand in every table of
 `cmi bench score` anyway.

@@ -1,7 +1,7 @@
 """Any listener by its name on the command line.
 
-reference                        MIR models that can hear (`cmi.bench.ask.reference`)
-null:empty, null:example, ...    answers without ears (`cmi.bench.ask.nulls`)
+reference                        supervised MIR models (`cmi.bench.ask.reference`)
+null:empty, null:example, ...    answers without the audio (`cmi.bench.ask.nulls`)
 openai                           a model behind an OpenAI-compatible endpoint: --url, --model
 qwen2-audio, qwen2.5-omni, qwen3-omni, audio-flamingo-3, music-flamingo
                                  transformers models in this process; --model names a folder or another hub id
@@ -25,8 +25,9 @@ from cmi.bench.ask.nulls import NULLS, NullListener
 from cmi.bench.ask.run import model_name
 
 _CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+ENDPOINT = "openai"
 LOCAL = ("qwen2-audio", "qwen2.5-omni", "qwen3-omni", "audio-flamingo-3", "music-flamingo")
-REMOTE_CODE = ("qwen-audio", "musilingo")
+IN_PROCESS = (*LOCAL, "qwen-audio", "musilingo")
 
 
 @dataclass(frozen=True)
@@ -80,19 +81,19 @@ def _loader(spec: str) -> "_Loader":
         if loader.knows(spec):
             return loader
     raise InputError(
-        f"--listener {spec!r} is not a listener: choose from reference, {', '.join(NULLS)}, openai, "
-        f"{', '.join((*LOCAL, *REMOTE_CODE))}, module:Class, or a command"
+        f"--listener {spec!r} is not a listener: choose from reference, {', '.join(NULLS)}, {ENDPOINT}, "
+        f"{', '.join(IN_PROCESS)}, module:Class, or a command"
     )
 
 
 def load_for_plan(spec: str, options: Options) -> Named:
     """The same, but only the name of models that are slow to load."""
-    if spec in (*LOCAL, *REMOTE_CODE):
+    if spec in IN_PROCESS:
         return Named(NullListener("null:empty"), short_name(spec, options), f"{options.model or spec}, not loaded")
     return load_listener(spec, options)
 
 
-Loaded = tuple[Listener, str]  # and its full name, where it does not say that itself
+Loaded = tuple[Listener, str]  # and its full name, if it does not say that itself
 
 
 def _load_null(spec: str, options: Options) -> Loaded:
@@ -105,32 +106,17 @@ def _load_reference(spec: str, options: Options) -> Loaded:
     return ReferenceListener(), ""
 
 
-def _load_endpoint(spec: str, options: Options) -> Loaded:
+def _load_language_model(spec: str, options: Options) -> Loaded:
     try:
-        from cmi.bench.ask.endpoint import EndpointListener
+        from cmi.bench.ask import language_models
+
+        return language_models.load(spec, options), ""
     except ModuleNotFoundError as error:
-        raise MissingExtra("an endpoint", "api") from error
-    return EndpointListener(options), ""
-
-
-def _load_local(spec: str, options: Options) -> Loaded:
-    try:
-        from cmi.bench.ask.local import load_local
-    except ModuleNotFoundError as error:
-        raise MissingExtra(f"listener {spec}", "reward") from error
-    return load_local(spec, options), ""
-
-
-def _load_remote_code(spec: str, options: Options) -> Loaded:
-    try:
-        from cmi.bench.ask.remote_code import load_remote_code
-    except ModuleNotFoundError as error:
-        raise MissingExtra(f"listener {spec}", "reward") from error
-    return load_remote_code(spec, options), ""
+        raise MissingExtra(f"listener {spec}", "api" if spec == ENDPOINT else "reward") from error
 
 
 def _load_class(spec: str, options: Options) -> Loaded:
-    """Its name says which file it came from and, where the class has a name, which model it is."""
+    """Its name says which file it came from and, if the class has a name, which model it is."""
     listener, full = load_own(spec)
     if not callable(getattr(listener, "answer", None)):
         raise InputError(f"--listener {spec} has no method answer(questions)")
@@ -150,7 +136,7 @@ def _script(command: list[str]) -> str:
 
 
 def _command(spec: str) -> list[str]:
-    """The words of a command whose program is there; none otherwise."""
+    """The words of a command whose program exists; none otherwise."""
     try:
         words = shlex.split(spec)
     except ValueError:
@@ -167,9 +153,8 @@ class _Loader(NamedTuple):
 _LOADERS = (
     _Loader(lambda spec: spec in NULLS, _load_null),
     _Loader(lambda spec: spec == "reference", _load_reference),
-    _Loader(lambda spec: spec == "openai", _load_endpoint, lambda _, options: options.model.rpartition("/")[2]),
-    _Loader(lambda spec: spec in LOCAL, _load_local),
-    _Loader(lambda spec: spec in REMOTE_CODE, _load_remote_code),
+    _Loader(lambda spec: spec == ENDPOINT, _load_language_model, lambda _, options: options.model.rpartition("/")[2]),
+    _Loader(lambda spec: spec in IN_PROCESS, _load_language_model),
     _Loader(lambda spec: bool(_CLASS.fullmatch(spec)), _load_class, lambda spec, _: spec.partition(":")[2]),
     _Loader(lambda spec: bool(_command(spec)), _load_worker, lambda spec, _: _script(_command(spec))),
 )

@@ -64,6 +64,7 @@ class Summary(NamedTuple):
     seconds: float  # of this run
     path: str
     error: str = ""  # the first failure's
+    cut: int = 0  # answers about the beginning of a clip that the listener could not get whole
 
 
 def read_data(
@@ -99,7 +100,7 @@ def _wanted(tasks: Sequence[str]) -> set[str]:
     known = {*DATASETS, *(d.task for d in DATASETS.values())}
     for name in tasks:
         if name not in known:
-            raise InputError(f"--tasks {name!r} is no task or data set: choose from {', '.join(sorted(known))}")
+            raise InputError(f"--tasks {name!r} is not a task or a data set: choose from {', '.join(sorted(known))}")
     return {d.name for d in DATASETS.values() if not tasks or d.name in tasks or d.task in tasks}
 
 
@@ -195,6 +196,7 @@ def _summary(
         round(seconds, 1),
         str(answers.path),
         answers.first_error,
+        answers.cut,
     )
 
 

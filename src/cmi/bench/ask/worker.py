@@ -9,7 +9,7 @@ The protocol, one JSON object a line
     `worker_skeleton.py` in this folder is such a worker without a model.
 
 What may go wrong
-    Lines that are no JSON object of this protocol are chatter and passed over. A worker that is silent for too long,
+    Lines that are not a JSON object of this protocol are skipped. A worker that is silent for too long,
     dies, or writes without end is stopped, its question fails with what it last said on standard error, and the next
     question starts a new one. Workers that fail START_TRIES times in a row to get ready, or DEATHS questions in a row
     to stay alive, end the run.
@@ -30,9 +30,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from cmi._util.errors import InputError
+from cmi.audio import write_wav
 from cmi.bench.ask import Answer, ListenerStopped, Question
 from cmi.bench.ask.ask import failure
-from cmi.bench.ask.clips import clip, write_wav
+from cmi.bench.ask.clips import clip
 from cmi.bench.metrics.text import LONGEST_ANSWER
 
 RATE = 16_000

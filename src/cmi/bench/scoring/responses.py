@@ -22,6 +22,7 @@ from cmi.bench.catalog import DATASETS, DataSet, recording, split_name
 from cmi.bench.evaluation import Item
 from cmi.bench.instruction import Instruction
 from cmi.bench.metrics.text import LONGEST_ANSWER
+from cmi.llm.reasoning import separate_reasoning
 
 ANNOTATION_PREFIX = "CMI"
 _SUFFIXES = (".jsonl", ".jsonl.gz", ".json", ".json.gz")
@@ -221,7 +222,7 @@ def clean(text: str) -> str:
 
 
 def _answer(record: dict[str, Any]) -> str | None:
-    """The model's text; None if the inference failed."""
+    """The model's text without its reasoning; None if the inference failed."""
     if "response" not in record:
         raise InputError("'response' is missing")
     response = record["response"]
@@ -229,7 +230,7 @@ def _answer(record: dict[str, Any]) -> str | None:
         return None
     if isinstance(response, bool) or not isinstance(response, str | int | float):
         raise InputError(f"'response' is {type(response).__name__}, expected text")
-    return clean(str(response))
+    return clean(separate_reasoning(str(response))[0])
 
 
 def _identifier(record: dict[str, Any]) -> str:

@@ -1,0 +1,110 @@
+"""Audio language models as listeners, by `cmi.llm`: behind an OpenAI-compatible endpoint, or in this process.
+
+An endpoint has a record of its own, in `<out>/chat-<model>/`, or of a shard in `<out>/chat-<model>.shard-1-of-4/`: what
+was paid for is there even if the run is killed before the batch is in the log.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from typing import cast
+
+from cmi._util.errors import InputError
+from cmi.bench.ask import Answer, ListenerStopped, Question, Reply
+from cmi.bench.ask.clips import sound_of
+from cmi.bench.ask.registry import ENDPOINT, Options
+from cmi.bench.ask.run import model_name
+from cmi.llm import Answer as ModelAnswer
+from cmi.llm import AudioLLM, Budget, Endpoint, Estimate, Failure, Prices, Request, Sending, load_model, user
+from cmi.llm.endpoint import SoundAs, SoundFormat
+from cmi.llm.local import BATCH
+from cmi.llm.remote_code import REMOTE_CODE, load_remote_code
+
+AHEAD = 4  # batches are so many times as large as what may be in flight, so that few places are idle
+
+
+class LanguageModelListener:
+    def __init__(self, model: AudioLLM, name: str, batch: int) -> None:
+        self.name = name
+        self.batch = batch
+        self._model = model
+
+    def answer(self, questions: Sequence[Question]) -> list[Answer]:
+        try:
+            with closing(self._model.ask_all(map(_request, questions))) as results:
+                answers = {key: _listener_answer(said) for key, said in results}
+        except InputError as error:  # a wrong key or model, no budget: nothing more can be asked
+            raise ListenerStopped(str(error)) from error
+        return [answers[_key(question)] for question in questions]
+
+
+class EndpointListener(LanguageModelListener):
+    def __init__(self, options: Options) -> None:
+        if not options.url or not options.model:
+            raise InputError("an endpoint needs --url, such as http://localhost:8000/v1, and --model")
+        from cmi.llm import Chat  # needs httpx, which models in this process do without
+
+        endpoint = Endpoint(
+            options.url,
+            options.model,
+            key_env=options.key_env,
+            sending=Sending(
+                cast(SoundFormat, options.sound), seconds=options.seconds, sound_as=cast(SoundAs, options.sound_as)
+            ),
+            temperature=options.temperature,
+            max_tokens=options.max_tokens,
+            stream=options.stream,
+            concurrency=options.concurrency,
+            timeout=options.timeout,
+        )
+        budget = Budget(options.most_calls, options.most_tokens, options.most_money)
+        name = f"chat-{model_name(options.model)}{options.shard and '.'}{options.shard}"
+        self._chat = Chat(endpoint, options.out / name, budget, Prices(*options.prices))
+        super().__init__(self._chat, f"openai: {endpoint.identity}", options.batch or AHEAD * options.concurrency)
+
+    def estimate(self, questions: Sequence[Question]) -> Estimate:
+        """What asking would take; no call is made."""
+        return self._chat.estimate(map(_request, questions))
+
+    def tell_waits(self, tell: Callable[[str], None]) -> None:
+        """`tell` is told what a longer pause waits for."""
+        self._chat.on_wait = tell
+
+    def close(self) -> None:
+        self._chat.close()
+
+
+def load(spec: str, options: Options) -> LanguageModelListener:
+    """`openai`; else a model of a family, from --model (a folder or a hub id) or from its authors' place on the hub."""
+    if spec == ENDPOINT:
+        return EndpointListener(options)
+    if spec in REMOTE_CODE:
+        trusted = options.trust_remote_code
+        model = load_remote_code(spec, options.model, options.revision, trusted, options.device, options.max_tokens)
+        return LanguageModelListener(model, model.name, model.batch)
+    local = load_model(
+        options.model or spec,
+        spec,
+        options.revision,
+        options.device,
+        options.max_tokens,
+        options.temperature,
+        options.seconds,
+        options.batch or BATCH,
+    )
+    return LanguageModelListener(local, local.full_name, local.batch)
+
+
+def _request(question: Question) -> Request:
+    return Request(_key(question), (user(sound_of(question), question.text),))
+
+
+def _key(question: Question) -> str:
+    return f"{question.dataset}/{question.id}/{question.trial}"
+
+
+def _listener_answer(said: ModelAnswer | Failure) -> Answer:
+    if isinstance(said, Failure):
+        return InputError(said.reason)
+    if said.why:
+        return InputError(f"the answer cannot be used: {said.why}")
+    return Reply(said.text, said.reasoning, said.cut)
