@@ -10,7 +10,7 @@ Of the pairs as they are, asked in both orders and again
 Of pairs whose right answer is beyond doubt, both orders together
     sensitivity        the right take wins in both orders
     specificity        no take wins in both orders when both are the same clip
-    J                  Youden's: sensitivity + specificity - 1; 0 if it does not use the audio or always ties
+    J                  Youden's: sensitivity + specificity - 1; 0 if the audio is not used
 
 The burden of proof is on the judge: it is unfit unless the 95 % interval of J lies above 0 for each kind of pair. An
 always-first judge is 'consistent' about nothing; one that does not use the audio may be consistent about everything.
