@@ -10,8 +10,6 @@ import soundfile
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from cmi.judge.pairs import NamedPair
-
 from cmi.judge import load_judge
 from cmi.judge.judges import LanguageModelJudge
 from cmi.judge.load_judge import Spec, open_judge
@@ -19,6 +17,7 @@ from cmi.judge.prompt_file import read_role
 from cmi.judge.run import VERDICTS, askings, judge_pairs
 from cmi.llm import load_model
 from cmi.llm.local import FAMILIES
+from cmi.preferences import NamedPair
 from cmi.take import Pair, Prompt
 
 from ..bench.ask import tiny_models
