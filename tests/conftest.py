@@ -1,8 +1,12 @@
-"""What tests may use if it is there: the shared folder beside the checkout, and WordNet."""
+"""What tests may use if it is there: the shared folder beside the checkout, and WordNet.
+
+With CMI_NOTHING_SKIPPED=1, as in CI, a test that is skipped fails, unless the reason is one that CI cannot help.
+"""
 
 import io
 import os
 import warnings
+from collections.abc import Generator
 from pathlib import Path
 
 import nltk
@@ -16,6 +20,53 @@ from cmi.bench.metrics.wordnet import DEBIAN, HOW_TO_GET
 
 settings.register_profile("any machine", deadline=None)  # one that is busy takes longer; pytest's timeout stops a hang
 settings.load_profile("any machine")
+
+NOTHING_SKIPPED = os.environ.get("CMI_NOTHING_SKIPPED") == "1"
+MAY_BE_SKIPPED = (
+    "no connection",  # CI may have no network
+    "could not be fetched",
+    "can't be fetched",
+    "apt-get",  # Debian's programs and archive
+    "does not run as root",  # PostgreSQL, on a machine without its user
+    "got empty parameter set",
+)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Workers of pytest-xdist, which inherit the environment, share the cores instead of fighting for them."""
+    workers = getattr(config.option, "numprocesses", None)
+    if workers:
+        for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+            os.environ.setdefault(name, str(max(1, (os.cpu_count() or 1) // workers)))
+
+
+def _is_allowed(reason: str) -> bool:
+    return any(part in reason for part in MAY_BE_SKIPPED)
+
+
+def _fail_if_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if not NOTHING_SKIPPED or report.outcome != "skipped" or hasattr(report, "wasxfail"):
+        return
+    reason = str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)
+    if not _is_allowed(reason):
+        report.outcome = "failed"
+        report.longrepr = f"{report.nodeid}: {reason}. With CMI_NOTHING_SKIPPED=1 every test has to run."
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    _fail_if_skipped(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    _fail_if_skipped(report)
+    return report
 
 
 @pytest.fixture(scope="session")
