@@ -40,6 +40,34 @@ def pytest_configure(config: pytest.Config) -> None:
             os.environ.setdefault(name, str(max(1, (os.cpu_count() or 1) // workers)))
 
 
+SLOW_FIXTURES = {"browser", "wheel", "lazy_postgres", "golden", "golden_folder", "apt"}
+SLOW_FILES = """
+_util/test_columns.py _util/test_pretrained.py _util/test_quiet_stderr.py arena/store/test_restore.py
+arena/web/browser bench/ask/test_local.py bench/ask/test_ray.py bench/ask/test_real_server.py
+bench/ask/test_reference.py bench/ask/test_remote_code.py bench/browser bench/metrics/test_wordnet.py
+bench/scoring/test_published_numbers.py bench/scoring/test_perfect_answers.py bench/scoring/test_responses.py
+cli/test_arena_full_disk.py cli/test_bench_run.py cli/test_current_folder.py cli/test_demo.py cli/test_full_disk.py
+cli/test_hostile_names.py cli/test_probe.py cli/test_progress.py cli/test_rewardbench.py cli/test_score.py
+cli/test_score_many.py cli/test_stopping.py cli/test_studio.py cli/test_threads.py cli/test_waiting.py demo
+docs/test_commands_run.py judge/test_omni.py judge/test_ray.py judge/test_stopped.py recipes/ablations/test_ablations.py
+recipes/nano/test_train_ear.py recipes/nano/test_train_nano.py reward/model/encoders reward/probe
+reward/scoring/test_scorer.py reward/train/test_embeddings.py reward/train/test_loop.py rewardbench/baselines
+rewardbench/data/test_download_hub.py studio/test_corpus.py studio/test_generate.py studio/test_make.py
+studio/test_mir.py studio/test_show.py studio/test_test_splits.py studio/test_truth.py studio/test_vocals.py
+studio/test_vocoder.py test_lock_file.py
+""".split()  # files and folders whose tests take a second or more each, or start processes or servers
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as slow what stands above; a single slow test in a fast file has the mark itself."""
+    for item in items:
+        place = item.path.relative_to(HERE) if item.path.is_relative_to(HERE) else item.path
+        names = {place.as_posix(), *(folder.as_posix() for folder in place.parents)}
+        if names & set(SLOW_FILES) or SLOW_FIXTURES & set(getattr(item, "fixturenames", ())):
+            item.add_marker("slow")
+
+
 def _is_allowed(reason: str) -> bool:
     return any(part in reason for part in MAY_BE_SKIPPED)
 

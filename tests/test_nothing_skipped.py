@@ -1,4 +1,4 @@
-"""In CI a test that is skipped fails."""
+"""In CI a test that is skipped fails; and the list of slow files names files that exist."""
 
 import os
 import subprocess
@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from .conftest import HERE, SLOW_FILES
 
 CONFTEST = Path(__file__).with_name("conftest.py")
 SKIPS = """
@@ -21,6 +23,11 @@ def test_network():
 def test_expected():
     assert False
 """
+
+
+@pytest.mark.parametrize("name", SLOW_FILES)
+def test_a_slow_file_exists(name):
+    assert (HERE / name).exists(), f"tests/conftest.py, SLOW_FILES: {name} has moved"
 
 
 @pytest.mark.slow
