@@ -11,8 +11,8 @@ import pytest
 
 from .commands import COMMANDS, ROOT, Command, read_blocks
 
-CANNOT_RUN = {  # the beginning of a reason: a pattern of commands
-    "downloads data sets, packages or weights": r"^data (get|check)|^studio fetch|clap-music|audiobox|songeval|cmi-real",
+CANNOT_RUN = {  # the reason: a pattern of commands
+    "downloads data sets, packages or weights": r"^data (get|check)|^studio fetch|clap-music|audiobox|songeval|-real",
     "nano downloads musicnn's weights": r"--model nano|scorer:nano|^score take1\.wav|^pick takes/ |^pick takes --curve",
     "goes on from a run of nano": r"runs/(nano|real)",
     "asks a model behind an endpoint": r"--url |--endpoint ",
@@ -21,18 +21,14 @@ CANNOT_RUN = {  # the beginning of a reason: a pattern of commands
     "starts a Ray cluster": r"--ray ",
     "needs a checkpoint of CMI-RM": r"CMI-RM/|^train |runs/mine",
     "needs the released answers": r"released/|qwen2",
-    "needs data, answers or scores of your own": r"^bench data make|bench-data|\$variant|answers-plain|mine\.json|^bench (check|score) answers/? --annotations annotations",
+    "needs data, answers or scores of your own": r"^bench data make|bench-data|\$variant|answers-plain|mine\.json"
+    r"|^bench (check|score) answers/? --annotations annotations",
     "takes minutes, and needs the listen extra": r"--listener reference",
     "scores what the reference listener answered": r"mir3?/annotations --protocol strict",
     "is a demonstration that has tests of its own": r"^demo",
     "makes thousands of pairs": r"--pairs (7000|12000)",
 }  # fmt: skip
-SMALLER = {
-    r"--pairs \d+": "--pairs 12",
-    r"--clips 20": "--clips 2",
-    r"--prompts 20": "--prompts 2",
-    r"--pieces 5": "--pieces 1",
-}
+SMALLER = {r"--pairs \d+": "--pairs 12", "--clips 20": "--clips 2", "--prompts 20": "--prompts 2"}
 EXIT_CODES = {"docs/data.md cmi score --manifest takes.csv": 2}  # the page shows an error
 FILES = {"docs/data.md": {"takes.csv": "audio,prompt\ntake.wav,slow piano\n"}}
 
