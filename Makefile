@@ -1,5 +1,6 @@
 # make demo   sets up, and shows what cmi does on a page: build/demo/index.html
-# make test   sets up and runs every test
+# make test-fast   sets up and runs the tests that take moments: under two minutes on two cores
+# make test   sets up and runs every test, on all cores
 # make lint   ruff and mypy
 # make setup-locked   sets up with the versions and hashes of requirements.lock: Python 3.11 on Linux
 # make lock           writes requirements.lock anew
@@ -9,7 +10,7 @@ BIN := $(VENV)/bin
 
 PIP := -m pip --disable-pip-version-check
 
-.PHONY: setup setup-locked lock demo test lint clean
+.PHONY: setup setup-locked lock demo test test-fast lint clean
 
 setup: $(VENV)/.ready
 
@@ -44,8 +45,14 @@ lock:
 demo: setup
 	$(BIN)/cmi demo build/demo
 
+# Tests stay in their order and a worker that is done takes over from another, so that few fixtures are made twice.
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+
 test: setup
-	$(BIN)/python -m pytest
+	$(PYTEST)
+
+test-fast: setup
+	$(PYTEST) -m 'not slow'
 
 lint: setup
 	$(BIN)/ruff check .

@@ -1,8 +1,12 @@
-"""What tests may use if it is there: the shared folder beside the checkout, and WordNet."""
+"""What tests may use if it is there: the shared folder beside the checkout, and WordNet.
+
+With CMI_NOTHING_SKIPPED=1, as in CI, a test that is skipped fails, unless the reason is one that CI cannot help.
+"""
 
 import io
 import os
 import warnings
+from collections.abc import Generator
 from pathlib import Path
 
 import nltk
@@ -16,6 +20,82 @@ from cmi.bench.metrics.wordnet import DEBIAN, HOW_TO_GET
 
 settings.register_profile("any machine", deadline=None)  # one that is busy takes longer; pytest's timeout stops a hang
 settings.load_profile("any machine")
+
+NOTHING_SKIPPED = os.environ.get("CMI_NOTHING_SKIPPED") == "1"
+MAY_BE_SKIPPED = (
+    "no connection",  # CI may have no network
+    "could not be fetched",
+    "can't be fetched",
+    "apt-get",  # Debian's programs and archive
+    "does not run as root",  # PostgreSQL, on a machine without its user
+    "got empty parameter set",
+)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Workers of pytest-xdist, which inherit the environment, share the cores instead of fighting for them."""
+    workers = getattr(config.option, "numprocesses", None)
+    if workers:
+        for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+            os.environ.setdefault(name, str(max(1, (os.cpu_count() or 1) // workers)))
+
+
+SLOW_FIXTURES = {"browser", "wheel", "lazy_postgres", "golden", "golden_folder", "apt"}
+SLOW_FILES = """
+_util/test_columns.py _util/test_pretrained.py _util/test_quiet_stderr.py arena/store/test_restore.py
+arena/web/browser bench/ask/test_local.py bench/ask/test_ray.py bench/ask/test_real_server.py
+bench/ask/test_reference.py bench/ask/test_remote_code.py bench/browser bench/metrics/test_wordnet.py
+bench/scoring/test_published_numbers.py bench/scoring/test_perfect_answers.py bench/scoring/test_responses.py
+cli/test_arena_full_disk.py cli/test_bench_run.py cli/test_current_folder.py cli/test_demo.py cli/test_full_disk.py
+cli/test_hostile_names.py cli/test_probe.py cli/test_progress.py cli/test_rewardbench.py cli/test_score.py
+cli/test_score_many.py cli/test_stopping.py cli/test_studio.py cli/test_threads.py cli/test_waiting.py demo
+docs/test_commands_run.py judge/test_language_model_judge.py judge/test_ray.py judge/test_stopped.py llm/test_local.py
+recipes/ablations/test_ablations.py
+recipes/nano/test_train_ear.py recipes/nano/test_train_nano.py reward/model/encoders reward/probe
+reward/scoring/test_scorer.py reward/train/test_embeddings.py reward/train/test_loop.py rewardbench/baselines
+rewardbench/data/test_download_hub.py studio/test_corpus.py studio/test_generate.py studio/test_make.py
+studio/test_mir.py studio/test_show.py studio/test_test_splits.py studio/test_truth.py studio/test_vocals.py
+studio/test_vocoder.py test_lock_file.py
+""".split()  # files and folders whose tests take a second or more each, or start processes or servers
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as slow what stands above; a single slow test in a fast file has the mark itself."""
+    for item in items:
+        place = item.path.relative_to(HERE) if item.path.is_relative_to(HERE) else item.path
+        names = {place.as_posix(), *(folder.as_posix() for folder in place.parents)}
+        if names & set(SLOW_FILES) or SLOW_FIXTURES & set(getattr(item, "fixturenames", ())):
+            item.add_marker("slow")
+
+
+def _is_allowed(reason: str) -> bool:
+    return any(part in reason for part in MAY_BE_SKIPPED)
+
+
+def _fail_if_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if not NOTHING_SKIPPED or report.outcome != "skipped" or hasattr(report, "wasxfail"):
+        return
+    reason = str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)
+    if not _is_allowed(reason):
+        report.outcome = "failed"
+        report.longrepr = f"{report.nodeid}: {reason}. With CMI_NOTHING_SKIPPED=1 every test has to run."
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    _fail_if_skipped(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    _fail_if_skipped(report)
+    return report
 
 
 @pytest.fixture(scope="session")

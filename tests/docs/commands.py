@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "recipes").rglob("*.md"))]
-# A line that begins with `cmi`, after a prompt, in a loop, or indented. Output begins otherwise.
+# A line that begins with `cmi`, also after a prompt or as the body of a loop.
 LINE = re.compile(r"^ *(?:\$ )?cmi (?=[a-z-])(.*)$")
 FENCE = re.compile(r"^```(\w*)$")
 HEADINGS_OF_OUTPUT = {"studio make"}  # tables that are titled by a command

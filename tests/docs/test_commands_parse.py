@@ -51,11 +51,8 @@ def examples_in_help() -> list[tuple[str, ...]]:
     found = []
     for command in all_commands(ROOT_COMMAND):
         for line in re.findall(r"^(?:Examples?:)? *(?:\$ )?(cmi [a-z].*)$", command.help or "", re.MULTILINE):
-            found += [
-                tuple(shlex.split(re.split(r" [|&>]", text)[0], comments=True)[1:])
-                for text in re.split(r", then ", line)
-                if text.startswith("cmi ")
-            ]
+            texts = (re.split(r" [|&>]", text)[0] for text in line.split(", then ") if text.startswith("cmi "))
+            found += [tuple(shlex.split(text, comments=True)[1:]) for text in texts]
     return found
 
 

@@ -1,0 +1,85 @@
+"""The commands of each page run in the page's order, in a folder of their own; those that cannot run here say why."""
+
+import os
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from .commands import COMMANDS, ROOT, Command, read_blocks
+
+CANNOT_RUN = {  # the reason: a pattern of commands
+    "downloads data sets, packages or weights": r"^data (get|check)|^studio fetch|clap-music|audiobox|songeval|-real",
+    "nano downloads musicnn's weights": r"--model nano|scorer:nano|^score take1\.wav|^pick takes/ |^pick takes --curve",
+    "goes on from a run of nano": r"runs/(nano|real)",
+    "asks a model behind an endpoint": r"--url |--endpoint ",
+    "serves until it is stopped": r"^arena serve",
+    "needs a PostgreSQL server": r"postgresql://",
+    "starts a Ray cluster": r"--ray ",
+    "needs a checkpoint of CMI-RM": r"CMI-RM/|^train |runs/mine",
+    "needs the released answers": r"released/|qwen2",
+    "needs data, answers or scores of your own": r"^bench data make|bench-data|\$variant|answers-plain|mine\.json"
+    r"|^bench (check|score) answers/? --annotations annotations",
+    "takes minutes, and needs the listen extra": r"--listener reference",
+    "scores what the reference listener answered": r"mir3?/annotations --protocol strict",
+    "is a demonstration that has tests of its own": r"^demo",
+    "makes thousands of pairs": r"--pairs (7000|12000)",
+}  # fmt: skip
+SMALLER = {r"--pairs \d+": "--pairs 12", "--clips 20": "--clips 2", "--prompts 20": "--prompts 2"}
+EXIT_CODES = {"docs/data.md cmi score --manifest takes.csv": 2}  # the page shows an error
+FILES = {"docs/data.md": {"takes.csv": "audio,prompt\ntake.wav,slow piano\n"}}
+
+
+def reason_of(command: Command) -> str | None:
+    text = " ".join(command.words)
+    return next((reason for reason, pattern in CANNOT_RUN.items() if re.search(pattern, text)), None)
+
+
+def runnable() -> dict[str, list[Command]]:
+    found = defaultdict(list)
+    for command in COMMANDS:
+        if reason_of(command) is None:
+            found[command.page].append(command)
+    return found
+
+
+def make_smaller(words: tuple[str, ...]) -> list[str]:
+    text = "\0".join(words)
+    for pattern, less in SMALLER.items():
+        text = re.sub(pattern.replace(" ", "\0"), less.replace(" ", "\0"), text)
+    return text.split("\0")
+
+
+def set_up(page: str, folder: Path) -> None:
+    """The files that a page takes for granted, and the classes that it shows."""
+    for name, content in FILES.get(page, {}).items():
+        (folder / name).write_text(content)
+    classes = [
+        block.text for block in read_blocks(ROOT / page) if block.language == "python" and "\nclass " in block.text
+    ]
+    (folder / "my_models.py").write_text("\n\n".join(classes))
+
+
+def test_most_pages_have_a_command_that_runs():
+    assert len(runnable()) >= 8
+    assert sum(map(len, runnable().values())) >= 20
+
+
+@pytest.mark.parametrize("reason", CANNOT_RUN)
+def test_no_reason_is_left_over(reason):
+    assert any(reason_of(command) == reason for command in COMMANDS) or reason.startswith("is a demonstration")
+
+
+@pytest.mark.parametrize("page", runnable())
+def test_the_commands_of_a_page_run(page, tmp_path):
+    set_up(page, tmp_path)
+    for command in runnable()[page]:
+        done = subprocess.run(
+            [sys.executable, "-m", "cmi", *make_smaller(command.words)],
+            capture_output=True, text=True, cwd=tmp_path, timeout=280, env={**os.environ, "HF_HUB_OFFLINE": "1"},
+        )  # fmt: skip
+        expected = EXIT_CODES.get(f"{page} cmi {' '.join(command.words)}", 0)
+        assert done.returncode == expected, f"{command}\n{done.stdout}\n{done.stderr}"
