@@ -12,13 +12,12 @@ from pathlib import Path
 from statistics import stdev
 from tempfile import TemporaryDirectory
 
-from cmi._util.errors import InputError
 from cmi.report.numbers import interval, percent
 from cmi.report.tables import Table
 from cmi.reward.probe import versions as probes
 from cmi.reward.probe.probe import Bounds, Key
 from cmi.reward.probe.versions import CLEAN, Song
-from cmi.reward.scoring.load_scorer import NamedScorer
+from cmi.reward.scoring.scorers import NamedScorer, require_scores
 from cmi.stats.intervals import wilson
 from cmi.take import Score
 
@@ -93,10 +92,8 @@ def _hear(
         versions = [one for one in probes.plan(songs, clean, seed) if (one.name, one.strength) in wanted]
         on_scored(0, len(versions))
         takes = [version.take(folder, clean[version.song]) for version in versions]
-        for version, score in zip(versions, scorer.judge(takes), strict=True):
-            if isinstance(score, InputError):
-                raise score
-            heard[Key(version.song, version.name, version.strength)] = score
+        for version, scored in zip(versions, scorer.judge(takes), strict=True):
+            [heard[Key(version.song, version.name, version.strength)]] = require_scores([scored])
             on_scored(len(heard), len(versions))
     return heard
 

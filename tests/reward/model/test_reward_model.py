@@ -11,10 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from cmi import Prompt, RewardModel, Take, Waveform
+from cmi._util.device import choose_device
 from cmi._util.errors import InputError
 from cmi.reward.model.encoders.muq_mulan import RATE
 from cmi.reward.model.head import HeadConfig, RewardHead, mask_of
-from cmi.reward.model.reward_model import find_device
 from cmi.reward.scoring.rl import reward_function
 from cmi.reward.scoring.scorer import RewardScorer
 
@@ -63,12 +63,12 @@ def test_bf16_is_close_to_fp32_and_says_so(tiny, tmp_path):
 @pytest.mark.parametrize("name", ["gpu", "cuda:x:y", "cpu:z", ""])
 def test_an_unknown_device_is_bad_input(name):
     with pytest.raises(InputError, match="device"):
-        find_device(name)
+        choose_device(name)
 
 
 def test_the_device_is_found():
-    assert find_device("cpu") == torch.device("cpu")
-    assert find_device("auto").type == ("cuda" if torch.cuda.is_available() else find_device("auto").type)
+    assert choose_device("cpu") == torch.device("cpu")
+    assert choose_device("auto").type == ("cuda" if torch.cuda.is_available() else choose_device("auto").type)
 
 
 class TestRewards:

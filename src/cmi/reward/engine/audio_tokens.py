@@ -8,7 +8,7 @@ from torch import Tensor
 
 from cmi.audio import windows as slices
 from cmi.reward.engine.batching import Batching, to_device
-from cmi.reward.engine.read_ahead import Job, Loaded
+from cmi.reward.engine.read_ahead import Job, LoadedAudio
 from cmi.reward.engine.token_cache import Entry
 from cmi.reward.model.encoders import Encoder
 
@@ -23,7 +23,7 @@ class Stretch(NamedTuple):
     tokens: Tensor  # (T, D)
 
 
-def encode(loaded: Mapping[Job, Loaded], encoder: Encoder, batching: Batching) -> dict[Job, Entry]:
+def encode(loaded: Mapping[Job, LoadedAudio], encoder: Encoder, batching: Batching) -> dict[Job, Entry]:
     """Tokens of each stretch that was loaded."""
     chunks: list[tuple[Tensor]] = []
     owners: list[Job] = []

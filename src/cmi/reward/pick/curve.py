@@ -98,13 +98,13 @@ def ranked_prompts(
     for pick in picks:
         scores, descriptors = [], []
         for take in (ranked.candidate.take for ranked in pick.ranking):
-            score, timbre = second[take], timbres[take]
-            if isinstance(score, InputError):
-                notes.append(str(score))
+            scored, timbre = second[take], timbres[take]
+            if isinstance(scored, InputError):
+                notes.append(str(scored))
             elif isinstance(timbre, InputError):
                 notes.append(str(timbre))
             else:
-                scores.append(score)
+                scores.append(scored.score)
                 descriptors.append(timbre)
         prompts.append(RankedPrompt(tuple(scores), np.array(descriptors)))
     return prompts, notes

@@ -20,7 +20,8 @@ from cmi._util.errors import InputError
 from cmi.preferences import Preference, read_preferences
 from cmi.report.numbers import interval, percent
 from cmi.report.tables import Table, print_tables
-from cmi.reward.scoring.load_scorer import NamedScorer, load_scorer
+from cmi.reward.scoring.score_log import score_takes
+from cmi.reward.scoring.scorers import NamedScorer, load_scorer, require_scores
 from cmi.stats.intervals import Interval, wilson
 from cmi.studio.balance import null_accuracies
 from cmi.studio.recordings import Heard
@@ -84,12 +85,7 @@ def answers(asked: Iterable[Question], scores: Mapping[Take, Score]) -> list[flo
 def ask(asked: Sequence[Question], scorer: NamedScorer) -> list[float]:
     """1, 0.5 or 0 for each question. InputError for the first take that can't be scored."""
     takes = asked_takes(asked)
-    scores: dict[Take, Score] = {}
-    for take, score in zip(takes, scorer.judge(takes), strict=True):
-        if isinstance(score, InputError):
-            raise score
-        scores[take] = score
-    return answers(asked, scores)
+    return answers(asked, dict(zip(takes, require_scores(score_takes(takes, scorer)), strict=True)))
 
 
 class Share(NamedTuple):

@@ -26,7 +26,8 @@ from cmi.audio import content_hash
 from cmi.report.tables import to_plain
 from cmi.reward.probe import versions as probes
 from cmi.reward.probe.versions import CLEAN, FEWEST, STRENGTHS, Composed, Song, Version
-from cmi.reward.scoring.load_scorer import NamedScorer
+from cmi.reward.scoring.score_log import score_takes
+from cmi.reward.scoring.scorers import NamedScorer, require_scores
 from cmi.stats import Interval, bootstrap, bootstrap_interval, spearman, wilson
 from cmi.studio.flaws import FLAWS, Family
 from cmi.studio.render import soundfont
@@ -144,8 +145,9 @@ def probe(
     seed: int = 0,
     bounds: Bounds = Bounds(),  # noqa: B008
     on_scored: Callable[[int, int], None] = lambda done, total: None,
+    logs: Sequence[Path] = (),
 ) -> Report:
-    """Put every version of the songs to the scorer, in chunks; `on_scored` hears how many of how many takes are done.
+    """Put every version of the songs to the scorer, in chunks; `on_scored` is told how many of how many takes are done.
 
     Files lie in a temporary folder, no more than CHUNK of them and the clean songs at a time.
     """
@@ -161,7 +163,7 @@ def probe(
         for chunk in _chunks(versions, CHUNK):
             with TemporaryDirectory(prefix="chunk-", dir=name) as folder:
                 takes = [version.take(Path(folder), clean[version.song]) for version in chunk]
-                scores = scorer.score(takes)
+                scores = require_scores(score_takes(takes, scorer, logs, identify=content_hash))
             heard |= {Key(v.song, v.name, v.strength): score for v, score in zip(chunk, scores, strict=True)}
             on_scored(len(heard), len(versions))
     return _report(scorer.name, songs, seed, bounds, heard)

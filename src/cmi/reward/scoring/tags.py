@@ -27,7 +27,7 @@ from cmi.reward.engine.token_cache import Entry, TokenCache
 from cmi.reward.model.encoders import musicnn
 from cmi.reward.model.encoders.nano import TAGS, TEXT_TOKENS, levelled, load_minilm, load_tokenizer
 from cmi.reward.model.head import masked_mean
-from cmi.reward.scoring.load_scorer import TAGS as NAME
+from cmi.reward.scoring.scorers import TAGS as NAME
 from cmi.take import Audio, Prompt, Score, Take
 
 BANK = Path(__file__).parent.parent / "model" / "weights" / NAME / "bank.npy"

@@ -19,13 +19,13 @@ from accelerate import Accelerator
 from accelerate.utils import gather_object
 from torch import Tensor
 
+from cmi._util.device import choose_device
 from cmi._util.errors import InputError
-from cmi.reward.model.reward_model import find_device
 from cmi.reward.train.batches import with_dropout, with_wrong_prompts
 from cmi.reward.train.config import Optimizer, TrainConfig
 from cmi.reward.train.data import Example
 from cmi.reward.train.embeddings import Embeddings
-from cmi.reward.train.forward import Loaded, Trainee, count_labels, load, objective, score
+from cmi.reward.train.forward import LoadedExamples, Trainee, count_labels, load, objective, score
 from cmi.reward.train.journal import Journal
 from cmi.reward.train.outcome import Outcome, claim, is_complete, save_outcome
 from cmi.reward.train.setup import Report, Run, make_plan, set_up, uses_bf16
@@ -50,7 +50,7 @@ def train(
     `embeddings` may serve several runs on the same encoder, window and device. The main process alone reports, and has
     an outcome.
     """
-    accelerator = Accelerator(cpu=find_device(device).type == "cpu", mixed_precision="no")  # autocast is below
+    accelerator = Accelerator(cpu=choose_device(device).type == "cpu", mixed_precision="no")  # autocast is below
     here, process, processes = accelerator.device, accelerator.process_index, accelerator.num_processes
     autocast = partial(torch.autocast, here.type, torch.bfloat16, enabled=uses_bf16(config, here))
     size = config.micro_batch or config.batch
@@ -65,7 +65,7 @@ def train(
     optimizer = new_optimizer(trainee, config.optimizer)
     first, best = load_state(folder, trainee, optimizer) or (0, Best(-math.inf, 0, copied_head(trainee)))
 
-    def share(step: int) -> tuple[Counter[Axis], list[tuple[list[Example], Loaded]]]:
+    def share(step: int) -> tuple[Counter[Axis], list[tuple[list[Example], LoadedExamples]]]:
         """How many labels the batch of a step has, and this process's part of it, as many examples at a time as fit."""
         batch = with_dropout(run.batches[step], config.modality_dropout, config.seed, step)
         batch = with_wrong_prompts(batch) if config.loss.wrong_prompts else batch

@@ -1,8 +1,21 @@
-"""Frozen encoders: sound and words in, tokens of one width out. The reward head runs on any of them."""
+"""Frozen encoders: sound and words in, tokens of one width out. The reward head runs on any of them.
 
-from typing import Protocol
+To add an encoder, add its module to this folder, with a `FrozenEncoder` called `ENCODER` in it: a checkpoint whose
+config.yaml states `encoder: NAME` is for the encoder of the module NAME.
+"""
 
-from torch import Tensor
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Any, Protocol, Self
+
+from torch import Tensor, nn
+
+from cmi._util.errors import InputError
+from cmi._util.weights import Shapes
+from cmi.reward.model.tokenizer import Tokenize
+
+DEFAULT_ENCODER = "muq_mulan"
 
 
 class Encoder(Protocol):
@@ -27,3 +40,37 @@ class Encoder(Protocol):
 
     def encode_text(self, ids: Tensor, mask: Tensor | None = None) -> Tensor:
         """Token ids (B, n), true in the mask where there is one: (B, n, D)."""
+
+
+class FrozenEncoder(nn.Module, Encoder):
+    """An encoder whose weights a reward model's checkpoint holds."""
+
+    name: str  # of its module
+    exact = False  # True: it computes in fp32 on every device
+
+    @classmethod
+    def from_shapes(cls, shapes: Shapes) -> Self:
+        """The encoder of a checkpoint with these shapes, without the checkpoint's weights."""
+        raise NotImplementedError
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with any weight; '' if the checkpoint's name tells that."""
+        return ""
+
+    def load_tokenizer(self, folder: Path | None) -> Tokenize:
+        """`folder` is the checkpoint's."""
+        raise NotImplementedError
+
+    def restore_buffers(self) -> None:
+        """Compute what the checkpoint does not hold."""
+
+
+def make_encoder(name: Any, shapes: Shapes) -> FrozenEncoder:
+    """The encoder that a checkpoint states by its name."""
+    known = [found.name for found in iter_modules(__path__)]
+    found = getattr(import_module(f"{__name__}.{name}"), "ENCODER", None) if name in known else None
+    if found is None:
+        raise InputError(f"config.yaml states encoder {name!r}, which is not known; muq_mulan and nano are")
+    encoder: FrozenEncoder = found.from_shapes(shapes)
+    return encoder

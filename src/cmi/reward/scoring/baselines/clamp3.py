@@ -16,15 +16,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers import BertConfig, BertModel, HubertModel, XLMRobertaConfig, XLMRobertaModel
 
+from cmi._util.device import choose_device
 from cmi._util.errors import InputError
 from cmi._util.weights import Shapes
 from cmi.audio import windows
-from cmi.reward.model.reward_model import find_device
 from cmi.reward.model.tokenizer import Tokenize, load_tokenizer
-from cmi.reward.scoring.load_scorer import NamedScorer
-from cmi.rewardbench.baselines import mert
-from cmi.rewardbench.baselines.listening import AlignmentScorer, hear
-from cmi.rewardbench.baselines.sources import (
+from cmi.reward.scoring.baselines import ALIGNMENT, Variant, mert
+from cmi.reward.scoring.baselines.listening import AlignmentScorer, hear
+from cmi.reward.scoring.baselines.sources import (
     Source,
     State,
     checked,
@@ -35,6 +34,7 @@ from cmi.rewardbench.baselines.sources import (
     shape,
     shapes_of,
 )
+from cmi.reward.scoring.scorers import NamedScorer
 from cmi.take import Audio
 
 SOURCE = Source(
@@ -47,6 +47,7 @@ SOURCE = Source(
     ),
 )
 SOURCES = (SOURCE, mert.SOURCE)
+VARIANTS = {"clamp3": Variant(ALIGNMENT)}
 WINDOW, SHORTEST = 5 * mert.RATE, mert.RATE
 STRETCH = 128  # vectors or tokens
 HEAD = 64  # numbers of an attention head
@@ -114,7 +115,7 @@ def load(places: Sequence[str], device: str) -> NamedScorer:
     model = checked(found.weights, lambda: _model(read_state(found.weights, "model")))
     heard = checked(ear.weights, lambda: mert.load_mert(read_state(ear.weights), ear.config))
     tokenize = load_tokenizer(found.folder, model.text_model.config.vocab_size)
-    similarity = Similarity(model, heard, tokenize, find_device(device))
+    similarity = Similarity(model, heard, tokenize, choose_device(device))
     return NamedScorer(f"{found.name}, {ear.name}", AlignmentScorer(similarity.embed_sound, similarity.embed_text))
 
 

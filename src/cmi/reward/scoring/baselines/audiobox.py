@@ -17,15 +17,15 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers import WavLMConfig, WavLMModel
 
+from cmi._util.device import choose_device
 from cmi._util.errors import InputError
 from cmi._util.weights import Shapes
 from cmi.audio import windows
 from cmi.reward.engine.batching import stack
 from cmi.reward.model.head import mask_of
-from cmi.reward.model.reward_model import find_device
-from cmi.reward.scoring.load_scorer import NamedScorer
-from cmi.rewardbench.baselines.listening import AT_ONCE, MusicalityScorer, hear
-from cmi.rewardbench.baselines.sources import (
+from cmi.reward.scoring.baselines import BOTH, Variant
+from cmi.reward.scoring.baselines.listening import AT_ONCE, MusicalityScorer, hear
+from cmi.reward.scoring.baselines.sources import (
     Found,
     Source,
     checked,
@@ -38,11 +38,14 @@ from cmi.rewardbench.baselines.sources import (
     shapes_of,
     with_weight_norm,
 )
+from cmi.reward.scoring.scorers import NamedScorer
 from cmi.take import Audio
 
 SOURCE = Source("facebook/audiobox-aesthetics", "9b1dd8e5df9af7216e836a98974fe3b82c56ded6", ("model.safetensors",))
 SOURCES = (SOURCE,)
 AXES = ("CE", "CU", "PC", "PQ")
+# The paper gives these four numbers on both axes (its tables 2 and 21), and no other metric's.
+VARIANTS = {f"audiobox-{axis.lower()}": Variant(BOTH, {"axis": axis}) for axis in AXES}
 RATE = 16_000
 WINDOW = 10 * RATE
 STRIDES = (5, 2, 2, 2, 2, 2, 2)
@@ -144,7 +147,7 @@ class Audiobox:
 def load(places: Sequence[str], device: str, axis: str) -> NamedScorer:
     found = find(SOURCE, places)
     model, scales = checked(found.weights, lambda: _model(found))
-    judge = Audiobox(model, scales, find_device(device))
+    judge = Audiobox(model, scales, choose_device(device))
     return NamedScorer(found.name, MusicalityScorer(lambda sound: judge.judge(sound)[axis], on_both=True))
 
 

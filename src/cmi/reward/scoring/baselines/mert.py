@@ -8,7 +8,7 @@ from torch import Tensor
 from transformers import HubertConfig, HubertModel
 
 from cmi._util.errors import InputError
-from cmi.rewardbench.baselines.sources import Source, State, fill, with_weight_norm
+from cmi.reward.scoring.baselines.sources import Source, State, fill, with_weight_norm
 
 SOURCE = Source(
     "m-a-p/MERT-v1-95M", "12af15fef9d0ac838c3f475bfbbf26d2060dd4f5", ("model.safetensors", "pytorch_model.bin")

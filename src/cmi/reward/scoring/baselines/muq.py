@@ -10,7 +10,7 @@ from torch import Tensor
 from cmi._util.errors import InputError
 from cmi.reward.model.checkpoint import check_keys
 from cmi.reward.model.encoders.muq_mulan import MEL_MEAN, MEL_STD, LogMel, MuQ, MuQMuLanConfig, RotaryPositions
-from cmi.rewardbench.baselines.sources import Source, State, depth, shape, shapes_of
+from cmi.reward.scoring.baselines.sources import Source, State, depth, shape, shapes_of
 
 SOURCE = Source(
     "OpenMuQ/MuQ-large-msd-iter",
