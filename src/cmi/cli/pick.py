@@ -103,7 +103,7 @@ def pick(
         results = score_takes(takes, scorer, logs, lambda done: bar.advance(task, done))
         scores = dict(zip(takes, results, strict=True))
         picks = [pick_one(group, scores, by) for group in groups]
-        report = pick_report.Report(scorer.name, by, picks)
+        report = pick_report.PickReport(scorer.name, by, picks)
         ranked = [ranked.candidate.take for pick_ in picks for ranked in pick_.ranking]
         if judge is not None and ranked:
             task = bar.add_task("takes judged", total=len(ranked))
@@ -112,7 +112,7 @@ def pick(
             timbres = timbre_of_each(ranked, lambda: bar.advance(task))
             prompts, notes = ranked_prompts(picks, dict(zip(ranked, results, strict=True)), timbres)
             found = pick_curve(prompts, sizes, by)
-            report = pick_report.Report(scorer.name, by, picks, judge.name, found, notes)
+            report = pick_report.PickReport(scorer.name, by, picks, judge.name, found, notes)
     if plot is not None and ranked:
         pick_report.draw(report, plot)
     if as_json:

@@ -15,7 +15,7 @@ from cmi._util.errors import InputError
 from cmi.reward.pick.candidates import Candidate, Group, read_folder, read_manifest
 from cmi.reward.pick.curve import RankedPrompt, chances, parse_sizes, pick_curve, ranked_prompts
 from cmi.reward.pick.pick import Weights, copy_chosen, parse_weights, pick, takes_of
-from cmi.reward.pick.report import Report, record, tables
+from cmi.reward.pick.report import PickReport, record, tables
 from cmi.reward.scoring.score_log import score_takes
 from cmi.reward.scoring.scorers import NamedScorer, ScoredTake
 from cmi.reward.scoring.timbre import timbre, timbre_of_each
@@ -335,7 +335,7 @@ def test_what_the_scorer_says_of_a_take_is_told_with_the_pick_also_from_the_log(
         takes = takes_of(groups)
         scores = dict(zip(takes, score_takes(takes, scorer, [log]), strict=True))
         picks = [pick(group, scores, Weights()) for group in groups]
-        report = Report("streaming", Weights(), picks)
+        report = PickReport("streaming", Weights(), picks)
         assert [note for note in tables(report)[0].notes if "cut off" in note] == [
             f"{folder / 'first' / 'b.wav'}: cut off: 3.4 of 10.0 s."
         ]

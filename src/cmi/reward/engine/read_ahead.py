@@ -21,14 +21,14 @@ from torch.utils.data import DataLoader, Dataset
 from cmi import audio
 from cmi._util.errors import InputError
 from cmi.audio import SILENCE, content_hash
-from cmi.reward.engine.token_cache import Entry, TokenCache
-from cmi.reward.engine.windows import SPAN, Span
+from cmi.reward.engine.token_cache import CachedTokens, TokenCache
+from cmi.reward.engine.windows import SPAN, AudioSpan
 from cmi.take import Audio
 
 
 class Job(NamedTuple):
     sound: Audio
-    span: Span
+    span: AudioSpan
 
     @property
     def name(self) -> str:
@@ -39,7 +39,7 @@ class LoadedAudio(NamedTuple):
     """A stretch of a recording: its samples, or its tokens if they were known."""
 
     samples: Tensor | None  # (n,)
-    entry: Entry | None
+    entry: CachedTokens | None
     key: str  # of its tokens in the cache; '' if they are not kept
     length: int  # samples
     silent: bool
@@ -73,7 +73,7 @@ class Loader(Dataset[Any]):
             raise InputError(f"{job.name}: {samples.size} samples, the fewest that are heard are {self.shortest}")
         return LoadedAudio(torch.from_numpy(samples), None, key, samples.size, _is_silent(samples), stated)
 
-    def _samples(self, sound: Audio, span: Span) -> tuple[NDArray[np.float32], float | None]:
+    def _samples(self, sound: Audio, span: AudioSpan) -> tuple[NDArray[np.float32], float | None]:
         """The samples, and the seconds that the file states if it ended before them."""
         if isinstance(sound, Path):
             heard = audio.load(sound, self.rate, span.seconds, span.offset)
@@ -82,7 +82,7 @@ class Loader(Dataset[Any]):
         start = span.offset * self.rate
         return waveform.samples[start : start + span.seconds * self.rate], None
 
-    def _key(self, path: Path, span: Span) -> str:
+    def _key(self, path: Path, span: AudioSpan) -> str:
         parts = (self.encoder, content_hash(path), str(self.rate), audio.QUALITY, *map(str, span))
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 

@@ -38,7 +38,7 @@ PUBLISHED = "HaiwenXia/CMI-RM"
 BUNDLED = ("nano",)
 
 
-class Comparison(NamedTuple):
+class TakeComparison(NamedTuple):
     """How probably the first of two takes is preferred: on each axis, and by the mean of both."""
 
     musicality: float
@@ -142,11 +142,13 @@ class RewardModel(
 
     @property
     def encoder_name(self) -> str:
+        """Names the encoder's weights and precision; '' if they have no name, so that nothing is kept of them."""
         if self.encoder.fingerprint:  # whatever the head
             return f"{self.encoder.name} {self.encoder.fingerprint}"
         return f"{self.name} {self.precision}" if self.name else ""
 
     def tokenize(self, text: str) -> list[int]:
+        """A text's token ids, all of them, between a start and an end token."""
         if self._tokenize is None:
             self._tokenize = self.encoder.load_tokenizer(self.folder)
         return self._tokenize(text)
@@ -207,11 +209,11 @@ class RewardModel(
         scores = self.scorer(**options).score(several)
         return scores[0] if isinstance(takes, Take) else scores
 
-    def compare(self, a: Take, b: Take, **options: Any) -> Comparison:
+    def compare(self, a: Take, b: Take, **options: Any) -> TakeComparison:
         """How probably `a` is preferred to `b`: the logistic function of the difference of their scores."""
         first, second = self.score([a, b], **options)
         musicality, alignment = (one - other for one, other in zip(first, second, strict=True))
-        return Comparison(*map(_logistic, (musicality, alignment, (musicality + alignment) / 2)))
+        return TakeComparison(*map(_logistic, (musicality, alignment, (musicality + alignment) / 2)))
 
 
 def _place(name: str) -> Path | str:

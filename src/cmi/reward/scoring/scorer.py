@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice, tee
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -24,34 +24,19 @@ from cmi.reward.engine.batching import Batching, to_host
 from cmi.reward.engine.plans import TakeGroup, TakePlan, plan_groups
 from cmi.reward.engine.prompt_tokens import PromptIds, PromptReader
 from cmi.reward.engine.read_ahead import Job, LoadedAudio, Loader, default_workers, read_ahead
-from cmi.reward.engine.token_cache import Entry, TokenCache
+from cmi.reward.engine.token_cache import CachedTokens, TokenCache
 from cmi.reward.engine.windows import DEFAULT_WINDOW, SPAN, Window, find_window
-from cmi.reward.model.encoders import Encoder
-from cmi.reward.model.head import RewardHead, mask_of
-from cmi.reward.scoring.scorers import ScoredTake, Section, require_scores
+from cmi.reward.model.head import mask_of
+from cmi.reward.scoring.scorers import ScoredTake, TakeSection, require_scores
 from cmi.take import Score, Take
+
+if TYPE_CHECKING:
+    from cmi.reward.model.reward_model import RewardModel
 
 FEW = 4  # takes that are not worth starting workers for
 STEP = 32  # tokens that the length of a take or a prompt is rounded up to on a GPU
 
-EncodedAudio = dict[Job, Entry | InputError]
-
-
-class Model(Protocol):
-    """What a scorer needs of a reward model."""
-
-    @property
-    def encoder(self) -> Encoder: ...
-
-    @property
-    def head(self) -> RewardHead: ...
-
-    @property
-    def encoder_name(self) -> str:
-        """Names the encoder's weights and precision; '' if they have no name, so that nothing is kept of them."""
-
-    def tokenize(self, text: str) -> list[int]:
-        """A text's token ids, all of them, between a start and an end token."""
+EncodedAudio = dict[Job, CachedTokens | InputError]
 
 
 class _Ready(NamedTuple):
@@ -73,7 +58,7 @@ class RewardScorer:
 
     def __init__(
         self,
-        model: Model,
+        model: "RewardModel",
         window: str = DEFAULT_WINDOW,
         batch: int | None = None,
         workers: int | None = None,
@@ -150,7 +135,7 @@ class RewardScorer:
 
         return finish
 
-    def _keep(self, entries: dict[str, Entry]) -> None:
+    def _keep(self, entries: dict[str, CachedTokens]) -> None:
         """Write to the cache while the next group is computed; at most one group waits to be written."""
         self._kept.result()
         if self.cache is not None:
@@ -172,7 +157,7 @@ class RewardScorer:
         thin = [part._replace(tokens=self.model.head.thin(part.tokens[None])[0]) for part in parts]
         return _Ready(plan.audio[0].name, ids, thin, notes)
 
-    def _cut_off(self, jobs: Sequence[Job], entries: Mapping[Job, Entry]) -> tuple[str, ...]:
+    def _cut_off(self, jobs: Sequence[Job], entries: Mapping[Job, CachedTokens]) -> tuple[str, ...]:
         """What is to be said of a recording that ended before its file states."""
         last, entry = list(entries.items())[-1]
         stated = entry.stated
@@ -185,12 +170,12 @@ class RewardScorer:
         return self.model.head.judge(prompt, take, *masks)  # (B, 2)
 
 
-def _audible(jobs: Sequence[Job], heard: EncodedAudio) -> dict[Job, Entry]:
+def _audible(jobs: Sequence[Job], heard: EncodedAudio) -> dict[Job, CachedTokens]:
     """What could be heard of a recording. Only its beginning must be there: a file may end before its header says."""
     first = heard[jobs[0]]
     if isinstance(first, InputError):
         raise first
-    entries = {job: entry for job in jobs if isinstance(entry := heard[job], Entry)}
+    entries = {job: entry for job in jobs if isinstance(entry := heard[job], CachedTokens)}
     if all(entry.silent for entry in entries.values()):
         raise InputError(f"{jobs[0].name}: silent: nothing to judge")
     return entries
@@ -199,7 +184,7 @@ def _audible(jobs: Sequence[Job], heard: EncodedAudio) -> dict[Job, Entry]:
 def _judged(take: _Ready, rows: Iterator[list[float]]) -> ScoredTake | InputError:
     """A take's score from its sections' [alignment, musicality]: the mean, weighted by their seconds."""
     sections = tuple(
-        Section(part.start, part.start + part.seconds, Score(musicality=row[1], alignment=row[0]))
+        TakeSection(part.start, part.start + part.seconds, Score(musicality=row[1], alignment=row[0]))
         for part, row in zip(take.stretches, rows, strict=False)
     )
     seconds = sum(part.seconds for part in take.stretches)

@@ -46,7 +46,7 @@ TOGETHER = 16  # takes given to a class of yours at once: as many are lost if it
 _UNSCORABLE = (InputError, OSError, RuntimeError)  # what scorers raise for a file; soundfile's errors are the last kind
 
 
-class Section(NamedTuple):
+class TakeSection(NamedTuple):
     """A stretch of a take that was scored on its own, in seconds."""
 
     start: float
@@ -59,7 +59,7 @@ class ScoredTake(NamedTuple):
 
     score: Score
     seconds: float | None = None
-    sections: tuple[Section, ...] = ()
+    sections: tuple[TakeSection, ...] = ()
     notes: tuple[str, ...] = ()
 
 

@@ -9,7 +9,7 @@ from cmi._util.errors import InputError
 from cmi.report.tables import Table
 from cmi.reward.engine.read_ahead import Job
 from cmi.reward.engine.token_cache import GIGABYTE
-from cmi.reward.model.encoders import Encoder
+from cmi.reward.model.encoders import FrozenEncoder
 from cmi.reward.model.reward_model import RewardModel
 from cmi.reward.train.config import TrainConfig
 from cmi.reward.train.data import Example, count, data_table, read_examples
@@ -77,7 +77,7 @@ def _sizes(items: Iterable[Item], model: RewardModel) -> tuple[dict[Item, int], 
     return sizes, problems
 
 
-def _tokens(job: Job, encoder: Encoder) -> int:
+def _tokens(job: Job, encoder: FrozenEncoder) -> int:
     seconds = audio.duration(job.sound) if not isinstance(job.sound, audio.Waveform) else job.sound.seconds
     samples = round(min(seconds, job.span.seconds) * encoder.rate)
     parts = audio.windows(samples, min(job.span.chunk * encoder.rate, encoder.chunk))

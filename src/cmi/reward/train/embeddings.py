@@ -17,10 +17,10 @@ from cmi.reward.engine import audio_tokens as sounds
 from cmi.reward.engine.batching import Batching
 from cmi.reward.engine.prompt_tokens import STEP, PromptReader
 from cmi.reward.engine.read_ahead import Job, LoadedAudio, Loader, default_workers, read_ahead
-from cmi.reward.engine.token_cache import Entry, TokenCache
+from cmi.reward.engine.token_cache import CachedTokens, TokenCache
 from cmi.reward.engine.windows import find_window, spans
 from cmi.reward.model.head import mask_of
-from cmi.reward.scoring.scorer import Model
+from cmi.reward.model.reward_model import RewardModel
 from cmi.reward.train.data import Example
 from cmi.take import Audio, Prompt
 
@@ -54,7 +54,7 @@ def items_of(example: Example, window: str) -> list[Item]:
 class Embeddings:
     """Tokens of recordings and texts under a frozen encoder; `memory` is in bytes."""
 
-    def __init__(self, model: Model, device: torch.device, window: str, cache: TokenCache, memory: int) -> None:
+    def __init__(self, model: RewardModel, device: torch.device, window: str, cache: TokenCache, memory: int) -> None:
         self.window = window
         self.known: Known = {}
         self._model = model
@@ -144,7 +144,7 @@ class Embeddings:
             ids = {text: self._ids(text) for text in chunk if self._cache.get(known[text]) is None}
             fresh = {text: tokens for text, tokens in ids.items() if isinstance(tokens, Tensor)}
             for text, tokens in self._encoded(fresh):
-                self._cache.put(known[text], Entry(tokens.cpu(), len(tokens), silent=False))
+                self._cache.put(known[text], CachedTokens(tokens.cpu(), len(tokens), silent=False))
             yield {text: _problem(ids.get(text)) or known[text] for text in chunk}
 
     def _encoded(self, ids: dict[str, Tensor]) -> Iterator[tuple[str, Tensor]]:

@@ -27,8 +27,8 @@ from cmi.reward.train.data import Example
 from cmi.reward.train.embeddings import Embeddings
 from cmi.reward.train.forward import LoadedExamples, Trainee, count_labels, load, objective, score
 from cmi.reward.train.journal import Journal
-from cmi.reward.train.outcome import Outcome, claim, is_complete, save_outcome
-from cmi.reward.train.setup import Report, Run, make_plan, set_up, uses_bf16
+from cmi.reward.train.outcome import TrainingOutcome, claim, is_complete, save_outcome
+from cmi.reward.train.setup import Report, TrainingRun, make_plan, set_up, uses_bf16
 from cmi.reward.train.state import Best, copied_head, load_state, save_state
 from cmi.reward.train.validation import measure
 from cmi.take import Axis
@@ -44,7 +44,7 @@ def train(
     device: str = "auto",
     report: Report = silent,
     embeddings: Embeddings | None = None,
-) -> Outcome | None:
+) -> TrainingOutcome | None:
     """Train a head and leave a complete checkpoint in `out`; the same call resumes a run that was stopped.
 
     `embeddings` may serve several runs on the same encoder, window and device. The main process alone reports, and has
@@ -58,7 +58,7 @@ def train(
     folder = claim(out, plan.facts, accelerator.is_main_process)
     accelerator.wait_for_everyone()
     if is_complete(out):
-        return Outcome.read(out) if accelerator.is_main_process else None
+        return TrainingOutcome.read(out) if accelerator.is_main_process else None
     report = report if accelerator.is_main_process else silent
     run = set_up(config, plan, accelerator, report, embeddings)
     trainee, parameters = run.trainee, list(run.trainee.parameters())
@@ -119,7 +119,7 @@ def train(
         if accelerator.is_main_process:
             save_outcome(out, config, run, best, journal.finish())
     accelerator.wait_for_everyone()
-    return Outcome.read(out) if accelerator.is_main_process else None
+    return TrainingOutcome.read(out) if accelerator.is_main_process else None
 
 
 def new_optimizer(trainee: Trainee, settings: Optimizer) -> torch.optim.Optimizer:
@@ -159,7 +159,7 @@ def sum_over_processes(accelerator: Accelerator, loss: Tensor, parameters: Seque
 
 
 @torch.no_grad()
-def validation_scores(run: Run, accelerator: Accelerator, size: int) -> list[Any]:
+def validation_scores(run: TrainingRun, accelerator: Accelerator, size: int) -> list[Any]:
     """The scores of each validation example's takes; each process hears its share, and all learn of everything."""
     mine = range(accelerator.process_index, len(run.validation), accelerator.num_processes)
     found: list[tuple[int, Any]] = []

@@ -25,8 +25,8 @@ from cmi.rewardbench.runs.run_folder import (
     HEARD,
     SCORES,
     About,
-    Failure,
     Question,
+    ScoringFailure,
     model_folder,
     question,
     require_current,
@@ -46,7 +46,7 @@ class Outcome(NamedTuple):
 
     about: About
     takes: int
-    failures: list[Failure]
+    failures: list[ScoringFailure]
     notes: Sequence[str] = ()  # about takes that were scored, such as that a recording was cut off
 
 
@@ -110,7 +110,7 @@ def score_questions(
     failures, notes = [], []
     for take, scored in zip(takes, results, strict=True):
         if isinstance(scored, InputError):
-            failures.append(Failure(described(take.audio), str(scored)))
+            failures.append(ScoringFailure(described(take.audio), str(scored)))
         else:
             notes += [f"{described(take.audio)}: {note}" for note in scored.notes]
     write_failures(place, failures)

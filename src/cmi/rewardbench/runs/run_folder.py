@@ -44,7 +44,7 @@ class Question(NamedTuple):
     keys: tuple[str, ...]
 
 
-class Failure(NamedTuple):
+class ScoringFailure(NamedTuple):
     """A take that could not be scored."""
 
     audio: str
@@ -191,7 +191,7 @@ def _read_pair_scores(path: Path) -> dict[Key, tuple[Score | None, ...]]:
     }
 
 
-def write_failures(place: Path, failures: Iterable[Failure]) -> None:
+def write_failures(place: Path, failures: Iterable[ScoringFailure]) -> None:
     """The takes that could not be scored, and why; the file says nothing where all could."""
     lines = (json.dumps(failure._asdict()) + "\n" for failure in failures)
     write_whole(place / FAILURES, "".join(lines))

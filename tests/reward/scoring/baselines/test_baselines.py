@@ -16,7 +16,7 @@ from cmi._util.errors import InputError, MissingExtra
 from cmi.audio import load
 from cmi.reward.scoring import load_scorer
 from cmi.reward.scoring.baselines import list_baselines
-from cmi.reward.scoring.baselines.sources import Source, find
+from cmi.reward.scoring.baselines.sources import PublishedCheckpoint, find
 from cmi.reward.scoring.scorers import is_reward_model
 from cmi.take import Prompt, Score, Take
 
@@ -250,4 +250,4 @@ def test_a_pickle_is_read_only_if_the_user_says_so(tmp_path, monkeypatch):
     monkeypatch.delenv("CMI_READ_PICKLES")
     (tmp_path / "weights.bin").write_bytes(b"anything")
     with pytest.raises(InputError, match="is a pickle: set CMI_READ_PICKLES=1"):
-        find(Source("", "", ("model.safetensors", "weights.bin")), [str(tmp_path)])
+        find(PublishedCheckpoint("", "", ("model.safetensors", "weights.bin")), [str(tmp_path)])

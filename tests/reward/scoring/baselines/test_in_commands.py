@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from cmi._util.errors import InputError
 from cmi.cli import app
 from cmi.reward.scoring.baselines import find_baseline, list_baselines
-from cmi.reward.scoring.baselines.sources import Source
+from cmi.reward.scoring.baselines.sources import PublishedCheckpoint
 
 ONE_OF_EACH = ("muq-mulan-all", "clap", "clamp3", "audiobox-pq", "songeval", "pam")
 COMMANDS = {
@@ -65,7 +65,9 @@ def cmi(command: str) -> str:
 def weights_of(name: str) -> list[str]:
     """Where a scorer's weights are published, or how to get them."""
     found = find_baseline(name)
-    sources = [value for value in vars(found.module).values() if isinstance(value, Source)] if found else []
+    sources = (
+        [value for value in vars(found.module).values() if isinstance(value, PublishedCheckpoint)] if found else []
+    )
     return [source.repo or source.how_to_get for source in sources] or ["HaiwenXia/CMI-RM"]
 
 

@@ -7,7 +7,7 @@ config.yaml states `encoder: NAME` is for the encoder of the module NAME.
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from torch import Tensor, nn
 
@@ -18,34 +18,17 @@ from cmi.reward.model.tokenizer import Tokenize
 DEFAULT_ENCODER = "muq_mulan"
 
 
-class Encoder(Protocol):
+class FrozenEncoder(nn.Module):
     """Two towers in one space. Everything is batched; what is shorter than its neighbours comes with its length.
 
     A shorter item gives the tokens that it gives alone: padding does not leak, and its tokens mean nothing.
     """
 
+    name: str  # of its module
     rate: int  # hertz
     chunk: int  # samples heard together at most: longer recordings are heard in chunks
     shortest: int  # samples of a chunk
     longest_text: int  # token ids of a text at most
-
-    @property
-    def dim(self) -> int: ...
-
-    def count(self, samples: int) -> int:
-        """How many tokens a chunk of that many samples gives."""
-
-    def encode_sound(self, samples: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Mono chunks (B, n), of which the first `lengths` (B,) samples are sound: (B, count(n), D)."""
-
-    def encode_text(self, ids: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Token ids (B, n), true in the mask where there is one: (B, n, D)."""
-
-
-class FrozenEncoder(nn.Module, Encoder):
-    """An encoder whose weights a reward model's checkpoint holds."""
-
-    name: str  # of its module
     exact = False  # True: it computes in fp32 on every device
 
     @classmethod
@@ -54,9 +37,25 @@ class FrozenEncoder(nn.Module, Encoder):
         raise NotImplementedError
 
     @property
+    def dim(self) -> int:
+        raise NotImplementedError
+
+    @property
     def fingerprint(self) -> str:
         """Changes with any weight; '' if the checkpoint's name tells that."""
         return ""
+
+    def count(self, samples: int) -> int:
+        """How many tokens a chunk of that many samples gives."""
+        raise NotImplementedError
+
+    def encode_sound(self, samples: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """Mono chunks (B, n), of which the first `lengths` (B,) samples are sound: (B, count(n), D)."""
+        raise NotImplementedError
+
+    def encode_text(self, ids: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Token ids (B, n), true in the mask where there is one: (B, n, D)."""
+        raise NotImplementedError
 
     def load_tokenizer(self, folder: Path | None) -> Tokenize:
         """`folder` is the checkpoint's."""

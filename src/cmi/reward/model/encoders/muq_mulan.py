@@ -21,7 +21,7 @@ from transformers import XLMRobertaConfig, XLMRobertaModel
 
 from cmi._util.weights import Shapes
 from cmi.reward.model.encoders import FrozenEncoder
-from cmi.reward.model.encoders.mirror import mirror_ends
+from cmi.reward.model.encoders.spectrograms import mirror_ends
 from cmi.reward.model.head import Mask, Transformer, mask_of
 from cmi.reward.model.tokenizer import Tokenize, load_tokenizer
 
@@ -350,7 +350,7 @@ class TextTower(nn.Module):
 
 
 class MuQMuLan(FrozenEncoder):
-    """The two towers, behind `cmi.reward.model.encoders.Encoder`."""
+    """The two towers."""
 
     name = "muq_mulan"
     rate = RATE

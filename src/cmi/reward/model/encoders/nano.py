@@ -87,7 +87,7 @@ class Features(NamedTuple):
 
 
 class Nano(FrozenEncoder):
-    """`cmi.reward.model.encoders.Encoder` on musicnn, MiniLM and the ear."""
+    """A frozen encoder on musicnn, MiniLM and the ear."""
 
     name = "nano"
     rate = RATE

@@ -39,7 +39,7 @@ ALIGNMENT: tuple[Axis, ...] = ("alignment",)
 BOTH: tuple[Axis, ...] = ("musicality", "alignment")
 
 
-class Variant(NamedTuple):
+class BaselineVariant(NamedTuple):
     """A metric of a module: the axes it speaks about, and the options of the module's `load`."""
 
     axes: tuple[Axis, ...]
@@ -51,7 +51,7 @@ class Baseline(NamedTuple):
 
     name: str
     module: ModuleType
-    variant: Variant
+    variant: BaselineVariant
 
     def load(self, places: Sequence[str], device: str) -> "NamedScorer":
         """From `places`, folders or hub ids; the published checkpoints if there are none."""

@@ -23,11 +23,11 @@ from cmi._util.weights import Shapes
 from cmi.audio import windows
 from cmi.reward.engine.batching import stack
 from cmi.reward.model.head import mask_of
-from cmi.reward.scoring.baselines import BOTH, Variant
+from cmi.reward.scoring.baselines import BOTH, BaselineVariant
 from cmi.reward.scoring.baselines.listening import AT_ONCE, MusicalityScorer, hear
 from cmi.reward.scoring.baselines.sources import (
-    Found,
-    Source,
+    FoundCheckpoint,
+    PublishedCheckpoint,
     checked,
     depth,
     fill,
@@ -41,11 +41,13 @@ from cmi.reward.scoring.baselines.sources import (
 from cmi.reward.scoring.scorers import NamedScorer
 from cmi.take import Audio
 
-SOURCE = Source("facebook/audiobox-aesthetics", "9b1dd8e5df9af7216e836a98974fe3b82c56ded6", ("model.safetensors",))
+SOURCE = PublishedCheckpoint(
+    "facebook/audiobox-aesthetics", "9b1dd8e5df9af7216e836a98974fe3b82c56ded6", ("model.safetensors",)
+)
 SOURCES = (SOURCE,)
 AXES = ("CE", "CU", "PC", "PQ")
 # The paper gives these four numbers on both axes (its tables 2 and 21), and no other metric's.
-VARIANTS = {f"audiobox-{axis.lower()}": Variant(BOTH, {"axis": axis}) for axis in AXES}
+VARIANTS = {f"audiobox-{axis.lower()}": BaselineVariant(BOTH, {"axis": axis}) for axis in AXES}
 RATE = 16_000
 WINDOW = 10 * RATE
 STRIDES = (5, 2, 2, 2, 2, 2, 2)
@@ -151,7 +153,7 @@ def load(places: Sequence[str], device: str, axis: str) -> NamedScorer:
     return NamedScorer(found.name, MusicalityScorer(lambda sound: judge.judge(sound)[axis], on_both=True))
 
 
-def _model(found: Found) -> tuple[Aesthetics, dict[str, Scale]]:
+def _model(found: FoundCheckpoint) -> tuple[Aesthetics, dict[str, Scale]]:
     state = with_weight_norm(renamed(read_state(found.weights), NAMES))
     config = found.config
     if not config.get("use_weighted_layer_sum", True) or int(config.get("output_dim", 1)) != 1:

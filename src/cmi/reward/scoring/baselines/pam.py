@@ -22,11 +22,11 @@ from cmi._util.errors import InputError
 from cmi._util.hub import quiet_hub
 from cmi._util.weights import Shapes
 from cmi.reward.model.tokenizer import Tokenize
-from cmi.reward.scoring.baselines import MUSICALITY, Variant
+from cmi.reward.scoring.baselines import MUSICALITY, BaselineVariant
 from cmi.reward.scoring.baselines.listening import MusicalityScorer, hear, in_calls, repeated
 from cmi.reward.scoring.baselines.sources import (
-    Found,
-    Source,
+    FoundCheckpoint,
+    PublishedCheckpoint,
     State,
     checked,
     depth,
@@ -40,9 +40,9 @@ from cmi.reward.scoring.baselines.sources import (
 from cmi.reward.scoring.scorers import NamedScorer
 from cmi.take import Audio
 
-SOURCE = Source("microsoft/msclap", "5e1d53af259bb39d380680e69ca580960b2c66b1", ("CLAP_weights_2023.pth",))
+SOURCE = PublishedCheckpoint("microsoft/msclap", "5e1d53af259bb39d380680e69ca580960b2c66b1", ("CLAP_weights_2023.pth",))
 SOURCES = (SOURCE,)
-VARIANTS = {"pam": Variant(MUSICALITY)}
+VARIANTS = {"pam": BaselineVariant(MUSICALITY)}
 TOKENIZER, TOKENIZER_REVISION = "openai-community/gpt2", "607a30d783dfa663caf39e06633721c8d4cfcd7e"
 SENTENCES = ("the sound is clear and clean.", "the sound is noisy and with artifacts.")
 END = " <|endoftext|>"  # whose vector is a sentence's
@@ -137,7 +137,7 @@ def load(places: Sequence[str], device: str) -> NamedScorer:
     return NamedScorer(found.name, MusicalityScorer(Pam(model, _tokenizer(found), choose_device(device)).judge))
 
 
-def _tokenizer(found: Found) -> Tokenize:
+def _tokenizer(found: FoundCheckpoint) -> Tokenize:
     """GPT-2's, from the checkpoint's folder if it is there, else from the hub."""
     own = (found.folder / "tokenizer.json").exists()
     try:

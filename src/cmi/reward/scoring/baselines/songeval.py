@@ -16,10 +16,10 @@ from torch import Tensor, nn
 from cmi._util.device import choose_device
 from cmi._util.errors import InputError
 from cmi.reward.model.encoders.muq_mulan import RATE, SHORTEST, MuQ
-from cmi.reward.scoring.baselines import MUSICALITY, Variant, muq
+from cmi.reward.scoring.baselines import MUSICALITY, BaselineVariant, muq
 from cmi.reward.scoring.baselines.listening import MusicalityScorer, hear
 from cmi.reward.scoring.baselines.sources import (
-    Source,
+    PublishedCheckpoint,
     State,
     checked,
     depth,
@@ -36,7 +36,7 @@ DIMENSIONS = ("coherence", "musicality", "memorability", "clarity", "naturalness
 LAYER = 6  # of MuQ's
 HEADS = 8
 LONGEST = 600.0  # seconds; MuQ's attention grows with the square of a song
-HEAD = Source(
+HEAD = PublishedCheckpoint(
     "",
     "",
     ("model.safetensors",),
@@ -45,8 +45,8 @@ HEAD = Source(
 )
 SOURCES = (HEAD, muq.SOURCE)
 VARIANTS = {
-    "songeval": Variant(MUSICALITY),
-    **{f"songeval-{one}": Variant(MUSICALITY, {"dimension": one}) for one in DIMENSIONS if one != "musicality"},
+    "songeval": BaselineVariant(MUSICALITY),
+    **{f"songeval-{one}": BaselineVariant(MUSICALITY, {"dimension": one}) for one in DIMENSIONS if one != "musicality"},
 }
 
 

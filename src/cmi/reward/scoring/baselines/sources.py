@@ -30,7 +30,7 @@ NEVER_READ = r".*\.position_ids$|.*num_batches_tracked$"
 WEIGHT_NORM = {".weight_g": ".parametrizations.weight.original0", ".weight_v": ".parametrizations.weight.original1"}
 
 
-class Source(NamedTuple):
+class PublishedCheckpoint(NamedTuple):
     """A published checkpoint: its hub id at a revision, and the names its weights may have, the preferred first."""
 
     repo: str
@@ -39,7 +39,7 @@ class Source(NamedTuple):
     how_to_get: str = ""  # a sentence for what is on no hub
 
 
-class Found(NamedTuple):
+class FoundCheckpoint(NamedTuple):
     """A checkpoint on this machine; its name tells its revision or content."""
 
     weights: Path
@@ -61,7 +61,7 @@ class Found(NamedTuple):
         return content
 
 
-def find(source: Source, places: Sequence[str], number: int = 0) -> Found:
+def find(source: PublishedCheckpoint, places: Sequence[str], number: int = 0) -> FoundCheckpoint:
     """The checkpoint at the `number`-th of `places`, folders or hub ids; the published one if there is none."""
     place = places[number] if number < len(places) else ""
     if not place and not source.repo:
@@ -71,12 +71,14 @@ def find(source: Source, places: Sequence[str], number: int = 0) -> Found:
     for file in source.files:
         if (folder / file).is_file():
             _require_leave(folder / file)
-            return Found(folder / file, folder, name if file.endswith(".safetensors") else _named(folder / file, name))
+            return FoundCheckpoint(
+                folder / file, folder, name if file.endswith(".safetensors") else _named(folder / file, name)
+            )
     if Path(repo).is_dir():
         raise InputError(f"{folder}: no weights, expected {' or '.join(source.files)}")
     _require_leave(Path(source.files[-1]))
     weights = _download(repo, source.files[-1], folder.name)
-    return Found(weights, folder, name)
+    return FoundCheckpoint(weights, folder, name)
 
 
 def _require_leave(weights: Path) -> None:
