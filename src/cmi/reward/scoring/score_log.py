@@ -25,7 +25,7 @@ from cmi._util.runlog import RunLog, read_records
 from cmi.audio import Waveform, content_hash
 from cmi.report.tables import Table
 from cmi.reward.scoring.scorers import NamedScorer, ScoredTake
-from cmi.take import Audio, Score, Take
+from cmi.take import Audio, Prompt, Score, Take
 
 Identify = Callable[[Path], str]  # tells a file from another, and from what it was before it was written to
 Results = list[ScoredTake | InputError]
@@ -91,13 +91,16 @@ def score_takes(
     logs: Sequence[Path] = (),
     on_scored: Callable[[int], None] = lambda done: None,
     identify: Identify = file_stamp,
+    hide_prompt: bool = False,
 ) -> Results:
-    """Each take's score, or why it has none. What one of the logs holds is not scored again; all are told of it.
+    """Each take's score, or why it has none. What a log holds is not scored again, and is added to the other logs.
 
-    A take that comes twice is scored once. `on_scored` is told how many more takes are done.
+    A take that comes twice is scored once. `on_scored` is told how many more takes are done. With `hide_prompt` the
+    scorer is not told what was asked for.
     """
-    settings = _digest(sorted(scorer.settings.items()))[:12]
-    keys = [f"{take_key(take, identify)}-{settings}" for take in takes]
+    settings = {**scorer.settings, **({"prompt": "hidden"} if hide_prompt else {})}
+    ending = _digest(sorted(settings.items()))[:12]
+    keys = [f"{take_key(take, identify)}-{ending}" for take in takes]
     by_key, counts = dict(zip(keys, takes, strict=True)), Counter(keys)
     found: dict[str, ScoredTake | InputError] = {}
     with ExitStack() as stack:
@@ -105,7 +108,7 @@ def score_takes(
 
         def keep(key: str, scored: ScoredTake) -> None:
             found[key] = scored
-            record = {"key": key, "audio": _name(by_key[key].audio), **scorer.settings, **_record(scored)}
+            record = {"key": key, "audio": _name(by_key[key].audio), **settings, **_record(scored)}
             for log in opened:
                 if key not in log:
                     log.append(record)
@@ -116,7 +119,8 @@ def score_takes(
                 keep(key, _scored(record))
         on_scored(sum(counts[key] for key in found))
         pending = [key for key in by_key if key not in found]
-        for key, scored in zip(pending, scorer.judge([by_key[key] for key in pending]), strict=True):
+        asked = [Take(Prompt(), by_key[key].audio) if hide_prompt else by_key[key] for key in pending]
+        for key, scored in zip(pending, scorer.judge(asked), strict=True):
             if isinstance(scored, InputError):
                 found[key] = scored
             else:

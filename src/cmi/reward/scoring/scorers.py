@@ -32,7 +32,7 @@ from cmi._util.plugins import OwnClassError, load_own
 from cmi.audio import Waveform, resample
 from cmi.reward.engine.windows import DEFAULT_WINDOW
 from cmi.reward.scoring import baselines
-from cmi.take import Audio, Axis, Prompt, Score, Scorer, Take
+from cmi.take import Audio, Axis, Score, Scorer, Take
 
 if TYPE_CHECKING:
     from cmi.reward.model.reward_model import RewardModel
@@ -120,11 +120,6 @@ class NamedScorer:
         for start in range(0, len(takes), TOGETHER):
             yield from self._judge_together(takes[start : start + TOGETHER])
 
-    def without_prompt(self) -> "NamedScorer":
-        """The same scorer, which is not told what was asked for."""
-        hidden = _WithoutPrompt(self)
-        return NamedScorer(self.name, hidden, hidden.judge, self.axes, {**self._settings, "prompt": "hidden"})
-
     def _judge_together(self, takes: Sequence[Take]) -> Sequence[ScoredTake | InputError]:
         try:
             return [ScoredTake(score) for score in self.score(takes)]
@@ -151,17 +146,6 @@ class NamedScorer:
         if not all(map(math.isfinite, checked)):
             raise InputError(f"{self.name} gave {checked} for {described(take.audio)}, expected finite numbers")
         return checked
-
-
-class _WithoutPrompt:
-    def __init__(self, scorer: NamedScorer) -> None:
-        self._scorer = scorer
-
-    def score(self, takes: Sequence[Take]) -> list[Score]:
-        return self._scorer.score([Take(Prompt(), take.audio) for take in takes])
-
-    def judge(self, takes: Sequence[Take]) -> Iterator[ScoredTake | InputError]:
-        return self._scorer.judge([Take(Prompt(), take.audio) for take in takes])
 
 
 def load_scorer(

@@ -106,7 +106,7 @@ def score_questions(
     place = model_folder(out, about)
     takes = list(_distinct(questions).values())
     logs = [place / SCORES, *([log] if log else [])]
-    results = score_takes(takes, scorer if about.prompt else scorer.without_prompt(), logs, on_done)
+    results = score_takes(takes, scorer, logs, on_done, hide_prompt=not about.prompt)
     failures, notes = [], []
     for take, scored in zip(takes, results, strict=True):
         if isinstance(scored, InputError):
