@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from cmi import Prompt, RewardModel, Take, Waveform
 from cmi._util.device import choose_device
 from cmi._util.errors import InputError
+from cmi.reward.model.encoders import make_encoder
 from cmi.reward.model.encoders.muq_mulan import RATE
 from cmi.reward.model.head import HeadConfig, RewardHead, mask_of
 from cmi.reward.scoring.rl import reward_function
@@ -167,3 +168,15 @@ def test_the_same_engine_and_head_run_on_another_encoder():
     for one, other in zip(judged, alone, strict=True):
         assert one.score == pytest.approx(other, abs=1e-6)
     assert mask_of(None, 3) is None
+
+
+def test_an_encoder_is_found_by_the_name_of_its_module_and_an_unknown_one_is_named():
+    assert make_encoder("nano", {}).name == "nano"
+    for name in ("spectrograms", "nowhere", ["nano"]):
+        with pytest.raises(InputError, match="which is not known; known are muq_mulan, nano"):
+            make_encoder(name, {})
+
+
+def test_a_metric_is_not_a_model_to_start_training_from():
+    with pytest.raises(InputError, match="no reward model is called 'audiobox-ce': expected nano, cmi-rm, a folder"):
+        RewardModel.from_pretrained("audiobox-ce")

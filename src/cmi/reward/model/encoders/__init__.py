@@ -67,9 +67,13 @@ class FrozenEncoder(nn.Module):
 
 def make_encoder(name: Any, shapes: Shapes) -> FrozenEncoder:
     """The encoder that a checkpoint states by its name."""
-    known = [found.name for found in iter_modules(__path__)]
-    found = getattr(import_module(f"{__name__}.{name}"), "ENCODER", None) if name in known else None
+    modules = [found.name for found in iter_modules(__path__)]
+    found = _find_encoder(name) if name in modules else None
     if found is None:
-        raise InputError(f"config.yaml states encoder {name!r}, which is not known; muq_mulan and nano are")
-    encoder: FrozenEncoder = found.from_shapes(shapes)
-    return encoder
+        known = ", ".join(module for module in modules if _find_encoder(module))
+        raise InputError(f"config.yaml states encoder {name!r}, which is not known; known are {known}")
+    return found.from_shapes(shapes)
+
+
+def _find_encoder(module: str) -> type[FrozenEncoder] | None:
+    return getattr(import_module(f"{__name__}.{module}"), "ENCODER", None)
