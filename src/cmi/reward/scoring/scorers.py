@@ -158,7 +158,7 @@ def load_scorer(
 ) -> NamedScorer:
     """The scorer called `name`. The options after `device` and the revision of a hub id are for reward models alone.
 
-    >>> load_scorer("cmi.rewardbench.evaluation.nulls:Louder").axes
+    >>> load_scorer("cmi.studio.generate:Truth").axes
     ('musicality', 'alignment')
     """
     if is_reward_model(name):

@@ -25,7 +25,7 @@ from cmi.reward.model.checkpoint import check_keys
 
 State = dict[str, Tensor]
 Built = TypeVar("Built")
-LEAVE = "CMI_READ_PICKLES"
+PERMISSION = "CMI_READ_PICKLES"
 NEVER_READ = r".*\.position_ids$|.*num_batches_tracked$"
 WEIGHT_NORM = {".weight_g": ".parametrizations.weight.original0", ".weight_v": ".parametrizations.weight.original1"}
 
@@ -70,23 +70,23 @@ def find(source: PublishedCheckpoint, places: Sequence[str], number: int = 0) ->
     folder, name = find_model(repo, None if place else source.revision, "the checkpoint")
     for file in source.files:
         if (folder / file).is_file():
-            _require_leave(folder / file)
+            _require_permission(folder / file)
             return FoundCheckpoint(
                 folder / file, folder, name if file.endswith(".safetensors") else _named(folder / file, name)
             )
     if Path(repo).is_dir():
         raise InputError(f"{folder}: no weights, expected {' or '.join(source.files)}")
-    _require_leave(Path(source.files[-1]))
+    _require_permission(Path(source.files[-1]))
     weights = _download(repo, source.files[-1], folder.name)
     return FoundCheckpoint(weights, folder, name)
 
 
-def _require_leave(weights: Path) -> None:
+def _require_permission(weights: Path) -> None:
     """InputError for a pickle that the user has not allowed."""
-    if weights.suffix != ".safetensors" and os.environ.get(LEAVE) != "1":
+    if weights.suffix != ".safetensors" and os.environ.get(PERMISSION) != "1":
         raise InputError(
-            f"{weights} is a pickle: set {LEAVE}=1 to have torch read its tensors (weights_only, no code is run), or "
-            f"convert it to safetensors beside it"
+            f"{weights} is a pickle: set {PERMISSION}=1 to have torch read its tensors (weights_only, no code is run), "
+            "or convert it to safetensors beside it"
         )
 
 
