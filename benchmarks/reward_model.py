@@ -20,11 +20,12 @@ import torch
 from numpy.typing import NDArray
 
 from cmi import audio
+from cmi._util.device import choose_device
 from cmi.audio import Waveform
 from cmi.reward.engine.token_cache import TokenCache
 from cmi.reward.model.encoders.muq_mulan import RATE, MuQMuLan, MuQMuLanConfig
 from cmi.reward.model.head import HeadConfig, PromptTokens, RewardHead
-from cmi.reward.model.reward_model import RewardModel, find_device
+from cmi.reward.model.reward_model import RewardModel
 from cmi.reward.scoring.scorer import RewardScorer
 from cmi.take import Prompt, Score, Take
 
@@ -110,7 +111,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int)
     options = parser.parse_args()
     warnings.filterwarnings("ignore", category=DeprecationWarning)
-    device, count = find_device(options.device), options.takes
+    device, count = choose_device(options.device), options.takes
     takes = in_memory(count)
     few = takes[:32]
     model = build(device)

@@ -18,8 +18,8 @@ from typing import Any
 import torch
 from ablation_data import TESTED, AblationData
 
+from cmi._util.device import choose_device
 from cmi.reward.model.head import RewardHead
-from cmi.reward.model.reward_model import find_device
 from cmi.reward.train.config import Source, TrainConfig
 from cmi.reward.train.data import Example, read_examples
 from cmi.reward.train.embeddings import Embeddings, items_of, usable
@@ -40,7 +40,7 @@ class Exam:
     def __init__(
         self, config: TrainConfig, data: AblationData, device: str, report: Report, known: Embeddings | None = None
     ) -> None:
-        self._config, self._device, self._report = config, find_device(device), report
+        self._config, self._device, self._report = config, choose_device(device), report
         self._splits = {split: examples_of(data, split) for split in TESTED}
         self._known = known
         self._embeddings: Embeddings | None = None

@@ -26,13 +26,14 @@ from torch import Tensor
 from torch.nn import functional
 from train_ear import FULL_SCALE, ear_accuracy, train_ear
 
+from cmi._util.device import choose_device
 from cmi._util.weights import save_weights
 from cmi.cli import run_plainly
 from cmi.preferences import Preference, read_preferences, write_rows
 from cmi.reward.model.encoders.ear import Ear
 from cmi.reward.model.encoders.nano import DIM, TAGS, Features, Nano, levelled, load_tokenizer
 from cmi.reward.model.head import Downsampling, HeadConfig, RewardHead, masked_mean
-from cmi.reward.model.reward_model import RewardModel, find_device
+from cmi.reward.model.reward_model import RewardModel
 from cmi.reward.train.config import TrainConfig, load_config
 from cmi.reward.train.data import read_examples
 from cmi.reward.train.embeddings import Embeddings, reference_job, take_job
@@ -53,7 +54,7 @@ def main() -> None:
     parser.add_argument("--degraded", type=int, default=DEGRADED_PAIRS, help="pairs of clean and degraded takes")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps")
     arguments = parser.parse_args()
-    device = find_device(arguments.device)
+    device = choose_device(arguments.device)
     torch.backends.cudnn.benchmark = True
     prepare(arguments.set, arguments.out, arguments.ear_steps, arguments.degraded, device)
     config = config_for(arguments.out)

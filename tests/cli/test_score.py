@@ -198,7 +198,7 @@ def test_options_of_checkpoints_are_refused_for_a_class_of_your_own(run, takes, 
     monkeypatch.chdir(takes)
     refused = run("take0.flac", "--model", "own_scorers:Words", "--window", "mean10")
     assert refused.returncode == 2
-    assert "--window, --all-words and --explain are for CMI-RM checkpoints alone" in refused.stderr
+    assert "--window and --all-words are for reward models alone" in refused.stderr
 
 
 def test_a_recording_that_is_cut_off_is_scored_with_a_note(run, checkpoint, takes):

@@ -15,7 +15,7 @@ from cmi.report.html import interval_bar, page, table_html
 from cmi.report.tables import Table
 from cmi.reward.pick.candidates import Candidate, Group
 from cmi.reward.pick.pick import Pick, Ranked
-from cmi.reward.scoring.load_scorer import NamedScorer
+from cmi.reward.scoring.scorers import NamedScorer
 from cmi.stats.intervals import Interval
 from cmi.take import Prompt, Score, Take
 

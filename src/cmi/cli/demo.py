@@ -27,7 +27,7 @@ def demo(
         from cmi.demo.page import page_of
         from cmi.demo.run import Plan, run_demo
         from cmi.demo.tables import demo_tables
-        from cmi.reward.scoring.load_scorer import load_scorer
+        from cmi.reward.scoring.scorers import load_scorer
     except ModuleNotFoundError as error:
         raise MissingExtra("the demonstration", "bench,embed,reward,studio") from error
 

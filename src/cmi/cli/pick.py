@@ -20,7 +20,10 @@ def pick(
         typer.Option(help="JSONL of takes: audio, text, lyrics, reference, group.", show_default=False),
     ] = None,
     model: Annotated[
-        str, typer.Option(help="nano, a CMI-RM checkpoint (folder or hub id), or your own as module:Class.")
+        str,
+        typer.Option(
+            help="nano, cmi-rm, a checkpoint (folder or hub id), a baseline's name, or your own as module:Class."
+        ),
     ] = "nano",
     weights: Annotated[
         str, typer.Option(help="How much each score counts; by default their mean, as in the paper.")
@@ -53,7 +56,7 @@ def pick(
 
         cmi pick --manifest takes.jsonl --model CMI-RM/ --weights musicality=0.7,alignment=0.3 --log scores.jsonl --json
 
-        cmi pick takes/ --curve 1,3,10 --second my_models:Judge --plot curve.png
+        cmi pick takes/ --curve 1,3,10 --second audiobox-ce --plot curve.png
     """
     import sys
 
@@ -70,9 +73,10 @@ def pick(
             from cmi.reward.pick import report as pick_report
             from cmi.reward.pick.candidates import read_folder, read_manifest
             from cmi.reward.pick.curve import parse_sizes, pick_curve, ranked_prompts, require_candidates
-            from cmi.reward.pick.pick import copy_chosen, parse_weights, score_each, takes_of
+            from cmi.reward.pick.pick import copy_chosen, parse_weights, takes_of
             from cmi.reward.pick.pick import pick as pick_one
-            from cmi.reward.scoring.load_scorer import load_scorer
+            from cmi.reward.scoring.score_log import score_takes
+            from cmi.reward.scoring.scorers import load_scorer
             from cmi.reward.scoring.timbre import timbre_of_each
     except ModuleNotFoundError as error:
         raise MissingExtra("picking takes", "reward") from error
@@ -93,20 +97,22 @@ def pick(
     with loading(" and ".join(filter(None, [model, second]))):
         scorer = load_scorer(model)
         judge = load_scorer(second) if second is not None else None
+    logs = [log] if log else []
     with progress() as bar:
         task = bar.add_task("takes scored", total=len(takes))
-        scores = score_each(takes, scorer, log, lambda done: bar.advance(task, done))
-        picks = [pick_one(group, scores, by, scorer.notes) for group in groups]
-        report = pick_report.Report(scorer.name, by, picks)
+        results = score_takes(takes, scorer, logs, lambda done: bar.advance(task, done))
+        scores = dict(zip(takes, results, strict=True))
+        picks = [pick_one(group, scores, by) for group in groups]
+        report = pick_report.PickReport(scorer.name, by, picks)
         ranked = [ranked.candidate.take for pick_ in picks for ranked in pick_.ranking]
         if judge is not None and ranked:
             task = bar.add_task("takes judged", total=len(ranked))
-            judged = score_each(ranked, judge, log, lambda done: bar.advance(task, done))
+            results = score_takes(ranked, judge, logs, lambda done: bar.advance(task, done))
             task = bar.add_task("takes heard", total=len(ranked))
             timbres = timbre_of_each(ranked, lambda: bar.advance(task))
-            prompts, notes = ranked_prompts(picks, judged, timbres)
+            prompts, notes = ranked_prompts(picks, dict(zip(ranked, results, strict=True)), timbres)
             found = pick_curve(prompts, sizes, by)
-            report = pick_report.Report(scorer.name, by, picks, judge.name, found, notes)
+            report = pick_report.PickReport(scorer.name, by, picks, judge.name, found, notes)
     if plot is not None and ranked:
         pick_report.draw(report, plot)
     if as_json:

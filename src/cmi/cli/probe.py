@@ -5,11 +5,16 @@ from typing import Annotated
 
 import typer
 
-from cmi.cli.options import AsJson, Device, Revision
+from cmi.cli.options import AsJson, Device, Log, Revision
 
 
 def probe(
-    model: Annotated[str, typer.Argument(help="A CMI-RM checkpoint (folder or hub id), or your own as module:Class.")],
+    model: Annotated[
+        str,
+        typer.Argument(
+            help="nano, cmi-rm, a checkpoint (folder or hub id), a baseline's name, or your own as module:Class."
+        ),
+    ],
     audio: Annotated[
         Path | None, typer.Option(help="Probe with the recordings of this folder.", show_default=False)
     ] = None,
@@ -38,6 +43,7 @@ def probe(
     ] = None,
     revision: Revision = None,
     device: Device = "auto",
+    log: Log = None,
     as_json: AsJson = False,
 ) -> None:
     """Probe a scorer: what should not move its scores, what should lower them, and whether it minds the prompt.
@@ -68,7 +74,7 @@ def probe(
             from cmi.reward.probe.probe import Bounds
             from cmi.reward.probe.probe import probe as run_probe
             from cmi.reward.probe.versions import Song, compose_songs, read_songs
-            from cmi.reward.scoring.load_scorer import load_scorer
+            from cmi.reward.scoring.scorers import load_scorer
     except ModuleNotFoundError as error:
         raise MissingExtra("probing a scorer", "studio") from error
 
@@ -81,7 +87,11 @@ def probe(
     bounds = Bounds(change_bound, paraphrase_bound, fall_bound, trend_bound, order_bound)
     with progress() as bar:
         task = bar.add_task("takes scored", total=None)
-        report = run_probe(scorer, songs, seed, bounds, lambda done, all_: bar.update(task, completed=done, total=all_))
+
+        def on_scored(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        report = run_probe(scorer, songs, seed, bounds, on_scored, [log] if log else [])
     if plot is not None:
         probe_report.draw(report, plot)
     if as_json:

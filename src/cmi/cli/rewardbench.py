@@ -12,6 +12,7 @@ from cmi.cli.options import (
     Device,
     EndpointFile,
     KeyEnv,
+    Log,
     MaxCalls,
     MaxCost,
     MaxTokens,
@@ -34,7 +35,7 @@ Plots = Annotated[Path | None, typer.Option(help="Draw pictures into this folder
 def run(
     model: Annotated[
         list[str],
-        typer.Option(help="nano, cmi-rm, a baseline's name, a checkpoint's folder, or your module:Class; repeatable."),
+        typer.Option(help="nano, cmi-rm, a checkpoint, a baseline's name, or your own as module:Class; repeatable."),
     ],
     out: Annotated[Path, typer.Option(help="Folder of the run; the same command resumes it.")],
     data: Annotated[
@@ -53,6 +54,7 @@ def run(
         bool, typer.Option("--without-prompt", help="Keep the prompt from the model: does it need it?")
     ] = False,
     device: Device = "auto",
+    log: Log = None,
 ) -> None:
     """Score the takes of a benchmark, one model after the other, and say where each stands.
 
@@ -94,7 +96,7 @@ def run(
             task = bar.add_task(f"takes {what}", total=count)
             return lambda done: bar.advance(task, done)
 
-        outcomes = list(running.run(model, questions, out, window, not without_prompt, device, started))
+        outcomes = list(running.run(model, questions, out, window, not without_prompt, device, started, log))
     console = Console()
     print_tables([running.outcome_table(outcomes, out)], console)
     if all(len(one.failures) == one.takes for one in outcomes):

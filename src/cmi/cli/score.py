@@ -19,8 +19,8 @@ def score(
     model: Annotated[
         str,
         typer.Option(
-            help="nano, a CMI-RM checkpoint (folder or hub id), or your own as module:Class; "
-            "auto: the published one if it is here."
+            help="nano, cmi-rm, a checkpoint (folder or hub id), a baseline's name, or your own as module:Class; "
+            "auto: cmi-rm if it is on this machine, else nano."
         ),
     ] = "auto",
     revision: Revision = None,
@@ -60,13 +60,11 @@ def score(
 
     try:
         with loading("torch"):
-            from cmi.reward.engine.token_cache import GIGABYTE, TokenCache
-            from cmi.reward.engine.windows import DEFAULT_WINDOW, find_window
-            from cmi.reward.model.reward_model import RewardModel, default_model
+            from cmi.reward.engine.windows import find_window
             from cmi.reward.scoring.explain import WINDOW as EXPLAINED_WINDOW
             from cmi.reward.scoring.explain import annotated, check_picture, draw, explain_takes
-            from cmi.reward.scoring.load_scorer import is_checkpoint, load_scorer
-            from cmi.reward.scoring.score_takes import score_takes
+            from cmi.reward.scoring.score_log import score_records, score_takes
+            from cmi.reward.scoring.scorers import is_reward_model, load_scorer, make_scorer
             from cmi.take import Prompt, Take, read_takes
     except ModuleNotFoundError as error:
         raise MissingExtra("scoring takes", "reward") from error
@@ -82,30 +80,23 @@ def score(
     find_window(window)
     if explain is not None:
         check_picture(explain, len(takes))
-    if not is_checkpoint(model):
-        if explain is not None or all_words or window != DEFAULT_WINDOW:
-            raise InputError(f"{model}: --window, --all-words and --explain are for CMI-RM checkpoints alone")
-        with loading(model):
-            own = load_scorer(model)
-        with progress() as bar:
-            task = bar.add_task("takes scored", total=len(takes))
-            records = score_takes(takes, own, own.name, log, lambda: bar.advance(task))
-        _show(records, own.name, as_json)
-        return
+    if explain is not None and not is_reward_model(model):
+        raise InputError(f"{model}: --explain is for reward models alone (nano, cmi-rm, a checkpoint)")
     with loading(model):
-        loaded = RewardModel.from_pretrained(default_model() if model == "auto" else model, revision, device)
-    cache = TokenCache(limit=round(cache_gb * GIGABYTE)) if cache_gb else None
+        scorer = load_scorer(model, revision, device, window, all_words, cache_gb)
     with progress() as bar:
         task = bar.add_task("takes scored", total=len(takes))
-        scorer = loaded.scorer(window=window, all_words=all_words, cache=cache)
-        records = score_takes(takes, scorer, loaded.full_name, log, lambda: bar.advance(task))
+        logs = [log] if log else []
+        results = score_takes([take for _, take in takes], scorer, logs, lambda done: bar.advance(task, done))
+        records = score_records(takes, results, scorer)
         if explain is not None:
             task = bar.add_task("takes explained", total=len(takes))
-            listener = loaded.scorer(window=EXPLAINED_WINDOW, all_words=all_words, cache=cache)
-            explanations = explain_takes(takes, listener, lambda: bar.advance(task))
-            draw(explanations, explain, loaded.full_name)
+            assert scorer.reward_model is not None
+            explainer = make_scorer(scorer.reward_model, EXPLAINED_WINDOW, all_words, cache_gb)
+            explanations = explain_takes(takes, explainer, lambda: bar.advance(task))
+            draw(explanations, explain, scorer.name)
             records = annotated(records, explanations)
-    _show(records, loaded.full_name, as_json)
+    _show(records, scorer.name, as_json)
 
 
 def _show(records: list[dict[str, Any]], model: str, as_json: bool) -> None:
@@ -116,7 +107,7 @@ def _show(records: list[dict[str, Any]], model: str, as_json: bool) -> None:
 
     from cmi._util.errors import InputError
     from cmi.report.tables import print_tables, to_json_line
-    from cmi.reward.scoring.score_takes import scores_table
+    from cmi.reward.scoring.score_log import scores_table
 
     if as_json:
         sys.stdout.writelines(map(to_json_line, records))

@@ -10,7 +10,7 @@ from cmi.demo.tables import PAIRS_NOTE
 from cmi.demo.words import TakeRow, picked_sentence, prompt_text, take_rows
 from cmi.report.html import details, fact_list, interval_bar, page, table_html
 from cmi.report.numbers import interval, percent
-from cmi.reward.probe.accuracy import ALL, Accuracy, Share, table
+from cmi.reward.probe.accuracy import ALL, Accuracy, Proportion, table
 
 CHANCE = 0.5
 
@@ -102,7 +102,7 @@ def _pair_rows(model: str, found: Accuracy) -> list[str]:
     return [_pair_row(found, model, found.scorer, "scorer"), *nulls]
 
 
-def _pair_row(found: Accuracy, name: str, share: Share, kind: str) -> str:
+def _pair_row(found: Accuracy, name: str, share: Proportion, kind: str) -> str:
     bar = interval_bar(name, share.value, share.interval, CHANCE, kind)
     cells = (found.axis, name, str(found.n), f"{percent(share.value)} %", interval(share.interval, 0, 100))
     return f'<tr class="{kind}">{"".join(f"<td>{escape(cell)}</td>" for cell in cells)}<td>{bar}</td></tr>'

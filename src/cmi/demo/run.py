@@ -35,7 +35,7 @@ from cmi.demo.small_probe import small_probe
 from cmi.preferences import read_preferences
 from cmi.report.tables import Table, to_json
 from cmi.reward.pick.candidates import read_folder
-from cmi.reward.pick.pick import Pick, Weights, pick, score_each, takes_of
+from cmi.reward.pick.pick import Pick, Weights, pick, takes_of
 from cmi.reward.probe.accuracy import (
     Accuracy,
     accuracies,
@@ -46,7 +46,8 @@ from cmi.reward.probe.accuracy import (
     read_heard,
 )
 from cmi.reward.probe.versions import compose_songs
-from cmi.reward.scoring.load_scorer import NamedScorer
+from cmi.reward.scoring.score_log import score_takes
+from cmi.reward.scoring.scorers import NamedScorer, ScoredTake, require_scores
 from cmi.rewardbench.evaluation.tables import full_tables
 from cmi.rewardbench.runs import run as benchmark
 from cmi.rewardbench.runs.run_folder import About
@@ -54,7 +55,9 @@ from cmi.rewardbench.runs.sources import read_sources
 from cmi.studio.generate import generate_set
 from cmi.studio.make import make_set
 from cmi.studio.render import soundfont
-from cmi.take import Score, Take
+from cmi.take import Take
+
+SCORES = "scores.jsonl"
 
 Progress = Callable[[str, int, int], None]  # what is done, how many of how many
 
@@ -122,19 +125,23 @@ def run_demo(out: Path, load: Callable[[], NamedScorer], plan: Plan, on_progress
 
 def _pick(out: Path, scorer: NamedScorer, on_progress: Progress) -> Pick:
     [group] = read_folder(out / "takes")
-    return pick(group, _scores(out, takes_of([group]), scorer, "takes scored", on_progress), Weights())
+    takes = takes_of([group])
+    scored = _score(out, takes, scorer, "takes scored", on_progress)
+    return pick(group, dict(zip(takes, scored, strict=True)), Weights())
 
 
 def _judge(out: Path, scorer: NamedScorer, on_progress: Progress) -> list[Accuracy]:
     """Of all splits: whatever they are for, none of these pieces was in a training."""
     pairs = list(read_preferences(out / "pairs" / "preferences.jsonl"))
     asked = [*questions(pairs), *prompt_questions(pairs)]
-    scores = _scores(out, asked_takes(asked), scorer, "takes of pairs scored", on_progress)
-    return accuracies(asked, answers(asked, scores), read_heard(out / "pairs"))
+    takes = asked_takes(asked)
+    scores = require_scores(_score(out, takes, scorer, "takes of pairs scored", on_progress))
+    right = answers(asked, dict(zip(takes, scores, strict=True)))
+    return accuracies(asked, right, read_heard(out / "pairs"))
 
 
 def _rewardbench(out: Path, scorer: NamedScorer, on_progress: Progress) -> list[Table]:
-    """As `cmi rewardbench run --data studio=pairs/ --split all` would have it; the scores come from the cache."""
+    """As `cmi rewardbench run --data studio=pairs/ --split all` would have it; the scores come from the log."""
     folder = out / "rewardbench"
     questions = benchmark.prepare([f"studio={out / 'pairs'}"], folder, "all")
     takes = len({key for question in questions for key in question.keys})
@@ -149,14 +156,17 @@ def _rewardbench(out: Path, scorer: NamedScorer, on_progress: Progress) -> list[
         return on_done
 
     benchmark.hear_takes(questions, folder, told("takes heard for nulls"))
-    benchmark.score_takes(questions, About(scorer.name), scorer, folder, told("takes scored for CMI-RewardBench"))
+    on_scored = told("takes scored for CMI-RewardBench")
+    benchmark.score_questions(questions, About(scorer.name), scorer, folder, on_scored, out / SCORES)
     [source] = read_sources([folder])
     own = [system for system in source.systems if system.about.name == scorer.name]
     return full_tables(replace(source, systems=tuple(own)).evaluate("strict"), "strict")
 
 
-def _scores(out: Path, takes: list[Take], scorer: NamedScorer, what: str, on_progress: Progress) -> dict[Take, Score]:
-    """The scores of takes, all of which can be scored: else InputError for the first that can't."""
+def _score(
+    out: Path, takes: list[Take], scorer: NamedScorer, what: str, on_progress: Progress
+) -> list[ScoredTake | InputError]:
+    """InputError for the first take that can't be scored."""
     done = 0
 
     def on_scored(more: int) -> None:
@@ -164,12 +174,9 @@ def _scores(out: Path, takes: list[Take], scorer: NamedScorer, what: str, on_pro
         done += more
         on_progress(what, done, len(takes))
 
-    scores: dict[Take, Score] = {}
-    for take, score in score_each(takes, scorer, out / "scores.jsonl", on_scored).items():
-        if isinstance(score, InputError):
-            raise score
-        scores[take] = score
-    return scores
+    results = score_takes(takes, scorer, [out / SCORES], on_scored)
+    require_scores(results)
+    return results
 
 
 def _probe(path: Path, scorer: NamedScorer, plan: Plan, on_progress: Progress) -> list[Table]:

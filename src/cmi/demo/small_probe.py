@@ -12,13 +12,12 @@ from pathlib import Path
 from statistics import stdev
 from tempfile import TemporaryDirectory
 
-from cmi._util.errors import InputError
 from cmi.report.numbers import interval, percent
 from cmi.report.tables import Table
 from cmi.reward.probe import versions as probes
-from cmi.reward.probe.probe import Bounds, Key
+from cmi.reward.probe.probe import Bounds, VersionKey
 from cmi.reward.probe.versions import CLEAN, Song
-from cmi.reward.scoring.load_scorer import NamedScorer
+from cmi.reward.scoring.scorers import NamedScorer, require_scores
 from cmi.stats.intervals import wilson
 from cmi.take import Score
 
@@ -58,7 +57,9 @@ def small_probe(
 ) -> list[Table]:
     """A summary, and every version; `on_scored` hears how many of how many takes are done."""
     heard = _hear(scorer, songs, seed, on_scored)
-    spread = {axis: stdev(getattr(heard[Key(i, CLEAN)], axis) for i in range(len(songs))) for axis in Score._fields}
+    spread = {
+        axis: stdev(getattr(heard[VersionKey(i, CLEAN)], axis) for i in range(len(songs))) for axis in Score._fields
+    }
     outcomes = {expected: _outcomes(expected, heard, spread[expected.axis]) for expected in EXPECTED}
     kinds = {kind: [ok for one, found in outcomes.items() if one.what == kind for ok in found] for kind in RANDOM}
     return [
@@ -82,9 +83,9 @@ def small_probe(
 
 def _hear(
     scorer: NamedScorer, songs: Sequence[Song], seed: int, on_scored: Callable[[int, int], None]
-) -> dict[Key, Score]:
+) -> dict[VersionKey, Score]:
     wanted = {one.version for one in EXPECTED} | {(one.against, 0.0) for one in EXPECTED}
-    heard: dict[Key, Score] = {}
+    heard: dict[VersionKey, Score] = {}
     with TemporaryDirectory(prefix="cmi-demo-") as name:
         folder = Path(name)
         clean = [folder / f"{i}.wav" for i in range(len(songs))]
@@ -93,20 +94,18 @@ def _hear(
         versions = [one for one in probes.plan(songs, clean, seed) if (one.name, one.strength) in wanted]
         on_scored(0, len(versions))
         takes = [version.take(folder, clean[version.song]) for version in versions]
-        for version, score in zip(versions, scorer.judge(takes), strict=True):
-            if isinstance(score, InputError):
-                raise score
-            heard[Key(version.song, version.name, version.strength)] = score
+        for version, scored in zip(versions, scorer.judge(takes), strict=True):
+            [heard[VersionKey(version.song, version.name, version.strength)]] = require_scores([scored])
             on_scored(len(heard), len(versions))
     return heard
 
 
-def _outcomes(expected: Expected, heard: Mapping[Key, Score], spread: float) -> list[bool]:
+def _outcomes(expected: Expected, heard: Mapping[VersionKey, Score], spread: float) -> list[bool]:
     """Whether it is so, for each song that has the version: a flaw may find nothing to spoil."""
     found = []
     for key, score in heard.items():
         if (key.name, key.strength) == expected.version:
-            before = heard[Key(key.song, expected.against)]
+            before = heard[VersionKey(key.song, expected.against)]
             change = getattr(score, expected.axis) - getattr(before, expected.axis)
             found.append(abs(change) <= BOUND * spread if expected.what == STILL else change < 0)
     return found

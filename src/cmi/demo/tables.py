@@ -4,7 +4,7 @@ from cmi.demo.run import Demo
 from cmi.demo.words import picked_sentence, prompt_text, take_rows
 from cmi.report.numbers import interval, number, percent
 from cmi.report.tables import Table
-from cmi.reward.probe.accuracy import ALL, Share
+from cmi.reward.probe.accuracy import ALL, Proportion
 
 PAIRS_NOTE = (
     "The nulls know nothing but loudness, length, brightness or the number of notes, and the studio chose pairs that "
@@ -46,5 +46,5 @@ def preferences(demo: Demo) -> Table:
     )
 
 
-def _share(share: Share) -> tuple[str, str]:
+def _share(share: Proportion) -> tuple[str, str]:
     return percent(share.value), interval(share.interval, 0, 100)

@@ -101,7 +101,7 @@ def _endpoint(spec: Spec) -> tuple[Endpoint, Prices]:
 def _local_judge(spec: Spec, pairs: Sequence[NamedPair]) -> NamedJudge:
     kind, _, name = spec.model.partition(":")
     if kind == "scorer":
-        from cmi.reward.scoring.load_scorer import load_scorer
+        from cmi.reward.scoring.scorers import load_scorer
 
         scorer = load_scorer(name)
         return PlainJudge(f"{scorer.name}, ties within {spec.tie_band:g}", ScorerJudge(scorer, spec.tie_band))

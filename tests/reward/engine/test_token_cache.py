@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from cmi._util.errors import InputError
-from cmi.reward.engine.token_cache import ABANDONED, Entry, TokenCache
+from cmi.reward.engine.token_cache import ABANDONED, CachedTokens, TokenCache
 
 MANY = """
 import sys, torch
@@ -24,8 +24,8 @@ while True:
 """
 
 
-def entry(value: float, dtype: torch.dtype = torch.float32) -> Entry:
-    return Entry(torch.full((10, 4), value, dtype=dtype), 9600, False)
+def entry(value: float, dtype: torch.dtype = torch.float32) -> CachedTokens:
+    return CachedTokens(torch.full((10, 4), value, dtype=dtype), 9600, False)
 
 
 def key(number: int) -> str:
@@ -34,7 +34,7 @@ def key(number: int) -> str:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_what_is_kept_comes_back_as_it_was(tmp_path, dtype):
-    TokenCache(tmp_path).put(key(1), Entry(torch.randn(10, 4).to(dtype), 9600, True))
+    TokenCache(tmp_path).put(key(1), CachedTokens(torch.randn(10, 4).to(dtype), 9600, True))
     found = TokenCache(tmp_path).get(key(1))
     assert found.tokens.dtype == dtype
     assert (found.samples, found.silent) == (9600, True)
@@ -122,7 +122,7 @@ def test_no_folder_no_cache(tmp_path):
 def test_an_entry_with_a_flipped_or_zeroed_byte_anywhere_is_never_used(tmp_path, dtype):
     """What a failing disk or a power failure leaves: names, header and tokens alike."""
     cache = TokenCache(tmp_path)
-    whole = Entry(torch.randn(6, 4).to(dtype), 9600, silent=False, stated=10.5)
+    whole = CachedTokens(torch.randn(6, 4).to(dtype), 9600, silent=False, stated=10.5)
     cache.put(key(1), whole)
     path = cache._path(key(1))
     content = path.read_bytes()

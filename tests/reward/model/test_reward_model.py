@@ -11,10 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from cmi import Prompt, RewardModel, Take, Waveform
+from cmi._util.device import choose_device
 from cmi._util.errors import InputError
+from cmi.reward.model.encoders import make_encoder
 from cmi.reward.model.encoders.muq_mulan import RATE
 from cmi.reward.model.head import HeadConfig, RewardHead, mask_of
-from cmi.reward.model.reward_model import find_device
 from cmi.reward.scoring.rl import reward_function
 from cmi.reward.scoring.scorer import RewardScorer
 
@@ -63,12 +64,12 @@ def test_bf16_is_close_to_fp32_and_says_so(tiny, tmp_path):
 @pytest.mark.parametrize("name", ["gpu", "cuda:x:y", "cpu:z", ""])
 def test_an_unknown_device_is_bad_input(name):
     with pytest.raises(InputError, match="device"):
-        find_device(name)
+        choose_device(name)
 
 
 def test_the_device_is_found():
-    assert find_device("cpu") == torch.device("cpu")
-    assert find_device("auto").type == ("cuda" if torch.cuda.is_available() else find_device("auto").type)
+    assert choose_device("cpu") == torch.device("cpu")
+    assert choose_device("auto").type == ("cuda" if torch.cuda.is_available() else choose_device("auto").type)
 
 
 class TestRewards:
@@ -167,3 +168,15 @@ def test_the_same_engine_and_head_run_on_another_encoder():
     for one, other in zip(judged, alone, strict=True):
         assert one.score == pytest.approx(other, abs=1e-6)
     assert mask_of(None, 3) is None
+
+
+def test_an_encoder_is_found_by_the_name_of_its_module_and_an_unknown_one_is_named():
+    assert make_encoder("nano", {}).name == "nano"
+    for name in ("spectrograms", "nowhere", ["nano"]):
+        with pytest.raises(InputError, match="which is not known; known are muq_mulan, nano"):
+            make_encoder(name, {})
+
+
+def test_a_metric_is_not_a_model_to_start_training_from():
+    with pytest.raises(InputError, match="no reward model is called 'audiobox-ce': expected nano, cmi-rm, a folder"):
+        RewardModel.from_pretrained("audiobox-ce")

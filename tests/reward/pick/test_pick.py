@@ -4,7 +4,6 @@ import json
 import math
 from itertools import combinations, product
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -15,9 +14,10 @@ from hypothesis import strategies as st
 from cmi._util.errors import InputError
 from cmi.reward.pick.candidates import Candidate, Group, read_folder, read_manifest
 from cmi.reward.pick.curve import RankedPrompt, chances, parse_sizes, pick_curve, ranked_prompts
-from cmi.reward.pick.pick import Weights, copy_chosen, parse_weights, pick, score_each, takes_of
-from cmi.reward.pick.report import Report, record, tables
-from cmi.reward.scoring.load_scorer import NamedScorer
+from cmi.reward.pick.pick import Weights, copy_chosen, parse_weights, pick, takes_of
+from cmi.reward.pick.report import PickReport, record, tables
+from cmi.reward.scoring.score_log import score_takes
+from cmi.reward.scoring.scorers import NamedScorer, ScoredTake
 from cmi.reward.scoring.timbre import timbre, timbre_of_each
 from cmi.take import Prompt, Score, Take
 
@@ -52,7 +52,9 @@ def chosen_of(groups, scores, weights=None):
 
 
 def scored(groups, scorer=None, log=None):
-    return score_each(takes_of(groups), NamedScorer("written", scorer or Written()), log, lambda done: None)
+    takes = takes_of(groups)
+    results = score_takes(takes, NamedScorer("written", scorer or Written()), [log] if log else [])
+    return dict(zip(takes, results, strict=True))
 
 
 def test_a_folder_is_read_by_name_without_prompts_references_and_hidden_files(folder):
@@ -110,7 +112,7 @@ def test_a_manifest_groups_by_group_or_equal_prompts_whatever_the_order_of_its_r
 @given(st.lists(st.tuples(FEW, FEW), min_size=1, max_size=6), st.data())
 def test_the_pick_is_the_best_and_the_same_in_any_order(scores, data):
     candidates = [Candidate(f"{i}.wav", Take(Prompt("x"), Path(f"{i}.wav"))) for i in range(len(scores))]
-    known = {c.take: Score(*score) for c, score in zip(candidates, scores, strict=True)}
+    known = {c.take: ScoredTake(Score(*score)) for c, score in zip(candidates, scores, strict=True)}
     weights = Weights(0.25, 0.75)
     shuffled = data.draw(st.permutations(candidates))
     ranking = pick(Group("x", tuple(shuffled)), known, weights).ranking
@@ -163,7 +165,7 @@ def test_a_log_spares_what_was_scored_and_a_mended_file_is_tried_again(folder, t
 def test_another_model_is_not_served_from_the_log(folder, tmp_path):
     takes, log, other = takes_of(read_folder(folder)), tmp_path / "scores.jsonl", Written()
     for scorer in (NamedScorer("one", Written()), NamedScorer("other", other)):
-        score_each(takes, scorer, log, lambda done: None)
+        score_takes(takes, scorer, [log])
     assert len(other.asked) == len(takes)
 
 
@@ -310,7 +312,7 @@ def test_what_cannot_be_heard_is_not_in_the_curve_and_is_said(tmp_path):
         soundfile.write(path, np.random.default_rng(0).standard_normal(8_000) * 0.1, 16_000)
     paths[2].write_text("not a sound")
     group = Group("x", tuple(Candidate(path.name, Take(Prompt("x"), path)) for path in paths))
-    first = {candidate.take: Score(1, 1) for candidate in group.candidates}
+    first = {candidate.take: ScoredTake(Score(1, 1)) for candidate in group.candidates}
     second = {**first, group.candidates[0].take: InputError("a.wav: too short")}
     picked = pick(group, first, Weights())
     prompts, notes = ranked_prompts([picked], second, timbre_of_each(takes_of([group]), lambda: None))
@@ -320,24 +322,20 @@ def test_what_cannot_be_heard_is_not_in_the_curve_and_is_said(tmp_path):
     assert "c.wav" in notes[1]
 
 
-class Told(NamedTuple):
-    score: Score
-    notes: tuple[str, ...]
-
-
 def test_what_the_scorer_says_of_a_take_is_told_with_the_pick_also_from_the_log(folder):
     """That a recording was cut off, say."""
 
     def stream(takes):
         for take in takes:
-            yield Told(Score(1.0, 1.0), ("cut off: 3.4 of 10.0 s",) if take.audio.name == "b.wav" else ())
+            yield ScoredTake(Score(1.0, 1.0), notes=("cut off: 3.4 of 10.0 s",) if take.audio.name == "b.wav" else ())
 
     groups, log = read_folder(folder), folder.parent / "log.jsonl"
     for _ in range(2):
         scorer = NamedScorer("streaming", Written(), stream)
-        scores = score_each(takes_of(groups), scorer, log, lambda done: None)
-        picks = [pick(group, scores, Weights(), scorer.notes) for group in groups]
-        report = Report("streaming", Weights(), picks)
+        takes = takes_of(groups)
+        scores = dict(zip(takes, score_takes(takes, scorer, [log]), strict=True))
+        picks = [pick(group, scores, Weights()) for group in groups]
+        report = PickReport("streaming", Weights(), picks)
         assert [note for note in tables(report)[0].notes if "cut off" in note] == [
             f"{folder / 'first' / 'b.wav'}: cut off: 3.4 of 10.0 s."
         ]

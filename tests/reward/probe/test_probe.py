@@ -13,7 +13,7 @@ from cmi._util.errors import InputError
 from cmi.reward.probe import report as probe_report
 from cmi.reward.probe import versions as probes
 from cmi.reward.probe.probe import CHUNK, Bounds, probe
-from cmi.reward.scoring.load_scorer import NamedScorer
+from cmi.reward.scoring.scorers import NamedScorer
 from cmi.studio import recordings
 from cmi.studio.flaws import SOUND_FLAWS, TAPE_FLAWS
 from cmi.take import Score

@@ -12,9 +12,8 @@ from cmi._util.errors import InputError
 from cmi.audio import Waveform
 from cmi.reward.engine.token_cache import TokenCache
 from cmi.reward.model.encoders.nano import TAGS
-from cmi.reward.scoring.load_scorer import is_checkpoint
+from cmi.reward.scoring.scorers import is_reward_model, load_scorer
 from cmi.reward.scoring.tags import BANK, TagScorer, standardised, tag_weights
-from cmi.rewardbench.baselines import axes_of
 from cmi.take import Prompt, Take
 
 
@@ -114,7 +113,7 @@ def test_the_shipped_bank_has_every_tag_and_names_its_tracks():
 
 def test_the_name_is_a_scorer_that_speaks_of_alignment_alone(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert not is_checkpoint("tags") and is_checkpoint("nano") and not is_checkpoint("my:Class")
-    assert axes_of("tags") == ("alignment",)
+    assert not is_reward_model("tags") and is_reward_model("nano") and not is_reward_model("my:Class")
+    assert load_scorer("tags").axes == ("alignment",)
     (tmp_path / "tags").mkdir()
-    assert is_checkpoint("tags")  # a folder of yours comes first
+    assert is_reward_model("tags")  # a folder of yours comes first

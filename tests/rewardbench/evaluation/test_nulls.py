@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from cmi.audio import Waveform
-from cmi.reward.scoring.load_scorer import load_scorer
+from cmi.reward.scoring.scorers import load_scorer
 from cmi.rewardbench.evaluation.cells import evaluate
 from cmi.rewardbench.evaluation.nulls import hear, null_scores
 from cmi.take import Prompt, Take

@@ -8,12 +8,11 @@ import sys
 import time
 import weakref
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from cmi._util.errors import InputError
-from cmi.reward.scoring.load_scorer import NamedScorer
+from cmi.reward.scoring.scorers import NamedScorer, ScoredTake
 from cmi.rewardbench.items import Item, Vote
 from cmi.rewardbench.runs import run as running
 from cmi.rewardbench.runs.run_folder import About, question, read_items, read_run, write_items
@@ -57,7 +56,7 @@ def run_once(preferences, out, scorer=None, prompt=True):
     questions = running.prepare([str(preferences)], out)
     scorer = scorer or Counting()
     about = About("counting", prompt=prompt)
-    return running.score_takes(questions, about, NamedScorer("counting", scorer), out, lambda done: None), scorer
+    return running.score_questions(questions, about, NamedScorer("counting", scorer), out, lambda done: None), scorer
 
 
 def test_two_percent_broken_audio_costs_two_percent_and_is_told(preferences, tmp_path):
@@ -193,7 +192,7 @@ def test_a_model_has_no_number_on_an_axis_that_it_says_nothing_about(preferences
     out = tmp_path / "out"
     questions = running.prepare([str(preferences)], out)
     about = About("similarity", axes=("alignment",))
-    running.score_takes(questions, about, NamedScorer("similarity", Counting()), out, lambda done: None)
+    running.score_questions(questions, about, NamedScorer("similarity", Counting()), out, lambda done: None)
     cells = read_sources([out])[0].evaluate("strict", 100).cells
     assert [(c.value, c.n) for c in cells if c.model == "similarity"] == [(None, 0), (None, 0)]
 
@@ -201,13 +200,10 @@ def test_a_model_has_no_number_on_an_axis_that_it_says_nothing_about(preferences
 def test_what_the_model_says_of_a_take_that_it_scored_is_told_and_kept(tmp_path, recording):
     """That a recording was cut off, say; also by a run that has nothing left to score."""
 
-    class Told(NamedTuple):
-        score: Score
-        notes: tuple[str, ...]
-
     def stream(takes):
         yield from (
-            Told(Score(1.0, 1.0), ("cut off: 3.4 of 10.0 s",) if take.audio.name == "a.wav" else ()) for take in takes
+            ScoredTake(Score(1.0, 1.0), notes=("cut off: 3.4 of 10.0 s",) if take.audio.name == "a.wav" else ())
+            for take in takes
         )
 
     rows = [{"id": "1", "text": "p", "a": recording(tmp_path / "a.wav", 0.1).name, "axis": "musicality", "choice": "a"}]
@@ -217,7 +213,7 @@ def test_what_the_model_says_of_a_take_that_it_scored_is_told_and_kept(tmp_path,
     questions = running.prepare([str(preferences)], tmp_path / "out")
     for _ in range(2):
         scorer = NamedScorer("told", Counting(), stream)
-        outcome = running.score_takes(questions, About("told"), scorer, tmp_path / "out", lambda done: None)
+        outcome = running.score_questions(questions, About("told"), scorer, tmp_path / "out", lambda done: None)
         assert list(outcome.notes) == [f"{tmp_path / 'a.wav'}: cut off: 3.4 of 10.0 s"]
         table = running.outcome_table([outcome], tmp_path / "out")
         assert table.notes == (f"{tmp_path / 'a.wav'}: cut off: 3.4 of 10.0 s.",)
@@ -232,7 +228,7 @@ def test_one_take_under_two_prompts_is_asked_scored_and_read_back(tmp_path, reco
     write_items(tmp_path, [question(item)])
     (read,) = read_items(tmp_path)
     assert (read.item.asked, read.item.cluster) == (item.asked, "own\nright text")
-    outcome = running.score_takes([read], About("c"), NamedScorer("c", Counting()), tmp_path, lambda done: None)
+    outcome = running.score_questions([read], About("c"), NamedScorer("c", Counting()), tmp_path, lambda done: None)
     assert outcome.takes == 2
     cells = read_sources([tmp_path])[0].evaluate("strict", 100).cells
     assert [cell.value for cell in cells if cell.metric == "ACC" and not cell.is_null] == [1.0]

@@ -8,9 +8,9 @@ from torch import Tensor
 
 from cmi.audio import windows as slices
 from cmi.reward.engine.batching import Batching, to_device
-from cmi.reward.engine.read_ahead import Job, Loaded
-from cmi.reward.engine.token_cache import Entry
-from cmi.reward.model.encoders import Encoder
+from cmi.reward.engine.read_ahead import Job, LoadedAudio
+from cmi.reward.engine.token_cache import CachedTokens
+from cmi.reward.model.encoders import FrozenEncoder
 
 STEP = 10  # seconds that the length of a chunk is rounded up to on a GPU
 
@@ -23,7 +23,7 @@ class Stretch(NamedTuple):
     tokens: Tensor  # (T, D)
 
 
-def encode(loaded: Mapping[Job, Loaded], encoder: Encoder, batching: Batching) -> dict[Job, Entry]:
+def encode(loaded: Mapping[Job, LoadedAudio], encoder: FrozenEncoder, batching: Batching) -> dict[Job, CachedTokens]:
     """Tokens of each stretch that was loaded."""
     chunks: list[tuple[Tensor]] = []
     owners: list[Job] = []
@@ -40,11 +40,11 @@ def encode(loaded: Mapping[Job, Loaded], encoder: Encoder, batching: Batching) -
     for job, stretch in loaded.items():
         known = stretch.entry
         heard = torch.cat(tokens[job]) if known is None else to_device(known.tokens, batching.device)
-        entries[job] = Entry(heard, stretch.length, stretch.silent, stretch.stated)
+        entries[job] = CachedTokens(heard, stretch.length, stretch.silent, stretch.stated)
     return entries
 
 
-def stretches(job: Job, entry: Entry, encoder: Encoder) -> Iterator[Stretch]:
+def stretches(job: Job, entry: CachedTokens, encoder: FrozenEncoder) -> Iterator[Stretch]:
     """The sections of what was encoded, in time."""
     begin = 0
     for section in _sections(job, entry.samples, encoder):
@@ -54,7 +54,7 @@ def stretches(job: Job, entry: Entry, encoder: Encoder) -> Iterator[Stretch]:
         begin = end
 
 
-def _sections(job: Job, samples: int, encoder: Encoder) -> list[list[slice]]:
+def _sections(job: Job, samples: int, encoder: FrozenEncoder) -> list[list[slice]]:
     """Each section's chunks. What is too short to be heard is left out."""
     section, chunk = (seconds * encoder.rate for seconds in (job.span.section, job.span.chunk))
     found = []

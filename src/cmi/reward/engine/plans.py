@@ -12,7 +12,7 @@ from cmi.take import Audio, Take
 REMEMBERED = 8  # stretches of recordings: a reference serves all takes of its prompt
 
 
-class Plan(NamedTuple):
+class TakePlan(NamedTuple):
     """What has to be heard for a take, or why it can't be."""
 
     take: Take
@@ -21,18 +21,18 @@ class Plan(NamedTuple):
     error: InputError | None
 
 
-class Group(NamedTuple):
-    """Plans that are worked on together; `fresh` has to be heard first, `forgotten` may be let go of afterwards."""
+class TakeGroup(NamedTuple):
+    """TakePlans that are worked on together; `fresh` has to be heard first, `forgotten` may be let go of afterwards."""
 
-    plans: list[Plan]
+    plans: list[TakePlan]
     fresh: list[Job]
     forgotten: list[Job]
 
 
-def plan_groups(takes: Iterable[Take], window: Window, size: int) -> Iterator[Group]:
+def plan_groups(takes: Iterable[Take], window: Window, size: int) -> Iterator[TakeGroup]:
     """Groups of at most `size` takes, and of not more than `size` stretches to hear before the last take's."""
     recent: OrderedDict[Job, None] = OrderedDict()
-    plans: list[Plan] = []
+    plans: list[TakePlan] = []
     jobs: dict[Job, bool] = {}  # whether they have to be heard
     for take in takes:
         plan = _plan(take, window)
@@ -46,22 +46,22 @@ def plan_groups(takes: Iterable[Take], window: Window, size: int) -> Iterator[Gr
         yield _group(plans, jobs, recent)
 
 
-def _group(plans: list[Plan], jobs: dict[Job, bool], recent: OrderedDict[Job, None]) -> Group:
+def _group(plans: list[TakePlan], jobs: dict[Job, bool], recent: OrderedDict[Job, None]) -> TakeGroup:
     for job in jobs:
         recent[job] = None
         recent.move_to_end(job)
     excess = max(0, len(recent) - len(jobs) - REMEMBERED)
     forgotten = [recent.popitem(last=False)[0] for _ in range(excess)]
-    return Group(plans, [job for job, fresh in jobs.items() if fresh], forgotten)
+    return TakeGroup(plans, [job for job, fresh in jobs.items() if fresh], forgotten)
 
 
-def _plan(take: Take, window: Window) -> Plan:
+def _plan(take: Take, window: Window) -> TakePlan:
     try:
         audio = _jobs(take.audio, window)
         reference = take.prompt.reference
-        return Plan(take, audio, _jobs(reference, window.of_reference)[0] if reference else None, None)
+        return TakePlan(take, audio, _jobs(reference, window.of_reference)[0] if reference else None, None)
     except InputError as error:
-        return Plan(take, (), None, error)
+        return TakePlan(take, (), None, error)
 
 
 def _jobs(sound: Audio, window: Window) -> tuple[Job, ...]:

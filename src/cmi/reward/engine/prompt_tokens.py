@@ -11,8 +11,8 @@ from cmi._util.errors import InputError
 from cmi.audio import windows as slices
 from cmi.reward.engine.batching import Batching
 from cmi.reward.engine.read_ahead import Job
-from cmi.reward.engine.token_cache import Entry
-from cmi.reward.model.encoders import Encoder
+from cmi.reward.engine.token_cache import CachedTokens
+from cmi.reward.model.encoders import FrozenEncoder
 from cmi.reward.model.head import PromptTokens, RewardHead, mask_of
 from cmi.reward.model.tokenizer import Tokenize
 from cmi.take import Prompt
@@ -37,7 +37,7 @@ class PromptReader:
     """With `all_words`, what the encoder can't take at once is read on in further windows; else it is cut."""
 
     def __init__(
-        self, tokenize: Tokenize, encoder: Encoder, head: RewardHead, batching: Batching, all_words: bool
+        self, tokenize: Tokenize, encoder: FrozenEncoder, head: RewardHead, batching: Batching, all_words: bool
     ) -> None:
         self.tokenize = tokenize
         self.encoder = encoder
@@ -70,7 +70,9 @@ class PromptReader:
             return parts, f"{name} of {len(ids)} tokens read in {len(parts)} windows"
         return parts[:1], f"{longest} of {len(ids)} tokens of {name} read"
 
-    def fuse(self, prompts: Iterable[PromptIds], heard: Mapping[Job, Entry | InputError]) -> dict[PromptIds, Tensor]:
+    def fuse(
+        self, prompts: Iterable[PromptIds], heard: Mapping[Job, CachedTokens | InputError]
+    ) -> dict[PromptIds, Tensor]:
         """Each distinct prompt as takes meet it: (P, D)."""
 
         def fuse(new: list[PromptIds]) -> list[Tensor]:
@@ -86,7 +88,9 @@ class PromptReader:
             texts, lambda new: self._apply(self.encoder.encode_text, [torch.tensor(ids) for ids in new])
         )
 
-    def _join(self, prompt: PromptIds, texts: Mapping[Ids, Tensor], heard: Mapping[Job, Entry | InputError]) -> Tensor:
+    def _join(
+        self, prompt: PromptIds, texts: Mapping[Ids, Tensor], heard: Mapping[Job, CachedTokens | InputError]
+    ) -> Tensor:
         text, lyrics = (torch.cat([texts[ids] for ids in part])[None] for part in (prompt.text, prompt.lyrics))
         reference = heard[prompt.reference] if prompt.reference else None
         assert not isinstance(reference, InputError)

@@ -33,7 +33,7 @@ ROOM = 0.9  # of the limit is left in use when files are deleted
 ABANDONED = 3600.0  # seconds after which an unfinished file is one of a killed writer
 
 
-class Entry(NamedTuple):
+class CachedTokens(NamedTuple):
     tokens: Tensor  # (T, D)
     samples: int  # that they were heard from
     silent: bool
@@ -59,13 +59,13 @@ class TokenCache:
                 f"{self.folder}: no place for the cache ({error.strerror}): set CMI_CACHE to a folder to write to"
             ) from error
 
-    def get(self, key: str) -> Entry | None:
+    def get(self, key: str) -> CachedTokens | None:
         path = self._path(key)
         try:
             with safe_open(path, "pt") as file:
                 about = file.metadata()
                 stated = float(about["stated"]) if about["stated"] else None
-                entry = Entry(file.get_tensor("tokens"), int(about["samples"]), about["silent"] == "yes", stated)
+                entry = CachedTokens(file.get_tensor("tokens"), int(about["samples"]), about["silent"] == "yes", stated)
             if about["checksum"] != _checksum(key, entry):
                 raise ValueError("another checksum")
             os.utime(path)  # its age counts from the last use
@@ -83,11 +83,11 @@ class TokenCache:
             self._told[0] = 1
             warnings.warn(f"{self.folder}: a damaged entry was deleted, and is made again", stacklevel=3)
 
-    def put_many(self, entries: Mapping[str, Entry]) -> None:
+    def put_many(self, entries: Mapping[str, CachedTokens]) -> None:
         for key, entry in entries.items():
             self.put(key, entry)
 
-    def put(self, key: str, entry: Entry) -> None:
+    def put(self, key: str, entry: CachedTokens) -> None:
         """Keep an entry. Where the disk is full or gone, say so once and go on without."""
         if self._broken:
             return
@@ -134,7 +134,7 @@ class TokenCache:
             total -= size
 
 
-def _checksum(key: str, entry: Entry) -> str:
+def _checksum(key: str, entry: CachedTokens) -> str:
     """CRC-32 of all that is kept, and of its name: 1 ms for 1.2 MB. It is for accidents; nobody is kept out by it."""
     tokens = entry.tokens.contiguous()
     about = repr((key, entry.samples, entry.silent, entry.stated, str(tokens.dtype), tuple(tokens.shape)))

@@ -56,7 +56,7 @@ def find_window(name: str) -> Window:
     return WINDOWS[name]
 
 
-class Span(NamedTuple):
+class AudioSpan(NamedTuple):
     """A stretch of a recording that is decoded at once; in seconds."""
 
     offset: int
@@ -65,13 +65,13 @@ class Span(NamedTuple):
     chunk: int  # encoded together
 
 
-def spans(sound: Audio, window: Window) -> Iterator[Span]:
+def spans(sound: Audio, window: Window) -> Iterator[AudioSpan]:
     """What of a recording is decoded; InputError if that depends on a length that its file does not tell."""
     if window.limit <= SPAN:
-        yield Span(0, window.limit, window.section, window.chunk)
+        yield AudioSpan(0, window.limit, window.section, window.chunk)
         return
     seconds = audio.duration(sound) if isinstance(sound, Path) else sound.seconds
     if seconds > window.limit:
         raise InputError(f"{sound}: {seconds / 3600:.1f} hours, at most {window.limit // 3600} are heard")
     for offset in range(0, max(1, int(seconds)), SPAN):
-        yield Span(offset, SPAN, window.section, window.chunk)
+        yield AudioSpan(offset, SPAN, window.section, window.chunk)

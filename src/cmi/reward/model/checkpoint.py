@@ -20,8 +20,7 @@ from cmi.reward.model.encoders.muq_mulan import TEXT_TOKENS, MuQMuLanConfig, Tow
 from cmi.reward.model.head import DOWNSAMPLERS, Downsampling, HeadConfig
 
 WEIGHTS, CONFIG = "model.safetensors", "config.yaml"
-MUQ_MULAN, NANO = ("audio_module.", "text_module."), ("ear.", "music.", "heard.", "answered.", "tag_")
-ENCODER_PREFIXES = MUQ_MULAN + NANO
+HEAD = re.compile(r"(prompt_transformer|joint_transformer|score_projector|(eval|ref|text|lyrics)_downsampler)\.|null_")
 
 # What the official scoring never reads: changing these does not move a score, so that they may be missing or differ.
 HARMLESS = re.compile(
@@ -225,7 +224,7 @@ def split_state(state: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
     """The checkpoint's tensors by the module of ours that they belong to."""
     parts: dict[str, dict[str, Tensor]] = {"encoder": {}, "head": {}}
     for key, tensor in state.items():
-        parts["encoder" if key.startswith(ENCODER_PREFIXES) else "head"][key] = tensor
+        parts["head" if HEAD.match(key) else "encoder"][key] = tensor
     return parts
 
 

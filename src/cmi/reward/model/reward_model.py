@@ -10,10 +10,11 @@ import yaml
 from huggingface_hub import PyTorchModelHubMixin, snapshot_download, whoami
 from torch import Tensor, nn
 
+from cmi._util.device import choose_device
 from cmi._util.errors import InputError
 from cmi._util.files import copy_whole, write_whole
 from cmi._util.hub import find_model
-from cmi._util.weights import Shapes, load_weights, read_shapes, save_weights
+from cmi._util.weights import load_weights, read_shapes, save_weights
 from cmi.reward.engine.token_cache import TokenCache
 from cmi.reward.model.checkpoint import (
     CONFIG,
@@ -21,17 +22,14 @@ from cmi.reward.model.checkpoint import (
     WEIGHTS,
     check_keys,
     config_of,
-    encoder_config,
     head_config,
     read_config,
     split_state,
 )
-from cmi.reward.model.encoders import nano
-from cmi.reward.model.encoders.muq_mulan import MuQMuLan
-from cmi.reward.model.encoders.nano import Nano
+from cmi.reward.model.encoders import DEFAULT_ENCODER, FrozenEncoder, make_encoder
 from cmi.reward.model.head import PromptTokens, RewardHead
 from cmi.reward.model.model_card import TEMPLATE
-from cmi.reward.model.tokenizer import TOKENIZER_FILES, Tokenize, load_tokenizer
+from cmi.reward.model.tokenizer import TOKENIZER_FILES, Tokenize
 from cmi.reward.scoring.scorer import RewardScorer
 from cmi.take import Score, Take
 
@@ -40,7 +38,7 @@ PUBLISHED = "HaiwenXia/CMI-RM"
 BUNDLED = ("nano",)
 
 
-class Comparison(NamedTuple):
+class TakeComparison(NamedTuple):
     """How probably the first of two takes is preferred: on each axis, and by the mean of both."""
 
     musicality: float
@@ -64,7 +62,7 @@ class RewardModel(
 
     def __init__(
         self,
-        encoder: MuQMuLan | Nano,
+        encoder: FrozenEncoder,
         head: RewardHead,
         name: str = "",
         folder: Path | None = None,
@@ -83,18 +81,20 @@ class RewardModel(
     def from_pretrained(  # type: ignore[override]
         cls, name: Path | str, revision: str | None = None, device: str = "auto", precision: Precision = "auto"
     ) -> Self:
-        """`nano`, or the model in a folder or on the hub with the authors' `model.safetensors` and `config.yaml`.
+        """The model in a folder or on the hub with the authors' `model.safetensors` and `config.yaml`, or a short name.
+
+        `nano` comes with cmi, `cmi-rm` is the published one, and `auto` is the latter if it is on disk, else nano.
 
         The device is `auto` (a GPU if there is one), `cpu`, `cuda` or `mps`; precision is bf16 on CUDA, else fp32.
         """
-        folder, full_name = find_model(str(_bundled(name) or name), revision, "the reward model")
+        folder, full_name = find_model(str(_place(str(name))), revision, "the reward model")
         path = folder / WEIGHTS
         if not path.is_file():
             raise InputError(f"{path}: no such file; expected a folder with {WEIGHTS}")
         shapes = read_shapes(path)
         config = read_config(folder)
         try:
-            encoder = _encoder(config, shapes)
+            encoder = make_encoder(config.get("encoder", DEFAULT_ENCODER), shapes)
             with torch.device("meta"):
                 head = RewardHead(head_config(shapes, config))
             model = cls(encoder, head)
@@ -115,13 +115,13 @@ class RewardModel(
             getattr(model, part_name).load_state_dict(part, strict=False, assign=True)
         model.encoder.restore_buffers()
         model.name, model.folder = full_name, folder
-        return model.float().placed(find_device(device), precision)
+        return model.float().placed(choose_device(device), precision)
 
     def placed(self, device: torch.device, precision: Precision = "auto") -> Self:
         """On a device, in its precision. Spectrograms, batch norms and the last layers stay in fp32 even in bf16."""
         self.to(device)
         wanted = precision == "bf16" or (precision == "auto" and device.type == "cuda")
-        if wanted and not isinstance(self.encoder, Nano):  # which is small, and its parts were made in fp32
+        if wanted and not self.encoder.exact:
             exact = (nn.modules.batchnorm._BatchNorm,)
             modules = [module for part in (self.encoder, self.head) for module in part.modules()]
             last = set(self.head.score_projector.modules())
@@ -142,16 +142,15 @@ class RewardModel(
 
     @property
     def encoder_name(self) -> str:
-        if isinstance(self.encoder, Nano):  # whatever the head
-            return f"nano {self.encoder.fingerprint}"
+        """Names the encoder's weights and precision; '' if they have no name, so that nothing is kept of them."""
+        if self.encoder.fingerprint:  # whatever the head
+            return f"{self.encoder.name} {self.encoder.fingerprint}"
         return f"{self.name} {self.precision}" if self.name else ""
 
     def tokenize(self, text: str) -> list[int]:
+        """A text's token ids, all of them, between a start and an end token."""
         if self._tokenize is None:
-            if isinstance(self.encoder, Nano):
-                self._tokenize = nano.load_tokenizer()
-            else:
-                self._tokenize = load_tokenizer(self.folder, self.encoder.config.vocabulary)
+            self._tokenize = self.encoder.load_tokenizer(self.folder)
         return self._tokenize(text)
 
     def _save_pretrained(self, save_directory: Path) -> None:
@@ -164,7 +163,8 @@ class RewardModel(
                 copy_whole(self.folder / file, save_directory / file)
 
     def _config(self) -> dict[str, Any]:
-        return {**config_of(self.head.config), **({"encoder": "nano"} if isinstance(self.encoder, Nano) else {})}
+        stated = {} if self.encoder.name == DEFAULT_ENCODER else {"encoder": self.encoder.name}
+        return {**config_of(self.head.config), **stated}
 
     def push_to_hub(self, repo_id: str, **options: Any) -> str:
         """To the hub, with a card that says how to load it from there; options as in `PyTorchModelHubMixin`."""
@@ -209,17 +209,24 @@ class RewardModel(
         scores = self.scorer(**options).score(several)
         return scores[0] if isinstance(takes, Take) else scores
 
-    def compare(self, a: Take, b: Take, **options: Any) -> Comparison:
+    def compare(self, a: Take, b: Take, **options: Any) -> TakeComparison:
         """How probably `a` is preferred to `b`: the logistic function of the difference of their scores."""
         first, second = self.score([a, b], **options)
         musicality, alignment = (one - other for one, other in zip(first, second, strict=True))
-        return Comparison(*map(_logistic, (musicality, alignment, (musicality + alignment) / 2)))
+        return TakeComparison(*map(_logistic, (musicality, alignment, (musicality + alignment) / 2)))
 
 
-def _bundled(name: Path | str) -> Path | None:
-    """The folder of a model that comes with cmi; a folder of that name where the user is comes first."""
-    folder = Path(__file__).parent / "weights" / name
-    return folder if str(name) in BUNDLED and not Path(name).exists() else None
+def _place(name: str) -> Path | str:
+    """The folder or hub id that a short name stands for; a folder of that name where the user is comes first."""
+    if Path(name).exists() or "/" in name:
+        return name
+    if name == "auto":
+        name = default_model()
+    if name in BUNDLED:
+        return Path(__file__).parent / "weights" / name
+    if name in ("cmi-rm", PUBLISHED):
+        return PUBLISHED
+    raise InputError(f"no reward model is called {name!r}: expected nano, cmi-rm, a folder, or a hub id (owner/name)")
 
 
 def default_model() -> str:
@@ -229,29 +236,6 @@ def default_model() -> str:
     except (OSError, ValueError):
         return "nano"
     return PUBLISHED
-
-
-def _encoder(config: dict[str, Any], shapes: Shapes) -> MuQMuLan | Nano:
-    """The encoder that a checkpoint is for, without the checkpoint's weights."""
-    if config.get("encoder") == "nano":
-        return Nano()
-    with torch.device("meta"):
-        return MuQMuLan(encoder_config(shapes))
-
-
-def find_device(name: str) -> torch.device:
-    """`auto` is a GPU if there is one."""
-    known = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
-    if name == "auto":
-        return torch.device(next(kind for kind, there in known.items() if there))
-    kind = name.split(":")[0]
-    if not known.get(kind, False):
-        there = ", ".join(kind for kind, usable in known.items() if usable)
-        raise InputError(f"device {name!r} is not here: use auto or {there}")
-    try:
-        return torch.device(name)
-    except RuntimeError as error:
-        raise InputError(f"device {name!r}, expected auto, cpu, mps, cuda or cuda:0") from error
 
 
 def _logistic(x: float) -> float:

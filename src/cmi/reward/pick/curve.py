@@ -42,7 +42,7 @@ class RankedPrompt:
     timbre: Array  # (n, d), each one's descriptors
 
 
-class Estimate(NamedTuple):
+class CurveEstimate(NamedTuple):
     mean: float
     interval: Interval | None
 
@@ -53,8 +53,8 @@ class Point:
 
     axis: Axis
     size: int
-    score: Estimate
-    gain: Estimate  # over a random take
+    score: CurveEstimate
+    gain: CurveEstimate  # over a random take
     oracle: float
 
 
@@ -63,8 +63,8 @@ class Diversity:
     """How far apart the picks of different prompts are, picked from `size` takes."""
 
     size: int
-    distance: Estimate
-    change: Estimate  # from random takes
+    distance: CurveEstimate
+    change: CurveEstimate  # from random takes
 
 
 @dataclass(frozen=True)
@@ -98,13 +98,13 @@ def ranked_prompts(
     for pick in picks:
         scores, descriptors = [], []
         for take in (ranked.candidate.take for ranked in pick.ranking):
-            score, timbre = second[take], timbres[take]
-            if isinstance(score, InputError):
-                notes.append(str(score))
+            scored, timbre = second[take], timbres[take]
+            if isinstance(scored, InputError):
+                notes.append(str(scored))
             elif isinstance(timbre, InputError):
                 notes.append(str(timbre))
             else:
-                scores.append(score)
+                scores.append(scored.score)
                 descriptors.append(timbre)
         prompts.append(RankedPrompt(tuple(scores), np.array(descriptors)))
     return prompts, notes
@@ -145,14 +145,14 @@ def _expected(scores: Sequence[Array], size: int) -> Array:
     return np.array([chances(len(values), size) @ values for values in scores])
 
 
-def _mean(values: Array) -> Estimate:
+def _mean(values: Array) -> CurveEstimate:
     draws = bootstrap(lambda weights: weights @ values / weights.sum(axis=1), np.arange(len(values)), RESAMPLES)
     return _estimate(float(values.mean()), draws, len(values))
 
 
-def _estimate(mean: float, draws: Array, prompts: int) -> Estimate:
+def _estimate(mean: float, draws: Array, prompts: int) -> CurveEstimate:
     interval = bootstrap_interval(draws, prompts)
-    return Estimate(mean, None if math.isnan(interval.low) else interval)
+    return CurveEstimate(mean, None if math.isnan(interval.low) else interval)
 
 
 def _diversity(prompts: Sequence[RankedPrompt], sizes: Sequence[int]) -> list[Diversity]:
@@ -178,7 +178,7 @@ def _directions(timbres: Sequence[Array]) -> list[Array]:
     return np.split(unit, np.cumsum([len(timbre) for timbre in timbres])[:-1])
 
 
-def _mean_between(values: Array) -> Estimate:
+def _mean_between(values: Array) -> CurveEstimate:
     """The mean of values (P, P) over pairs of different prompts; a prompt drawn twice is not paired with itself."""
     others = 1 - np.eye(len(values))
 

@@ -6,16 +6,11 @@ Selection
 
 Broken takes
     A take that can't be scored is named with the reason and left out. A prompt of which none is left has no pick.
-
-The log
-    Scores are kept as they come, by model, prompt and file (its path, size and time); broken takes are not, so that
-    they are tried again when mended.
 """
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from filecmp import cmp as same_bytes
 from pathlib import Path
@@ -23,13 +18,11 @@ from typing import NamedTuple
 
 from cmi._util.errors import InputError
 from cmi._util.files import copy_whole, make_folder
-from cmi._util.runlog import RunLog, read_records
 from cmi.reward.pick.candidates import Candidate, Group
-from cmi.reward.scoring.load_scorer import NamedScorer
-from cmi.reward.scoring.score_key import score_key
+from cmi.reward.scoring.scorers import ScoredTake
 from cmi.take import Score, Take
 
-Scores = Mapping[Take, Score | InputError]
+Scores = Mapping[Take, ScoredTake | InputError]
 
 
 class Weights(NamedTuple):
@@ -91,52 +84,21 @@ def parse_weights(text: str) -> Weights:
     return Weights(*(given.get(axis, 0.0) / total for axis in Weights._fields))
 
 
-def pick(group: Group, scores: Scores, weights: Weights, notes: Mapping[Take, tuple[str, ...]] | None = None) -> Pick:
-    """Rank a prompt's candidates; `notes` are what the scorer said of them."""
+def pick(group: Group, scores: Scores, weights: Weights) -> Pick:
+    """Rank a prompt's candidates."""
     ranking, broken = [], []
     for candidate in group.candidates:
-        score = scores[candidate.take]
-        if isinstance(score, InputError):
-            broken.append(Broken(candidate, str(score)))
+        scored = scores[candidate.take]
+        if isinstance(scored, InputError):
+            broken.append(Broken(candidate, str(scored)))
         else:
-            said = notes.get(candidate.take, ()) if notes else ()
-            ranking.append(Ranked(candidate, score, weights.mean(score), said))
+            ranking.append(Ranked(candidate, scored.score, weights.mean(scored.score), scored.notes))
     ranking.sort(key=lambda ranked: (-ranked.mean, ranked.candidate.name))
     return Pick(group, tuple(ranking), tuple(broken))
 
 
 def takes_of(groups: Sequence[Group]) -> list[Take]:
     return [candidate.take for group in groups for candidate in group.candidates]
-
-
-def score_each(
-    takes: Sequence[Take], scorer: NamedScorer, log: Path | None, on_scored: Callable[[int], None]
-) -> dict[Take, Score | InputError]:
-    """Each take's score, or why it has none; what the log holds is not scored again. One broken file spoils no other.
-
-    `on_scored` is told how many more takes are done. The takes are files.
-    """
-    found: dict[Take, Score | InputError] = {}
-    with RunLog(log, key="key") if log else nullcontext() as run_log:
-        known = {record["key"]: record for record in read_records(log)} if log else {}
-        keys = {take: score_key(take, [scorer.name])[:32] for take in takes}
-        for take, key in keys.items():
-            if key in known:
-                found[take] = Score(known[key]["musicality"], known[key]["alignment"])
-                if notes := known[key].get("notes"):
-                    scorer.notes[take] = tuple(notes)
-        on_scored(sum(take in found for take in takes))
-        pending = [take for take in keys if take not in found]
-        for take, score in zip(pending, scorer.judge(pending), strict=True):
-            found[take] = score
-            if run_log is not None and isinstance(score, Score):
-                about = {"key": keys[take], "audio": str(take.audio), "model": scorer.name}
-                said = {"notes": scorer.notes[take]} if take in scorer.notes else {}
-                run_log.append({**about, **score._asdict(), **said})
-            on_scored(1)
-        if run_log is not None:
-            run_log.finish()
-    return found
 
 
 def copy_chosen(picks: Sequence[Pick], folder: Path) -> list[Path]:

@@ -9,13 +9,13 @@ from cmi.report.numbers import interval, number, signed
 from cmi.report.palette import QUIET, SERIES
 from cmi.report.pictures import new_figure, new_panels, save_picture
 from cmi.report.tables import Table
-from cmi.reward.pick.curve import Curve, Estimate
+from cmi.reward.pick.curve import Curve, CurveEstimate
 from cmi.reward.pick.pick import Pick, Ranked, Weights
 from cmi.take import Prompt
 
 
 @dataclass(frozen=True)
-class Report:
+class PickReport:
     """What was picked by which model; with a second one, what that is worth."""
 
     model: str
@@ -26,14 +26,14 @@ class Report:
     notes: Sequence[str] = ()  # about takes that the curve lacks
 
 
-def tables(report: Report) -> list[Table]:
+def tables(report: PickReport) -> list[Table]:
     found = [_picks(report)]
     if report.curve is not None:
         found += [_points(report, report.curve), *([_diversity(report.curve)] if report.curve.diversity else [])]
     return found
 
 
-def record(report: Report) -> dict[str, Any]:
+def record(report: PickReport) -> dict[str, Any]:
     about: dict[str, Any] = {
         "model": report.model,
         "weights": report.weights._asdict(),
@@ -42,7 +42,7 @@ def record(report: Report) -> dict[str, Any]:
     return about if report.curve is None else {**about, "second": report.second, "curve": _curve_record(report)}
 
 
-def draw(report: Report, path: Path) -> None:
+def draw(report: PickReport, path: Path) -> None:
     """The second scorer's mean score against N: what is picked, a random take, the oracle."""
     assert report.curve is not None
     axes_names = list(dict.fromkeys(point.axis for point in report.curve.points))
@@ -67,7 +67,7 @@ def draw(report: Report, path: Path) -> None:
     save_picture(figure, path)
 
 
-def _picks(report: Report) -> Table:
+def _picks(report: PickReport) -> Table:
     rows = []
     for pick in report.picks:
         count, chosen = str(len(pick.ranking)), pick.chosen
@@ -93,7 +93,7 @@ def _picks(report: Report) -> Table:
     )  # fmt: skip
 
 
-def _points(report: Report, curve: Curve) -> Table:
+def _points(report: PickReport, curve: Curve) -> Table:
     rows = [
         [
             *(point.axis, str(point.size), number(point.score.mean, 3), interval(point.score.interval, 3)),
@@ -133,7 +133,7 @@ def _diversity(curve: Curve) -> Table:
     )
 
 
-def _against_random(size: int, change: Estimate) -> tuple[str, str]:
+def _against_random(size: int, change: CurveEstimate) -> tuple[str, str]:
     return ("(random take)", "") if size == 1 else (signed(change.mean, 3), interval(change.interval, 3))
 
 
@@ -157,7 +157,7 @@ def _ranked_record(ranked: Ranked) -> dict[str, Any]:
     return {"audio": str(ranked.candidate.take.audio), "score": ranked.mean, **ranked.score._asdict(), **said}
 
 
-def _curve_record(report: Report) -> dict[str, Any]:
+def _curve_record(report: PickReport) -> dict[str, Any]:
     assert report.curve is not None
     return {
         "prompts": report.curve.prompts,
@@ -184,5 +184,5 @@ def _curve_record(report: Report) -> dict[str, Any]:
     }
 
 
-def _estimate_record(estimate: Estimate) -> dict[str, Any]:
+def _estimate_record(estimate: CurveEstimate) -> dict[str, Any]:
     return {"mean": estimate.mean, "interval": list(estimate.interval) if estimate.interval else None}

@@ -20,7 +20,8 @@ from cmi._util.errors import InputError
 from cmi.preferences import Preference, read_preferences
 from cmi.report.numbers import interval, percent
 from cmi.report.tables import Table, print_tables
-from cmi.reward.scoring.load_scorer import NamedScorer, load_scorer
+from cmi.reward.scoring.score_log import score_takes
+from cmi.reward.scoring.scorers import NamedScorer, load_scorer, require_scores
 from cmi.stats.intervals import Interval, wilson
 from cmi.studio.balance import null_accuracies
 from cmi.studio.recordings import Heard
@@ -30,7 +31,7 @@ SPLITS = ("test", "heldout")
 ALL, OWN_PROMPT = "all", "own prompt"  # groups of questions
 
 
-class Question(NamedTuple):
+class OrderedTakes(NamedTuple):
     """Two takes of which the first should score higher, and the groups it counts in."""
 
     better: Take
@@ -40,7 +41,7 @@ class Question(NamedTuple):
     id: str
 
 
-def questions(pairs: Sequence[Preference]) -> Iterator[Question]:
+def questions(pairs: Sequence[Preference]) -> Iterator[OrderedTakes]:
     for one in pairs:
         truth = one.about["truth"]
         takes = one.pair.takes
@@ -50,10 +51,10 @@ def questions(pairs: Sequence[Preference]) -> Iterator[Question]:
         if one.axis == "musicality":
             strength = "weak" if truth["strength"] < 0.5 else "medium" if truth["strength"] < 0.8 else "strong"
             groups.append(f"{truth['kind']}, {strength}")
-        yield Question(better, worse, one.axis, (ALL, *groups), one.id)
+        yield OrderedTakes(better, worse, one.axis, (ALL, *groups), one.id)
 
 
-def prompt_questions(pairs: Sequence[Preference]) -> Iterator[Question]:
+def prompt_questions(pairs: Sequence[Preference]) -> Iterator[OrderedTakes]:
     """Of alignment pairs whose text tells something: the better take, and another pair's prompt that is false of it."""
     told = [one for one in pairs if one.axis == "alignment" and one.about["truth"].get("says")]
     for one, other in zip(told, [*told[1:], *told[:1]], strict=True):
@@ -67,32 +68,27 @@ def prompt_questions(pairs: Sequence[Preference]) -> Iterator[Question]:
         ):
             continue
         better = pair.a if one.choice == "a" else pair.b
-        yield Question(Take(pair.prompt, better), Take(wrong, better), "alignment", (OWN_PROMPT,), one.id)
+        yield OrderedTakes(Take(pair.prompt, better), Take(wrong, better), "alignment", (OWN_PROMPT,), one.id)
 
 
-def asked_takes(asked: Iterable[Question]) -> list[Take]:
+def asked_takes(asked: Iterable[OrderedTakes]) -> list[Take]:
     """Every take that has to be scored, once."""
     return list(dict.fromkeys(take for question in asked for take in (question.better, question.worse)))
 
 
-def answers(asked: Iterable[Question], scores: Mapping[Take, Score]) -> list[float]:
+def answers(asked: Iterable[OrderedTakes], scores: Mapping[Take, Score]) -> list[float]:
     """1, 0.5 or 0 for each question."""
     rows = [(getattr(scores[q.better], q.axis), getattr(scores[q.worse], q.axis)) for q in asked]
     return [0.5 + ((better > worse) - (better < worse)) / 2 for better, worse in rows]
 
 
-def ask(asked: Sequence[Question], scorer: NamedScorer) -> list[float]:
+def ask(asked: Sequence[OrderedTakes], scorer: NamedScorer) -> list[float]:
     """1, 0.5 or 0 for each question. InputError for the first take that can't be scored."""
     takes = asked_takes(asked)
-    scores: dict[Take, Score] = {}
-    for take, score in zip(takes, scorer.judge(takes), strict=True):
-        if isinstance(score, InputError):
-            raise score
-        scores[take] = score
-    return answers(asked, scores)
+    return answers(asked, dict(zip(takes, require_scores(score_takes(takes, scorer)), strict=True)))
 
 
-class Share(NamedTuple):
+class Proportion(NamedTuple):
     """How often something is right, with Wilson's interval; an answer that counts half is rounded for the latter."""
 
     value: float
@@ -106,8 +102,8 @@ class Accuracy:
     axis: str
     group: str
     n: int
-    scorer: Share
-    nulls: dict[str, Share]
+    scorer: Proportion
+    nulls: dict[str, Proportion]
 
     @property
     def best_null(self) -> str:
@@ -115,7 +111,7 @@ class Accuracy:
 
 
 def accuracies(
-    asked: Iterable[Question], right: Iterable[float], heard: Mapping[str, tuple[Heard, Heard]]
+    asked: Iterable[OrderedTakes], right: Iterable[float], heard: Mapping[str, tuple[Heard, Heard]]
 ) -> list[Accuracy]:
     """By axis and group, in the order of their names."""
     groups: defaultdict[tuple[str, str], list[tuple[float, str]]] = defaultdict(list)
@@ -134,8 +130,8 @@ def _accuracy(
     return Accuracy(axis, group, n, _share(sum(value for value, _ in values) / n, n), shares)
 
 
-def _share(value: float, n: int) -> Share:
-    return Share(value, wilson(round(value * n), n))
+def _share(value: float, n: int) -> Proportion:
+    return Proportion(value, wilson(round(value * n), n))
 
 
 def table(title: str, found: Iterable[Accuracy]) -> Table:

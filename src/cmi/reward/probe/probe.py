@@ -25,8 +25,9 @@ from cmi._util.errors import InputError
 from cmi.audio import content_hash
 from cmi.report.tables import to_plain
 from cmi.reward.probe import versions as probes
-from cmi.reward.probe.versions import CLEAN, FEWEST, STRENGTHS, Composed, Song, Version
-from cmi.reward.scoring.load_scorer import NamedScorer
+from cmi.reward.probe.versions import CLEAN, FEWEST, STRENGTHS, Composed, ProbeVersion, Song
+from cmi.reward.scoring.score_log import score_takes
+from cmi.reward.scoring.scorers import NamedScorer, require_scores
 from cmi.stats import Interval, bootstrap, bootstrap_interval, spearman, wilson
 from cmi.studio.flaws import FLAWS, Family
 from cmi.studio.render import soundfont
@@ -47,7 +48,7 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class Change:
+class ScoreChange:
     """How far scores move where they should not. `mean` and `largest` are shares of the spread."""
 
     probe: str
@@ -100,7 +101,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Report:
+class ProbeReport:
     model: str
     source: str
     soundfont: str  # '' where nothing was rendered
@@ -109,7 +110,7 @@ class Report:
     seconds: float
     takes: int
     spread: dict[str, float]  # by axis
-    changes: list[Change]
+    changes: list[ScoreChange]
     falls: list[Fall]
     orders: list[Order]
     notes: list[str]
@@ -129,13 +130,13 @@ class Report:
         return {**about, "passed": sum(self.verdicts), "probes": len(self.verdicts), **findings}
 
 
-class Key(NamedTuple):
+class VersionKey(NamedTuple):
     song: int
     name: str
     strength: float = 0.0
 
 
-Heard = Mapping[Key, Score]
+Heard = Mapping[VersionKey, Score]
 
 
 def probe(
@@ -144,8 +145,9 @@ def probe(
     seed: int = 0,
     bounds: Bounds = Bounds(),  # noqa: B008
     on_scored: Callable[[int, int], None] = lambda done, total: None,
-) -> Report:
-    """Put every version of the songs to the scorer, in chunks; `on_scored` hears how many of how many takes are done.
+    logs: Sequence[Path] = (),
+) -> ProbeReport:
+    """Put every version of the songs to the scorer, in chunks; `on_scored` is told how many of how many takes are done.
 
     Files lie in a temporary folder, no more than CHUNK of them and the clean songs at a time.
     """
@@ -156,24 +158,24 @@ def probe(
         for path, song in zip(clean, songs, strict=True):
             probes.write_sound(path, song.sound(), probes.RATE)
         versions = list(probes.plan(songs, clean, seed))
-        heard: dict[Key, Score] = {}
+        heard: dict[VersionKey, Score] = {}
         on_scored(0, len(versions))
         for chunk in _chunks(versions, CHUNK):
             with TemporaryDirectory(prefix="chunk-", dir=name) as folder:
                 takes = [version.take(Path(folder), clean[version.song]) for version in chunk]
-                scores = scorer.score(takes)
-            heard |= {Key(v.song, v.name, v.strength): score for v, score in zip(chunk, scores, strict=True)}
+                scores = require_scores(score_takes(takes, scorer, logs, identify=content_hash))
+            heard |= {VersionKey(v.song, v.name, v.strength): score for v, score in zip(chunk, scores, strict=True)}
             on_scored(len(heard), len(versions))
     return _report(scorer.name, songs, seed, bounds, heard)
 
 
-def _chunks(versions: Sequence[Version], size: int) -> Iterator[list[Version]]:
+def _chunks(versions: Sequence[ProbeVersion], size: int) -> Iterator[list[ProbeVersion]]:
     rest = iter(versions)
     while chunk := list(islice(rest, size)):
         yield chunk
 
 
-def _report(model: str, songs: Sequence[Song], seed: int, bounds: Bounds, heard: Heard) -> Report:
+def _report(model: str, songs: Sequence[Song], seed: int, bounds: Bounds, heard: Heard) -> ProbeReport:
     composed = [song for song in songs if isinstance(song, Composed)]
     axes = Score._fields if composed else ("musicality",)  # without a caption there is nothing to be aligned to
     clean = {axis: _scores(heard, CLEAN, axis) for axis in axes}
@@ -184,7 +186,7 @@ def _report(model: str, songs: Sequence[Song], seed: int, bounds: Bounds, heard:
     notes = [f"All clean songs have the same {axis}." for axis, value in spread.items() if not value]
     if composed and not _scores(heard, probes.SUNG, "alignment"):
         notes.append("Lyrics are not probed: singing needs the studio extra, pip install 'cmi[studio]'.")
-    return Report(
+    return ProbeReport(
         model=model,
         source=f"{len(songs)} pieces by the studio" if composed else f"{len(songs)} recordings",
         soundfont=f"{soundfont().name}@{content_hash(soundfont())[:12]}" if composed else "",
@@ -207,13 +209,13 @@ def _scores(heard: Heard, name: str, axis: str, strength: float = 0.0) -> dict[i
     }
 
 
-def _change(heard: Heard, name: str, axis: str, bound: float) -> Change:
+def _change(heard: Heard, name: str, axis: str, bound: float) -> ScoreChange:
     before, after = _scores(heard, CLEAN, axis), _scores(heard, name, axis)
     scores = np.array([before[song] for song in after])
     moved = np.abs(np.array(list(after.values())) - scores)
     n, spread = len(scores), float(np.std(scores, ddof=1))
     means = bootstrap_interval(bootstrap(lambda weights: weights @ moved / n, np.arange(n)), n)
-    return Change(
+    return ScoreChange(
         probe=name,
         axis=axis,
         n=n,

@@ -6,17 +6,17 @@ from cmi.report.numbers import interval, number, percent
 from cmi.report.palette import QUIET, SERIES
 from cmi.report.pictures import new_figure, new_panels, save_picture
 from cmi.report.tables import Table
-from cmi.reward.probe.probe import HALF, RANDOM_CHANGE, Report
+from cmi.reward.probe.probe import HALF, RANDOM_CHANGE, ProbeReport
 from cmi.reward.probe.versions import STRENGTHS
 
 VERDICTS = {True: "pass", False: "FAIL", None: "-"}
 
 
-def tables(report: Report) -> list[Table]:
+def tables(report: ProbeReport) -> list[Table]:
     return [_changes(report), _falls(report), _orders(report)]
 
 
-def _changes(report: Report) -> Table:
+def _changes(report: ProbeReport) -> Table:
     rows = [
         [
             *(c.probe, c.axis, str(c.n), number(c.mean, 3), interval(c.interval, 3), number(c.largest, 3)),
@@ -35,7 +35,7 @@ def _changes(report: Report) -> Table:
     )
 
 
-def _falls(report: Report) -> Table:
+def _falls(report: ProbeReport) -> Table:
     rows = [
         [
             *(f.flaw, f.family, str(f.n), percent(f.share, 0), interval(f.interval, 0, 100)),
@@ -59,7 +59,7 @@ def _falls(report: Report) -> Table:
     )
 
 
-def _orders(report: Report) -> Table:
+def _orders(report: ProbeReport) -> Table:
     rows = [
         [
             *(o.probe, str(o.n), percent(o.share, 0), interval(o.interval, 0, 100), percent(o.chance, 0)),
@@ -75,7 +75,7 @@ def _orders(report: Report) -> Table:
     )
 
 
-def _summary(report: Report) -> str:
+def _summary(report: ProbeReport) -> str:
     font = f", soundfont {report.soundfont}" if report.soundfont else ""
     return (
         f"{sum(report.verdicts)} of {len(report.verdicts)} probes pass. {report.takes} takes scored: {report.source}, "
@@ -83,7 +83,7 @@ def _summary(report: Report) -> str:
     )
 
 
-def draw(report: Report, path: Path) -> None:
+def draw(report: ProbeReport, path: Path) -> None:
     """Mean change of musicality against strength, one panel for each family and one line for each flaw."""
     families = _families(report)
     figure = new_figure(1 + 4 * len(families), 4.5)
@@ -104,5 +104,5 @@ def draw(report: Report, path: Path) -> None:
     save_picture(figure, path)
 
 
-def _families(report: Report) -> list[str]:
+def _families(report: ProbeReport) -> list[str]:
     return list(dict.fromkeys(fall.family for fall in report.falls))

@@ -52,7 +52,7 @@ SUNG, SHUFFLED_LYRICS = "sung", "shuffled lyrics"
 OWN_REFERENCE, OTHER_REFERENCES = "the take itself", ("another song", "a third song")
 
 
-class Version(NamedTuple):
+class ProbeVersion(NamedTuple):
     """One way to put a song to the scorer. Without a sound of its own it is the clean recording under this prompt."""
 
     song: int
@@ -135,7 +135,7 @@ def write_sound(path: Path, sound: Sound, rate: int) -> None:
         raise cannot_write(path, error) from error
 
 
-def plan(songs: Sequence[Song], clean: Sequence[Path], seed: int) -> Iterator[Version]:
+def plan(songs: Sequence[Song], clean: Sequence[Path], seed: int) -> Iterator[ProbeVersion]:
     """Every version of every song, song by song; `clean` are the files of the clean recordings.
 
     The first version of a song is the clean one, under the prompt that all have that are not about the prompt.
@@ -144,7 +144,7 @@ def plan(songs: Sequence[Song], clean: Sequence[Path], seed: int) -> Iterator[Ve
         others = [clean[(i + step) % len(songs)] for step in (1, 2)]
         rng = random.Random(f"cmi.reward.probe.versions {seed} {song.name}")  # noqa: S311
         fitting = None if song.piece is None else caption(facts(song.piece), rng)
-        base = Version(i, CLEAN, Prompt("" if fitting is None else fitting.text))
+        base = ProbeVersion(i, CLEAN, Prompt("" if fitting is None else fitting.text))
         yield base
         yield from _unchanged(base, song)
         yield from _flawed(base, song, seed)
@@ -159,7 +159,7 @@ def unchanged_names() -> list[str]:
     return list(_UNCHANGED)
 
 
-def _unchanged(base: Version, song: Song) -> Iterator[Version]:
+def _unchanged(base: ProbeVersion, song: Song) -> Iterator[ProbeVersion]:
     for name, (change, suffix, rate) in _UNCHANGED.items():
         yield base._replace(name=name, make=partial(_changed, song, change), suffix=suffix, rate=rate)
 
@@ -168,7 +168,7 @@ def _changed(song: Song, change: Callable[[Sound], Sound]) -> Sound:
     return change(_clean(song))
 
 
-def _flawed(base: Version, song: Song, seed: int) -> Iterator[Version]:
+def _flawed(base: ProbeVersion, song: Song, seed: int) -> Iterator[ProbeVersion]:
     for flaw in FLAWS.values():
         if _applies(flaw, song.piece, [seed, base.song]):
             for strength in STRENGTHS:
@@ -191,12 +191,14 @@ def _spoilt(song: Song, flaw: Flaw, strength: float, seed: list[int]) -> Sound:
     return flaw.apply(_clean(song), RATE, strength, rng)
 
 
-def _referred(base: Version, itself: Path, others: Sequence[Path]) -> Iterator[Version]:
+def _referred(base: ProbeVersion, itself: Path, others: Sequence[Path]) -> Iterator[ProbeVersion]:
     for name, reference in zip((OWN_REFERENCE, *OTHER_REFERENCES), (itself, *others), strict=True):
         yield base._replace(name=name, prompt=Prompt(base.prompt.text, reference=reference))
 
 
-def _asked_otherwise(base: Version, song: Composed, fitting: Caption, rng: random.Random) -> Iterator[Version]:
+def _asked_otherwise(
+    base: ProbeVersion, song: Composed, fitting: Caption, rng: random.Random
+) -> Iterator[ProbeVersion]:
     """The same recording under no caption, the same in other words, and captions that are wrong."""
     known = facts(song.piece)
     texts = {
@@ -217,7 +219,7 @@ def _can_sing() -> bool:
     return True
 
 
-def _sung(base: Version, song: Composed, rng: random.Random) -> Iterator[Version]:
+def _sung(base: ProbeVersion, song: Composed, rng: random.Random) -> Iterator[ProbeVersion]:
     """The piece with a voice: under the words that are sung, and under the same words in another order."""
     lyrics = write_lyrics(rng)
     text = caption(facts(song.piece, vocals=True), rng).text

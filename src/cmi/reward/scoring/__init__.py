@@ -1,1 +1,6 @@
-"""Scorers by name, and the scores that they give to takes."""
+"""Scorers by name, and the log of the scores that they give to takes."""
+
+from cmi.reward.scoring.score_log import ScoreLog, score_takes
+from cmi.reward.scoring.scorers import NamedScorer, ScoredTake, load_scorer
+
+__all__ = ["NamedScorer", "ScoreLog", "ScoredTake", "load_scorer", "score_takes"]

@@ -8,7 +8,7 @@ from cmi._util.errors import InputError
 from cmi.report.numbers import clock
 from cmi.report.palette import SERIES
 from cmi.report.pictures import new_figure, new_panels, require_picture, save_picture
-from cmi.reward.scoring.scorer import Judged, RewardScorer, Section
+from cmi.reward.scoring.scorers import NamedScorer, ScoredTake, TakeSection
 from cmi.take import Score, Take
 
 WINDOW = "mean10"
@@ -18,9 +18,9 @@ COLOURS = {"musicality": SERIES[0], "alignment": SERIES[1]}
 
 class Explanation(NamedTuple):
     take: str
-    sections: tuple[Section, ...]
+    sections: tuple[TakeSection, ...]
 
-    def extremes(self, axis: str) -> tuple[Section, Section]:
+    def extremes(self, axis: str) -> tuple[TakeSection, TakeSection]:
         """The weakest and the strongest section on an axis."""
         ordered = sorted(self.sections, key=lambda section: getattr(section.score, axis))
         return ordered[0], ordered[-1]
@@ -48,14 +48,13 @@ class Explanation(NamedTuple):
 
 
 def explain_takes(
-    takes: Iterable[tuple[str, Take]], scorer: RewardScorer, on_explained: Callable[[], None]
+    takes: Sequence[tuple[str, Take]], scorer: NamedScorer, on_explained: Callable[[], None]
 ) -> list[Explanation]:
     """Explanations of the takes that can be heard."""
-    rows = list(takes)
     explanations = []
-    for (name, _), judged in zip(rows, scorer.judge(take for _, take in rows), strict=True):
-        if isinstance(judged, Judged):
-            explanations.append(Explanation(name, judged.sections))
+    for (name, _), scored in zip(takes, scorer.judge([take for _, take in takes]), strict=True):
+        if isinstance(scored, ScoredTake):
+            explanations.append(Explanation(name, scored.sections))
         on_explained()
     return explanations
 
@@ -101,5 +100,5 @@ def draw(explanations: Sequence[Explanation], path: Path, model: str) -> None:
     save_picture(figure, path)
 
 
-def _span(section: Section) -> str:
+def _span(section: TakeSection) -> str:
     return f"{clock(section.start)}-{clock(section.end)}"

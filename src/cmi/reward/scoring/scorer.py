@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice, tee
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -21,53 +21,22 @@ from cmi.audio import cut_off_note, duration
 from cmi.reward.engine import audio_tokens as sounds
 from cmi.reward.engine.audio_tokens import Stretch
 from cmi.reward.engine.batching import Batching, to_host
-from cmi.reward.engine.plans import Group, Plan, plan_groups
+from cmi.reward.engine.plans import TakeGroup, TakePlan, plan_groups
 from cmi.reward.engine.prompt_tokens import PromptIds, PromptReader
-from cmi.reward.engine.read_ahead import Job, Loaded, Loader, default_workers, read_ahead
-from cmi.reward.engine.token_cache import Entry, TokenCache
+from cmi.reward.engine.read_ahead import Job, LoadedAudio, Loader, default_workers, read_ahead
+from cmi.reward.engine.token_cache import CachedTokens, TokenCache
 from cmi.reward.engine.windows import DEFAULT_WINDOW, SPAN, Window, find_window
-from cmi.reward.model.encoders import Encoder
-from cmi.reward.model.head import RewardHead, mask_of
+from cmi.reward.model.head import mask_of
+from cmi.reward.scoring.scorers import ScoredTake, TakeSection, require_scores
 from cmi.take import Score, Take
+
+if TYPE_CHECKING:
+    from cmi.reward.model.reward_model import RewardModel
 
 FEW = 4  # takes that are not worth starting workers for
 STEP = 32  # tokens that the length of a take or a prompt is rounded up to on a GPU
 
-Heard = dict[Job, Entry | InputError]
-
-
-class Section(NamedTuple):
-    """A stretch of a take that was judged on its own, in seconds."""
-
-    start: float
-    end: float
-    score: Score
-
-
-class Judged(NamedTuple):
-    """A take's score, how many of its seconds were heard, its sections, and what was left out of its prompt."""
-
-    score: Score
-    seconds: float
-    sections: tuple[Section, ...]
-    notes: tuple[str, ...]
-
-
-class Model(Protocol):
-    """What a scorer needs of a reward model."""
-
-    @property
-    def encoder(self) -> Encoder: ...
-
-    @property
-    def head(self) -> RewardHead: ...
-
-    @property
-    def encoder_name(self) -> str:
-        """Names the encoder's weights and precision; '' if they have no name, so that nothing is kept of them."""
-
-    def tokenize(self, text: str) -> list[int]:
-        """A text's token ids, all of them, between a start and an end token."""
+EncodedAudio = dict[Job, CachedTokens | InputError]
 
 
 class _Ready(NamedTuple):
@@ -89,7 +58,7 @@ class RewardScorer:
 
     def __init__(
         self,
-        model: Model,
+        model: "RewardModel",
         window: str = DEFAULT_WINDOW,
         batch: int | None = None,
         workers: int | None = None,
@@ -113,14 +82,9 @@ class RewardScorer:
 
     def score(self, takes: Sequence[Take]) -> list[Score]:
         """Scores in the takes' order. InputError for the first take that can't be heard."""
-        scores = []
-        for judged in self.judge(takes):
-            if isinstance(judged, InputError):
-                raise judged
-            scores.append(judged.score)
-        return scores
+        return require_scores(self.judge(takes))
 
-    def judge(self, takes: Iterable[Take]) -> Iterator[Judged | InputError]:
+    def judge(self, takes: Iterable[Take]) -> Iterator[ScoredTake | InputError]:
         """Each take's score in turn, or why it can't be heard: one broken file spoils no other."""
         rest = iter(takes)
         first = list(islice(rest, FEW))
@@ -129,8 +93,8 @@ class RewardScorer:
         workers = self.workers if len(first) == FEW else 0
         held = self.group + self.window.limit // SPAN + 1  # stretches of a group, and of its last take
         loaded = read_ahead(files, self._loader, workers, 2 * self.group, held)
-        heard: Heard = {}
-        waiting: Callable[[], list[Judged | InputError]] | None = None
+        heard: EncodedAudio = {}
+        waiting: Callable[[], list[ScoredTake | InputError]] | None = None
         for group in groups:
             fresh = {job: next(loaded) if isinstance(job.sound, Path) else self._loader[job] for job in group.fresh}
             started = self._start(group, fresh, heard)
@@ -146,11 +110,11 @@ class RewardScorer:
 
     @torch.inference_mode()
     def _start(
-        self, group: Group, fresh: Mapping[Job, Loaded | InputError], heard: Heard
-    ) -> Callable[[], list[Judged | InputError]]:
+        self, group: TakeGroup, fresh: Mapping[Job, LoadedAudio | InputError], heard: EncodedAudio
+    ) -> Callable[[], list[ScoredTake | InputError]]:
         """Hand a group to the device; the result waits for its scores."""
         heard |= {job: error for job, error in fresh.items() if isinstance(error, InputError)}
-        new = {job: loaded for job, loaded in fresh.items() if isinstance(loaded, Loaded)}
+        new = {job: loaded for job, loaded in fresh.items() if isinstance(loaded, LoadedAudio)}
         encoded = sounds.encode(new, self.model.encoder, self.batching)
         heard |= encoded
         ready = [self._ready(plan, heard) for plan in group.plans]
@@ -163,7 +127,7 @@ class RewardScorer:
         for job in group.forgotten:
             heard.pop(job)
 
-        def finish() -> list[Judged | InputError]:
+        def finish() -> list[ScoredTake | InputError]:
             host = iter(wait())
             rows = iter([next(host).tolist() for _ in scores])
             self._keep({key: encoded[job]._replace(tokens=next(host)) for key, job in keys.items()})
@@ -171,13 +135,13 @@ class RewardScorer:
 
         return finish
 
-    def _keep(self, entries: dict[str, Entry]) -> None:
+    def _keep(self, entries: dict[str, CachedTokens]) -> None:
         """Write to the cache while the next group is computed; at most one group waits to be written."""
         self._kept.result()
         if self.cache is not None:
             self._kept = self._writer.submit(self.cache.put_many, entries)
 
-    def _ready(self, plan: Plan, heard: Heard) -> _Ready | InputError:
+    def _ready(self, plan: TakePlan, heard: EncodedAudio) -> _Ready | InputError:
         """A take with all it needs, or why it can't be judged."""
         try:
             if plan.error is not None:
@@ -193,7 +157,7 @@ class RewardScorer:
         thin = [part._replace(tokens=self.model.head.thin(part.tokens[None])[0]) for part in parts]
         return _Ready(plan.audio[0].name, ids, thin, notes)
 
-    def _cut_off(self, jobs: Sequence[Job], entries: Mapping[Job, Entry]) -> tuple[str, ...]:
+    def _cut_off(self, jobs: Sequence[Job], entries: Mapping[Job, CachedTokens]) -> tuple[str, ...]:
         """What is to be said of a recording that ended before its file states."""
         last, entry = list(entries.items())[-1]
         stated = entry.stated
@@ -206,21 +170,21 @@ class RewardScorer:
         return self.model.head.judge(prompt, take, *masks)  # (B, 2)
 
 
-def _audible(jobs: Sequence[Job], heard: Heard) -> dict[Job, Entry]:
+def _audible(jobs: Sequence[Job], heard: EncodedAudio) -> dict[Job, CachedTokens]:
     """What could be heard of a recording. Only its beginning must be there: a file may end before its header says."""
     first = heard[jobs[0]]
     if isinstance(first, InputError):
         raise first
-    entries = {job: entry for job in jobs if isinstance(entry := heard[job], Entry)}
+    entries = {job: entry for job in jobs if isinstance(entry := heard[job], CachedTokens)}
     if all(entry.silent for entry in entries.values()):
         raise InputError(f"{jobs[0].name}: silent: nothing to judge")
     return entries
 
 
-def _judged(take: _Ready, rows: Iterator[list[float]]) -> Judged | InputError:
+def _judged(take: _Ready, rows: Iterator[list[float]]) -> ScoredTake | InputError:
     """A take's score from its sections' [alignment, musicality]: the mean, weighted by their seconds."""
     sections = tuple(
-        Section(part.start, part.start + part.seconds, Score(musicality=row[1], alignment=row[0]))
+        TakeSection(part.start, part.start + part.seconds, Score(musicality=row[1], alignment=row[0]))
         for part, row in zip(take.stretches, rows, strict=False)
     )
     seconds = sum(part.seconds for part in take.stretches)
@@ -228,4 +192,4 @@ def _judged(take: _Ready, rows: Iterator[list[float]]) -> Judged | InputError:
     score = Score(*(sum(weight * score[axis] for weight, score in weighted) for axis in range(2)))
     if not all(map(math.isfinite, score)):
         return InputError(f"{take.name}: the model gave {score.musicality} and {score.alignment}, not finite numbers")
-    return Judged(score, seconds, sections, take.notes)
+    return ScoredTake(score, seconds, sections, take.notes)

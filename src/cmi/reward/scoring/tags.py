@@ -23,11 +23,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from cmi.audio import Waveform, content_hash, load, require_sound, resample
-from cmi.reward.engine.token_cache import Entry, TokenCache
+from cmi.reward.engine.token_cache import CachedTokens, TokenCache
 from cmi.reward.model.encoders import musicnn
 from cmi.reward.model.encoders.nano import TAGS, TEXT_TOKENS, levelled, load_minilm, load_tokenizer
 from cmi.reward.model.head import masked_mean
-from cmi.reward.scoring.load_scorer import TAGS as NAME
+from cmi.reward.scoring.scorers import TAGS as NAME
 from cmi.take import Audio, Prompt, Score, Take
 
 BANK = Path(__file__).parent.parent / "model" / "weights" / NAME / "bank.npy"
@@ -115,7 +115,7 @@ class TagScorer:
         require_sound(sound, audio)
         odds = self.tagger.hear(sound)
         if self.cache is not None:
-            self.cache.put(key, Entry(torch.from_numpy(odds)[None], len(sound.samples), silent=False))
+            self.cache.put(key, CachedTokens(torch.from_numpy(odds)[None], len(sound.samples), silent=False))
         return odds
 
 

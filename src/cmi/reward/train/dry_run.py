@@ -4,12 +4,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from cmi import audio
+from cmi._util.device import choose_device
 from cmi._util.errors import InputError
 from cmi.report.tables import Table
 from cmi.reward.engine.read_ahead import Job
 from cmi.reward.engine.token_cache import GIGABYTE
-from cmi.reward.model.encoders import Encoder
-from cmi.reward.model.reward_model import RewardModel, find_device
+from cmi.reward.model.encoders import FrozenEncoder
+from cmi.reward.model.reward_model import RewardModel
 from cmi.reward.train.config import TrainConfig
 from cmi.reward.train.data import Example, count, data_table, read_examples
 from cmi.reward.train.embeddings import Item, items_of
@@ -28,7 +29,7 @@ def dry_run(config: TrainConfig, device: str = "auto") -> dict[str, Any]:
     """
     training, validation = read_examples(config.data), read_examples(config.validation)
     model = load_model(config.model)
-    bf16 = uses_bf16(config, find_device(device))
+    bf16 = uses_bf16(config, choose_device(device))
     width = model.encoder.dim * (BF16 if bf16 else FP32)
     examples = [example for group in (*training, *validation) for example in group.examples]
     items = {item: None for example in examples for item in items_of(example, config.window)}
@@ -76,7 +77,7 @@ def _sizes(items: Iterable[Item], model: RewardModel) -> tuple[dict[Item, int], 
     return sizes, problems
 
 
-def _tokens(job: Job, encoder: Encoder) -> int:
+def _tokens(job: Job, encoder: FrozenEncoder) -> int:
     seconds = audio.duration(job.sound) if not isinstance(job.sound, audio.Waveform) else job.sound.seconds
     samples = round(min(seconds, job.span.seconds) * encoder.rate)
     parts = audio.windows(samples, min(job.span.chunk * encoder.rate, encoder.chunk))

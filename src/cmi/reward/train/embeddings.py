@@ -16,11 +16,11 @@ from cmi._util.errors import InputError
 from cmi.reward.engine import audio_tokens as sounds
 from cmi.reward.engine.batching import Batching
 from cmi.reward.engine.prompt_tokens import STEP, PromptReader
-from cmi.reward.engine.read_ahead import Job, Loaded, Loader, default_workers, read_ahead
-from cmi.reward.engine.token_cache import Entry, TokenCache
+from cmi.reward.engine.read_ahead import Job, LoadedAudio, Loader, default_workers, read_ahead
+from cmi.reward.engine.token_cache import CachedTokens, TokenCache
 from cmi.reward.engine.windows import find_window, spans
 from cmi.reward.model.head import mask_of
-from cmi.reward.scoring.scorer import Model
+from cmi.reward.model.reward_model import RewardModel
 from cmi.reward.train.data import Example
 from cmi.take import Audio, Prompt
 
@@ -54,7 +54,7 @@ def items_of(example: Example, window: str) -> list[Item]:
 class Embeddings:
     """Tokens of recordings and texts under a frozen encoder; `memory` is in bytes."""
 
-    def __init__(self, model: Model, device: torch.device, window: str, cache: TokenCache, memory: int) -> None:
+    def __init__(self, model: RewardModel, device: torch.device, window: str, cache: TokenCache, memory: int) -> None:
         self.window = window
         self.known: Known = {}
         self._model = model
@@ -129,7 +129,9 @@ class Embeddings:
         workers = self._workers if len(jobs) > group else 0
         loaded = zip(jobs, read_ahead(jobs, self._loader, workers, 2 * group, group + 1), strict=True)
         while chunk := dict(islice(loaded, group)):
-            fresh = {job: heard for job, heard in chunk.items() if isinstance(heard, Loaded) and heard.entry is None}
+            fresh = {
+                job: heard for job, heard in chunk.items() if isinstance(heard, LoadedAudio) and heard.entry is None
+            }
             for job, entry in sounds.encode(fresh, self._model.encoder, self._batching).items():
                 self._cache.put(fresh[job].key, entry._replace(tokens=entry.tokens.cpu()))
             yield {job: _usable(job, heard) for job, heard in chunk.items()}
@@ -142,7 +144,7 @@ class Embeddings:
             ids = {text: self._ids(text) for text in chunk if self._cache.get(known[text]) is None}
             fresh = {text: tokens for text, tokens in ids.items() if isinstance(tokens, Tensor)}
             for text, tokens in self._encoded(fresh):
-                self._cache.put(known[text], Entry(tokens.cpu(), len(tokens), silent=False))
+                self._cache.put(known[text], CachedTokens(tokens.cpu(), len(tokens), silent=False))
             yield {text: _problem(ids.get(text)) or known[text] for text in chunk}
 
     def _encoded(self, ids: dict[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
@@ -169,7 +171,7 @@ def _problem(value: object) -> InputError | None:
     return value if isinstance(value, InputError) else None
 
 
-def _usable(job: Job, heard: Loaded | InputError) -> str | InputError:
+def _usable(job: Job, heard: LoadedAudio | InputError) -> str | InputError:
     if isinstance(heard, InputError):
         return heard
     return InputError(f"{job.name}: silent: nothing to learn from") if heard.silent else heard.key

@@ -29,7 +29,7 @@ class Trainee(nn.Module):
         self.ratings = nn.ModuleDict({axis: RatingLoss(settings.mapping) for axis in RATED})
 
 
-class Loaded(NamedTuple):
+class LoadedExamples(NamedTuple):
     """The tokens of examples, unpadded: each prompt once, and for each take the place of its prompt."""
 
     prompts: list[PromptTokens]  # (1, n, D) each
@@ -38,9 +38,9 @@ class Loaded(NamedTuple):
     wronged: list[tuple[int, int]]  # takes that are there twice: under their own prompt, and under a wrong one
 
 
-def load(examples: Sequence[Example], embeddings: Embeddings) -> Loaded:
+def load(examples: Sequence[Example], embeddings: Embeddings) -> LoadedExamples:
     """The takes of all examples in their order, then those under wrong prompts."""
-    loaded = Loaded([], [], [], [])
+    loaded = LoadedExamples([], [], [], [])
     firsts = []
     for place, example in enumerate(examples):
         firsts.append(len(loaded.takes))
@@ -65,7 +65,7 @@ def _prompt(prompt: Prompt, embeddings: Embeddings) -> PromptTokens:
     return PromptTokens(text, lyrics, reference)
 
 
-def score(head: RewardHead, loaded: Loaded, device: torch.device) -> dict[Axis, Tensor]:
+def score(head: RewardHead, loaded: LoadedExamples, device: torch.device) -> dict[Axis, Tensor]:
     """The scores of all takes, by axis: (n,) each. A take's score does not depend on its neighbours."""
     loaded = _moved(loaded, device)
     parts = [head.parts(prompt) for prompt in loaded.prompts]
@@ -82,7 +82,7 @@ def score(head: RewardHead, loaded: Loaded, device: torch.device) -> dict[Axis, 
     return {"musicality": musicality, "alignment": alignment, "overall": (musicality + alignment) / 2}
 
 
-def _moved(loaded: Loaded, device: torch.device) -> Loaded:
+def _moved(loaded: LoadedExamples, device: torch.device) -> LoadedExamples:
     """On the device, in fp32: by one transfer, since hundreds of small ones cost more than the head."""
     tokens = [part for prompt in loaded.prompts for part in prompt if part is not None] + loaded.takes
     flat = torch.cat([part[0] for part in tokens]).to(device, torch.float32)

@@ -19,16 +19,16 @@ from accelerate import Accelerator
 from accelerate.utils import gather_object
 from torch import Tensor
 
+from cmi._util.device import choose_device
 from cmi._util.errors import InputError
-from cmi.reward.model.reward_model import find_device
 from cmi.reward.train.batches import with_dropout, with_wrong_prompts
 from cmi.reward.train.config import Optimizer, TrainConfig
 from cmi.reward.train.data import Example
 from cmi.reward.train.embeddings import Embeddings
-from cmi.reward.train.forward import Loaded, Trainee, count_labels, load, objective, score
+from cmi.reward.train.forward import LoadedExamples, Trainee, count_labels, load, objective, score
 from cmi.reward.train.journal import Journal
-from cmi.reward.train.outcome import Outcome, claim, is_complete, save_outcome
-from cmi.reward.train.setup import Report, Run, make_plan, set_up, uses_bf16
+from cmi.reward.train.outcome import TrainingOutcome, claim, is_complete, save_outcome
+from cmi.reward.train.setup import Report, TrainingRun, make_plan, set_up, uses_bf16
 from cmi.reward.train.state import Best, copied_head, load_state, save_state
 from cmi.reward.train.validation import measure
 from cmi.take import Axis
@@ -44,13 +44,13 @@ def train(
     device: str = "auto",
     report: Report = silent,
     embeddings: Embeddings | None = None,
-) -> Outcome | None:
+) -> TrainingOutcome | None:
     """Train a head and leave a complete checkpoint in `out`; the same call resumes a run that was stopped.
 
     `embeddings` may serve several runs on the same encoder, window and device. The main process alone reports, and has
     an outcome.
     """
-    accelerator = Accelerator(cpu=find_device(device).type == "cpu", mixed_precision="no")  # autocast is below
+    accelerator = Accelerator(cpu=choose_device(device).type == "cpu", mixed_precision="no")  # autocast is below
     here, process, processes = accelerator.device, accelerator.process_index, accelerator.num_processes
     autocast = partial(torch.autocast, here.type, torch.bfloat16, enabled=uses_bf16(config, here))
     size = config.micro_batch or config.batch
@@ -58,14 +58,14 @@ def train(
     folder = claim(out, plan.facts, accelerator.is_main_process)
     accelerator.wait_for_everyone()
     if is_complete(out):
-        return Outcome.read(out) if accelerator.is_main_process else None
+        return TrainingOutcome.read(out) if accelerator.is_main_process else None
     report = report if accelerator.is_main_process else silent
     run = set_up(config, plan, accelerator, report, embeddings)
     trainee, parameters = run.trainee, list(run.trainee.parameters())
     optimizer = new_optimizer(trainee, config.optimizer)
     first, best = load_state(folder, trainee, optimizer) or (0, Best(-math.inf, 0, copied_head(trainee)))
 
-    def share(step: int) -> tuple[Counter[Axis], list[tuple[list[Example], Loaded]]]:
+    def share(step: int) -> tuple[Counter[Axis], list[tuple[list[Example], LoadedExamples]]]:
         """How many labels the batch of a step has, and this process's part of it, as many examples at a time as fit."""
         batch = with_dropout(run.batches[step], config.modality_dropout, config.seed, step)
         batch = with_wrong_prompts(batch) if config.loss.wrong_prompts else batch
@@ -119,7 +119,7 @@ def train(
         if accelerator.is_main_process:
             save_outcome(out, config, run, best, journal.finish())
     accelerator.wait_for_everyone()
-    return Outcome.read(out) if accelerator.is_main_process else None
+    return TrainingOutcome.read(out) if accelerator.is_main_process else None
 
 
 def new_optimizer(trainee: Trainee, settings: Optimizer) -> torch.optim.Optimizer:
@@ -159,7 +159,7 @@ def sum_over_processes(accelerator: Accelerator, loss: Tensor, parameters: Seque
 
 
 @torch.no_grad()
-def validation_scores(run: Run, accelerator: Accelerator, size: int) -> list[Any]:
+def validation_scores(run: TrainingRun, accelerator: Accelerator, size: int) -> list[Any]:
     """The scores of each validation example's takes; each process hears its share, and all learn of everything."""
     mine = range(accelerator.process_index, len(run.validation), accelerator.num_processes)
     found: list[tuple[int, Any]] = []

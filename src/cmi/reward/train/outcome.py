@@ -21,7 +21,7 @@ from cmi.reward.model.checkpoint import WEIGHTS
 from cmi.reward.model.head import RewardHead
 from cmi.reward.train.config import TrainConfig
 from cmi.reward.train.data import data_table
-from cmi.reward.train.setup import Run, load_model
+from cmi.reward.train.setup import TrainingRun, load_model
 from cmi.reward.train.state import UNFINISHED, Best
 
 RUN = "training"
@@ -30,7 +30,7 @@ SHOWN = 5  # reasons why examples were left out
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrainingOutcome:
     """How a run ended. Validations are those of `cmi.reward.train.validation`; None without a validation set."""
 
     folder: str
@@ -42,7 +42,7 @@ class Outcome:
     reasons: list[str]
 
     @classmethod
-    def read(cls, out: Path) -> "Outcome":
+    def read(cls, out: Path) -> "TrainingOutcome":
         return cls(folder=str(out), **json.loads((out / RUN / OUTCOME).read_text(encoding="utf-8")))
 
 
@@ -88,12 +88,12 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def save_outcome(out: Path, config: TrainConfig, run: Run, best: Best, curve: Sequence[dict[str, Any]]) -> None:
+def save_outcome(out: Path, config: TrainConfig, run: TrainingRun, best: Best, curve: Sequence[dict[str, Any]]) -> None:
     """The best head on its encoder, in full precision, with a card; weights come last, so that they are whole."""
     validations = {record["step"]: record for record in curve if record["id"].startswith("validation")}
     reasons = [str(problem) for problem in dict.fromkeys(map(str, run.unheard))]
     steps = max((record["step"] for record in curve), default=0)
-    outcome = Outcome(
+    outcome = TrainingOutcome(
         str(out), steps, best.step, validations.get(0), validations.get(best.step), len(run.unheard), reasons[:SHOWN]
     )
     made = out / RUN / f"{UNFINISHED}model"
@@ -111,7 +111,7 @@ def save_outcome(out: Path, config: TrainConfig, run: Run, best: Best, curve: Se
     write_whole(out / RUN / OUTCOME, json.dumps(about, indent=1, ensure_ascii=False, allow_nan=False))
 
 
-def card(facts: dict[str, Any], outcome: Outcome) -> str:
+def card(facts: dict[str, Any], outcome: TrainingOutcome) -> str:
     """What the model was trained on and how it validated, in Markdown. Paths are left out: the card may be shared."""
     left_out = [f"{outcome.unheard} examples were left out since they could not be heard."] if outcome.unheard else []
     tables = to_markdown([data_table(facts["counts"], notes=left_out), outcome_table(outcome)])
@@ -122,7 +122,7 @@ def card(facts: dict[str, Any], outcome: Outcome) -> str:
     return f"{about}\n\n{tables}\n**Settings**\n\n```json\n{settings}\n```"
 
 
-def outcome_table(outcome: Outcome) -> Table:
+def outcome_table(outcome: TrainingOutcome) -> Table:
     """The validation before training and that of the head that was kept."""
     title = f"Validation of the head after {outcome.best_step} of {outcome.steps} steps"
     notes = [f"{reason}." for reason in outcome.reasons]

@@ -28,7 +28,7 @@ Report = Callable[[str, int, int, str], None]  # what is being done, how much of
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrainingPlan:
     """What is read before anything is encoded. `facts` tell this run from any other."""
 
     training: list[Examples]
@@ -38,7 +38,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Run:
+class TrainingRun:
     """All that the loop works on; `unheard` says what was left out and why."""
 
     trainee: Trainee
@@ -54,12 +54,12 @@ def uses_bf16(config: TrainConfig, device: torch.device) -> bool:
     return config.precision == "bf16" or (config.precision == "auto" and device.type == "cuda")
 
 
-def make_plan(config: TrainConfig) -> Plan:
+def make_plan(config: TrainConfig) -> TrainingPlan:
     training, validation = read_examples(config.data), read_examples(config.validation)
     model = load_model(config.model)
     facts = {"settings": settings_of(config), "model": model.name, "data": _fingerprint([*training, *validation])}
     facts["counts"] = {"data": count(training), "validation": count(validation)}
-    return Plan(training, validation, model, facts)
+    return TrainingPlan(training, validation, model, facts)
 
 
 def new_embeddings(config: TrainConfig, model: RewardModel, device: torch.device) -> Embeddings:
@@ -71,8 +71,12 @@ def new_embeddings(config: TrainConfig, model: RewardModel, device: torch.device
 
 
 def set_up(
-    config: TrainConfig, plan: Plan, accelerator: Accelerator, report: Report, embeddings: Embeddings | None = None
-) -> Run:
+    config: TrainConfig,
+    plan: TrainingPlan,
+    accelerator: Accelerator,
+    report: Report,
+    embeddings: Embeddings | None = None,
+) -> TrainingRun:
     """`embeddings` are those of an earlier run on the same encoder, window and device, if there was one."""
     training, validation, model = plan.training, plan.validation, plan.model
     trainee = Trainee(starting_head(model.head, config.model, config.seed), config.loss).to(accelerator.device)
@@ -89,7 +93,7 @@ def set_up(
     if validation and not kept:
         raise InputError(f"{validation[0].source.path}: none of its examples can be heard ({problems[0]})")
     batches = Batches(groups, config.batch, config.seed)
-    return Run(trainee, batches, kept, embeddings, plan.facts, unheard + problems)
+    return TrainingRun(trainee, batches, kept, embeddings, plan.facts, unheard + problems)
 
 
 def load_model(start: Start) -> RewardModel:

@@ -37,7 +37,7 @@ class Best:
     head: dict[str, Tensor]
 
 
-class _State(NamedTuple):
+class _RunState(NamedTuple):
     step: int
     weights: dict[str, Tensor]
     moments: dict[str, Tensor]
@@ -88,7 +88,7 @@ def load_state(folder: Path, trainee: Trainee, optimizer: torch.optim.Optimizer)
     return None
 
 
-def _read(path: Path) -> _State:
+def _read(path: Path) -> _RunState:
     """A state whose every byte is as it was written; else any of several errors."""
     record = json.loads((path / ABOUT).read_text(encoding="utf-8"))
     about = record["about"]
@@ -99,7 +99,7 @@ def _read(path: Path) -> _State:
             raise ValueError(f"{name} has another checksum")
     value = -math.inf if about["best_value"] is None else about["best_value"]
     best = Best(value, about["best_step"], load_weights(path / BEST))
-    return _State(about["step"], load_weights(path / WEIGHTS), load_weights(path / MOMENTS), best)
+    return _RunState(about["step"], load_weights(path / WEIGHTS), load_weights(path / MOMENTS), best)
 
 
 def _checksum(path: Path) -> str:

@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 from cmi._util.errors import InputError
 from cmi._util.files import make_folder
-from cmi._util.runlog import RunLog, read_records
+from cmi._util.runlog import RunLog
 from cmi.report.tables import Table
-from cmi.reward.scoring.load_scorer import NamedScorer
-from cmi.rewardbench.baselines import REWARD_MODELS, axes_of, load_baseline
+from cmi.reward.engine.windows import DEFAULT_WINDOW
+from cmi.reward.scoring.score_log import score_takes
+from cmi.reward.scoring.scorers import NamedScorer, described, is_reward_model, load_scorer
 from cmi.rewardbench.data import DATA_SETS, data_folder, find
 from cmi.rewardbench.evaluation.nulls import hear
 from cmi.rewardbench.items import Item
@@ -24,14 +25,15 @@ from cmi.rewardbench.runs.run_folder import (
     HEARD,
     SCORES,
     About,
-    Failure,
     Question,
+    ScoringFailure,
     model_folder,
     question,
+    require_current,
     write_failures,
     write_items,
 )
-from cmi.take import Audio, Prompt, Take
+from cmi.take import Take
 
 BENCHMARK = ("pam", "musiceval", "music-arena", "cmi-pref")
 SHOWN = 10  # failures that a table names; the file has all
@@ -44,7 +46,7 @@ class Outcome(NamedTuple):
 
     about: About
     takes: int
-    failures: list[Failure]
+    failures: list[ScoringFailure]
     notes: Sequence[str] = ()  # about takes that were scored, such as that a recording was cut off
 
 
@@ -74,6 +76,7 @@ def prepare(specs: Sequence[str], out: Path, split: str = "") -> list[Question]:
     if not questions:
         raise InputError(f"{', '.join(specs)}: no item in it" + (f" of split {split!r}" if split else ""))
     make_folder(out)
+    require_current(out)
     write_items(out, questions)
     return questions
 
@@ -81,47 +84,36 @@ def prepare(specs: Sequence[str], out: Path, split: str = "") -> list[Question]:
 def require_windows(models: Sequence[str]) -> None:
     """InputError for a model whose window can't be set."""
     for name in models:
-        if name not in REWARD_MODELS and not Path(name).is_dir():
-            raise InputError(
-                f"--window is for reward models of cmi's (nano, cmi-rm, a checkpoint's folder), not {name}"
-            )
+        if not is_reward_model(name):
+            raise InputError(f"--window is for reward models (nano, cmi-rm, a checkpoint), not {name}")
 
 
 def open_model(name: str, window: str = "", prompt: bool = True, device: str = "auto") -> tuple[About, NamedScorer]:
     """A model by its name; a window is for reward models alone."""
-    if window:
-        from cmi.reward.model.reward_model import RewardModel
-
-        model = RewardModel.from_pretrained(REWARD_MODELS.get(name, name), device=device)
-        listener = model.scorer(window=window)
-        scorer = NamedScorer(model.full_name, listener, listener.judge)
-    else:
-        scorer = load_baseline(name, device)
-    return About(scorer.name, axes_of(name), window, prompt), scorer
+    scorer = load_scorer(name, device=device, window=window or DEFAULT_WINDOW)
+    return About(scorer.name, scorer.axes, window, prompt), scorer
 
 
-def score_takes(
-    questions: Sequence[Question], about: About, scorer: NamedScorer, out: Path, on_done: OnDone
+def score_questions(
+    questions: Sequence[Question],
+    about: About,
+    scorer: NamedScorer,
+    out: Path,
+    on_done: OnDone,
+    log: Path | None = None,
 ) -> Outcome:
-    """Score what the folder does not hold yet."""
+    """Score what neither the folder nor the log holds yet; both have all scores in the end."""
     place = model_folder(out, about)
-    takes = _distinct(questions)
-    failures: list[Failure] = []
-    with RunLog(place / SCORES, key="key") as log:
-        pending = {name: take for name, take in takes.items() if name not in log}
-        on_done(len(takes) - len(pending))
-        asked = [take if about.prompt else Take(Prompt(), take.audio) for take in pending.values()]
-        for name, take, score in zip(pending, asked, scorer.judge(asked), strict=True):
-            if isinstance(score, InputError):
-                failures.append(Failure(_name(take.audio), str(score)))
-            else:
-                said = {"notes": scorer.notes[take]} if take in scorer.notes else {}
-                log.append({"key": name, **score._asdict(), **said})
-            on_done(1)
-        log.finish()
+    takes = list(_distinct(questions).values())
+    logs = [place / SCORES, *([log] if log else [])]
+    results = score_takes(takes, scorer, logs, on_done, hide_prompt=not about.prompt)
+    failures, notes = [], []
+    for take, scored in zip(takes, results, strict=True):
+        if isinstance(scored, InputError):
+            failures.append(ScoringFailure(described(take.audio), str(scored)))
+        else:
+            notes += [f"{described(take.audio)}: {note}" for note in scored.notes]
     write_failures(place, failures)
-    said = {record["key"]: record.get("notes", ()) for record in read_records(place / SCORES)}
-    notes = [f"{_name(take.audio)}: {note}" for name, take in takes.items() for note in said.get(name, ())]
     return Outcome(about, len(takes), failures, notes)
 
 
@@ -146,23 +138,20 @@ def run(
     prompt: bool,
     device: str,
     started: Callable[[str, int], OnDone],
+    log: Path | None = None,
 ) -> Iterator[Outcome]:
     """Each model in turn, after what nulls need was heard. `started` is told what begins and how many takes it has."""
     count = len(_distinct(questions))
     hear_takes(questions, out, started("heard for nulls", count))
     for name in models:
         about, scorer = open_model(name, window, prompt, device)
-        yield score_takes(questions, about, scorer, out, started(f"scored by {about.name}", count))
+        yield score_questions(questions, about, scorer, out, started(f"scored by {about.name}", count), log)
         del scorer
         gc.collect()  # before the next model is loaded
 
 
 def _distinct(questions: Sequence[Question]) -> dict[str, Take]:
     return {name: take for one in questions for name, take in zip(one.keys, one.item.asked, strict=True)}
-
-
-def _name(audio: Audio) -> str:
-    return str(audio) if isinstance(audio, Path) else f"a waveform of {audio.seconds:.1f} s"
 
 
 def outcome_table(outcomes: Sequence[Outcome], out: Path) -> Table:

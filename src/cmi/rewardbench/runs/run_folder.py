@@ -8,7 +8,8 @@
     models/NAME/failures.jsonl     the takes that could not be scored, and why; written when the run ends
 
 A take's key is a hash of its prompt and of its files' paths, sizes and times: a file that is mended gets another key,
-and is scored again by the same command.
+and is scored again by the same command. scores.jsonl is a log of scores (`cmi.reward.scoring.score_log`), whose keys
+begin with the take's.
 """
 
 import hashlib
@@ -16,6 +17,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +27,7 @@ from cmi._util.records import read_records
 from cmi._util.runlog import PARTIAL
 from cmi._util.runlog import read_records as read_log
 from cmi.audio import Waveform, content_hash
-from cmi.reward.scoring.score_key import score_key
+from cmi.reward.scoring.score_log import take_key
 from cmi.rewardbench.evaluation.nulls import Heard
 from cmi.rewardbench.items import Item, Vote
 from cmi.rewardbench.tasks import Key, Scores, key
@@ -42,7 +44,7 @@ class Question(NamedTuple):
     keys: tuple[str, ...]
 
 
-class Failure(NamedTuple):
+class ScoringFailure(NamedTuple):
     """A take that could not be scored."""
 
     audio: str
@@ -77,7 +79,17 @@ class Run(NamedTuple):
 
 
 def question(item: Item) -> Question:
-    return Question(item, tuple(score_key(take, [])[:32] for take in item.asked))
+    return Question(item, tuple(take_key(take) for take in item.asked))
+
+
+def require_current(folder: Path) -> None:
+    """InputError for a run that an earlier cmi wrote."""
+    for log in (folder / MODELS).glob(f"*/{SCORES}"):
+        if any("-" not in record["key"] for record in islice(read_log(log), 1)):
+            raise InputError(
+                f"{folder}: a run of an earlier cmi, which `cmi rewardbench table` shows and `run` cannot resume; "
+                "choose another --out"
+            )
 
 
 def write_items(folder: Path, questions: Sequence[Question]) -> None:
@@ -179,7 +191,7 @@ def _read_pair_scores(path: Path) -> dict[Key, tuple[Score | None, ...]]:
     }
 
 
-def write_failures(place: Path, failures: Iterable[Failure]) -> None:
+def write_failures(place: Path, failures: Iterable[ScoringFailure]) -> None:
     """The takes that could not be scored, and why; the file says nothing where all could."""
     lines = (json.dumps(failure._asdict()) + "\n" for failure in failures)
     write_whole(place / FAILURES, "".join(lines))
@@ -208,7 +220,9 @@ def _read_system(path: Path, questions: Iterable[Question]) -> System:
     silent = {axis: float("nan") for axis in Score._fields if axis not in about.axes}
     log = path.parent / SCORES
     records = read_log(log) if _exists(log) else ()
-    by_key = {one["key"]: Score(one["musicality"], one["alignment"])._replace(**silent) for one in records}
+    by_key = {
+        one["key"].partition("-")[0]: Score(one["musicality"], one["alignment"])._replace(**silent) for one in records
+    }
     by_pair = _read_pair_scores(path.parent / PAIR_SCORES)
     by_take = {key(one.item): tuple(by_key.get(name) for name in one.keys) for one in questions}
     return System(about, by_take | by_pair)

@@ -17,7 +17,7 @@ from cmi.reward.model.encoders.musicnn import (
     SHORTEST,
     Branch,
     Musicnn,
-    Norm,
+    MusicnnNorm,
     Rhythm,
     Timbre,
     frame_count,
@@ -170,7 +170,7 @@ def test_every_tag_has_a_name():
 # As the straightforward way has it.
 
 
-def straightforward(x: Tensor, kernel: Tensor, bias: Tensor, norm: Norm) -> Tensor:
+def straightforward(x: Tensor, kernel: Tensor, bias: Tensor, norm: MusicnnNorm) -> Tensor:
     frames = len(kernel)
     padded = functional.pad(x[:, None], (0, 0, (frames - 1) // 2, frames // 2))
     responses = functional.conv2d(padded, kernel.permute(2, 0, 1)[:, None], bias)  # (B, C, T, positions)
@@ -194,7 +194,7 @@ def test_a_branch_is_convolution_rectifier_norm_and_maximum(kind: type[Branch], 
     kernel, bias = torch.randn(frames, bands, 6), torch.randn(6)
     kernel[:, :, 2] *= 1e-30  # as weight decay leaves them
     bias[3] = -1e6  # never lets anything through
-    norm = Norm(torch.tensor([1.0, -2.0, 3.0, 1.0, -0.5, 0.0]), torch.randn(6))
+    norm = MusicnnNorm(torch.tensor([1.0, -2.0, 3.0, 1.0, -0.5, 0.0]), torch.randn(6))
     x = torch.randn(2, 96, BANDS)
     branch = kind(kernel, bias, norm)
     assert branch.live.tolist() == [0, 1, 4]

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from cmi.reward.model.encoders.musicnn import windows
-from cmi.reward.model.encoders.slaney import slaney_filters
+from cmi.reward.model.encoders.spectrograms import slaney_filters
 from cmi.reward.model.head import mask_of
 
 RATE, HOP, WINDOW, BANDS, HIGHEST = 32_000, 320, 1024, 96, 12_000.0

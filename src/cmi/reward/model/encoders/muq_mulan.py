@@ -11,15 +11,19 @@ alone: its own end is mirrored for the spectrogram, and every convolution sees z
 
 import math
 from dataclasses import dataclass
-from typing import cast
+from pathlib import Path
+from typing import Self, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from transformers import XLMRobertaConfig, XLMRobertaModel
 
-from cmi.reward.model.encoders.mirror import mirror_ends
+from cmi._util.weights import Shapes
+from cmi.reward.model.encoders import FrozenEncoder
+from cmi.reward.model.encoders.spectrograms import mirror_ends
 from cmi.reward.model.head import Mask, Transformer, mask_of
+from cmi.reward.model.tokenizer import Tokenize, load_tokenizer
 
 RATE = 24_000
 CHUNK = 30 * RATE  # samples encoded at a time
@@ -345,9 +349,10 @@ class TextTower(nn.Module):
         return self.transformer(read, mask)  # (B, n, D)
 
 
-class MuQMuLan(nn.Module):
-    """The two towers, behind `cmi.reward.model.encoders.Encoder`."""
+class MuQMuLan(FrozenEncoder):
+    """The two towers."""
 
+    name = "muq_mulan"
     rate = RATE
     chunk = CHUNK
     shortest = SHORTEST
@@ -359,6 +364,16 @@ class MuQMuLan(nn.Module):
         self.audio_module = AudioTower(config)
         self.text_module = TextTower(config)
         self.requires_grad_(False).eval()
+
+    @classmethod
+    def from_shapes(cls, shapes: Shapes) -> Self:
+        from cmi.reward.model.checkpoint import encoder_config
+
+        with torch.device("meta"):
+            return cls(encoder_config(shapes))
+
+    def load_tokenizer(self, folder: Path | None) -> Tokenize:
+        return load_tokenizer(folder, self.config.vocabulary)
 
     def restore_buffers(self) -> None:
         """Compute what no checkpoint need hold, for towers whose weights were loaded onto empty tensors."""
@@ -386,3 +401,6 @@ class MuQMuLan(nn.Module):
     def encode_text(self, ids: Tensor, mask: Mask = None) -> Tensor:
         """Token ids of texts, with XLM-R's <s> and </s>: (B, n) -> (B, n, D)."""
         return self.text_module(ids, mask)
+
+
+ENCODER = MuQMuLan

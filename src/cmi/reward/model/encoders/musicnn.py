@@ -27,9 +27,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from cmi.reward.model.encoders.mirror import mirror_ends
 from cmi.reward.model.encoders.musicnn_wheel import find_wheel, read_checkpoint
-from cmi.reward.model.encoders.slaney import slaney_filters
+from cmi.reward.model.encoders.spectrograms import mirror_ends, slaney_filters
 from cmi.reward.model.head import mask_of
 
 RATE = 16_000
@@ -105,7 +104,7 @@ class Frozen(nn.Module):
             self.register_buffer(name, tensor, persistent=False)
 
 
-class Norm(Frozen):
+class MusicnnNorm(Frozen):
     """A batch norm at rest."""
 
     gain: Tensor
@@ -148,7 +147,7 @@ class Branch(Frozen, ABC):
     sign: Tensor
     bias: Tensor
 
-    def __init__(self, kernel: Tensor, bias: Tensor, norm: Norm) -> None:
+    def __init__(self, kernel: Tensor, bias: Tensor, norm: MusicnnNorm) -> None:
         """Kernel (frames, bands, C), bias (C,)."""
         super().__init__()
         reach = LOUDEST * kernel.abs().sum((0, 1))
@@ -156,7 +155,7 @@ class Branch(Frozen, ABC):
         live = (moved > UNMOVED).nonzero()[:, 0]  # L of the C
         sign = norm.gain[live].sign()
         self.keep(live=live, constant=norm(functional.relu(bias)), sign=sign, bias=bias[live])
-        self.norm = Norm(norm.gain[live], norm.shift[live])
+        self.norm = MusicnnNorm(norm.gain[live], norm.shift[live])
         self.keep(kernel=(kernel[:, :, live] * sign).permute(2, 0, 1)[:, None])  # (L, 1, frames, bands)
         self.prepare(kernel[:, :, live] * sign)
 
@@ -273,7 +272,7 @@ class Layer(Frozen):
     kernel: Tensor
     bias: Tensor
 
-    def __init__(self, kernel: Tensor, bias: Tensor, norm: Norm) -> None:
+    def __init__(self, kernel: Tensor, bias: Tensor, norm: MusicnnNorm) -> None:
         """Kernel (7, C, 64), bias (64,)."""
         super().__init__()
         self.frames = len(kernel)
@@ -377,7 +376,7 @@ def windows(frames: Tensor, size: int, count: int, lengths: Tensor | None = None
 # TensorFlow's names: layers of a kind are counted, the first without a number.
 
 
-def _convolution(variables: Variables, index: int) -> tuple[Tensor, Tensor, Norm]:
+def _convolution(variables: Variables, index: int) -> tuple[Tensor, Tensor, MusicnnNorm]:
     kernel, bias = _layer(variables, "conv2d", index, "kernel", "bias")
     return kernel.squeeze(2), bias, _norm(variables, index + 1)  # one channel in: (frames, bands, C)
 
@@ -386,11 +385,11 @@ def _dense(variables: Variables, index: int) -> Dense:
     return Dense(*_layer(variables, "dense", index, "kernel", "bias"))
 
 
-def _norm(variables: Variables, index: int) -> Norm:
+def _norm(variables: Variables, index: int) -> MusicnnNorm:
     names = ("gamma", "beta", "moving_mean", "moving_variance")
     gamma, beta, mean, variance = _layer(variables, "batch_normalization", index, *names)
     gain = gamma * torch.rsqrt(variance + NORM_EPSILON)
-    return Norm(gain, beta - mean * gain)
+    return MusicnnNorm(gain, beta - mean * gain)
 
 
 def _layer(variables: Variables, kind: str, index: int, *names: str) -> list[Tensor]:

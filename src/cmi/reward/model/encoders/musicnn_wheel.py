@@ -46,7 +46,7 @@ class Malformed(Exception):
     """Bytes that are not what they should be; told to the user as an InputError that names the file."""
 
 
-class Entry(NamedTuple):
+class BundleEntry(NamedTuple):
     """Where a variable lies in the data file."""
 
     shape: tuple[int, ...]
@@ -87,7 +87,7 @@ def _name(key: bytes) -> str:
         raise Malformed("a variable's name is not text") from error
 
 
-def _variable(entry: Entry, data: bytes) -> NDArray[np.float32]:
+def _variable(entry: BundleEntry, data: bytes) -> NDArray[np.float32]:
     if entry.offset + entry.size > len(data):
         raise Malformed("a variable lies beyond the end of the data")
     values = np.frombuffer(data, DISK_FLOAT, entry.size // DISK_FLOAT.itemsize, entry.offset)
@@ -141,13 +141,13 @@ def _block_entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
         yield key, block[value_at:position]
 
 
-def _entry(message: bytes) -> Entry:
+def _entry(message: bytes) -> BundleEntry:
     """A BundleEntryProto, of which only what these checkpoints hold is understood: whole float32 variables."""
     fields = _fields(message)
     if _number(fields, 1) != FLOAT or _number(fields, 3) != 0:
         raise Malformed("a variable is not float32 in the one data file")
     shape = tuple(_number(_fields(dimension), 1) for dimension in _messages(_fields(_message(fields, 2)), 2))
-    entry = Entry(shape, _number(fields, 4), _number(fields, 5))
+    entry = BundleEntry(shape, _number(fields, 4), _number(fields, 5))
     if len(shape) > HIGHEST_RANK or 0 in shape or math.prod(shape) * DISK_FLOAT.itemsize != entry.size:
         raise Malformed("a variable's shape does not fit its size")
     return entry

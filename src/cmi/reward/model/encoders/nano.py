@@ -17,7 +17,7 @@ import hashlib
 import importlib.util
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -26,8 +26,8 @@ from torch.nn import functional
 from cmi._util.errors import MissingExtra
 from cmi._util.hub import quiet_transformers
 from cmi._util.pretrained import SAFE
-from cmi._util.weights import in_own_memory
-from cmi.reward.model.encoders import musicnn
+from cmi._util.weights import Shapes, in_own_memory
+from cmi.reward.model.encoders import FrozenEncoder, musicnn
 from cmi.reward.model.encoders.ear import ANSWERS, WORD, Ear
 from cmi.reward.model.encoders.ear import FRAME as EAR_FRAME
 from cmi.reward.model.encoders.musicnn import windows
@@ -86,9 +86,10 @@ class Features(NamedTuple):
     tags: Tensor  # (B, 100), log-odds
 
 
-class Nano(nn.Module):
-    """`cmi.reward.model.encoders.Encoder` on musicnn, MiniLM and the ear."""
+class Nano(FrozenEncoder):
+    """A frozen encoder on musicnn, MiniLM and the ear."""
 
+    name = "nano"
     rate = RATE
     chunk = CHUNK
     shortest = SHORTEST
@@ -162,8 +163,12 @@ class Nano(nn.Module):
         mean = functional.normalize(masked_mean(tokens, present), dim=-1) * DIM**0.5
         return torch.cat([mean[:, None], tokens[:, 1:]], dim=1)
 
-    def restore_buffers(self) -> None:
-        """Nothing is computed from weights."""
+    @classmethod
+    def from_shapes(cls, shapes: Shapes) -> Self:
+        return cls()
+
+    def load_tokenizer(self, folder: Path | None) -> Tokenize:
+        return load_tokenizer()
 
     @property
     def fingerprint(self) -> str:
@@ -230,3 +235,6 @@ def load_minilm() -> Any:
         minilm = AutoModel.from_pretrained(minilm_folder(), **how).float()
     in_own_memory(minilm)
     return minilm.eval()
+
+
+ENCODER = Nano

@@ -8,9 +8,9 @@ from torch import Tensor
 from transformers import HubertConfig, HubertModel
 
 from cmi._util.errors import InputError
-from cmi.rewardbench.baselines.sources import Source, State, fill, with_weight_norm
+from cmi.reward.scoring.baselines.sources import PublishedCheckpoint, State, fill, with_weight_norm
 
-SOURCE = Source(
+SOURCE = PublishedCheckpoint(
     "m-a-p/MERT-v1-95M", "12af15fef9d0ac838c3f475bfbbf26d2060dd4f5", ("model.safetensors", "pytorch_model.bin")
 )
 RATE = 24_000

@@ -16,16 +16,15 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers import BertConfig, BertModel, HubertModel, XLMRobertaConfig, XLMRobertaModel
 
+from cmi._util.device import choose_device
 from cmi._util.errors import InputError
 from cmi._util.weights import Shapes
 from cmi.audio import windows
-from cmi.reward.model.reward_model import find_device
 from cmi.reward.model.tokenizer import Tokenize, load_tokenizer
-from cmi.reward.scoring.load_scorer import NamedScorer
-from cmi.rewardbench.baselines import mert
-from cmi.rewardbench.baselines.listening import AlignmentScorer, hear
-from cmi.rewardbench.baselines.sources import (
-    Source,
+from cmi.reward.scoring.baselines import ALIGNMENT, BaselineVariant, mert
+from cmi.reward.scoring.baselines.listening import AlignmentScorer, hear
+from cmi.reward.scoring.baselines.sources import (
+    PublishedCheckpoint,
     State,
     checked,
     depth,
@@ -35,9 +34,10 @@ from cmi.rewardbench.baselines.sources import (
     shape,
     shapes_of,
 )
+from cmi.reward.scoring.scorers import NamedScorer
 from cmi.take import Audio
 
-SOURCE = Source(
+SOURCE = PublishedCheckpoint(
     "sander-wood/clamp3",
     "791815a04a3a2bd9ab64cf590ba8307930c179e6",
     (
@@ -47,6 +47,7 @@ SOURCE = Source(
     ),
 )
 SOURCES = (SOURCE, mert.SOURCE)
+VARIANTS = {"clamp3": BaselineVariant(ALIGNMENT)}
 WINDOW, SHORTEST = 5 * mert.RATE, mert.RATE
 STRETCH = 128  # vectors or tokens
 HEAD = 64  # numbers of an attention head
@@ -81,7 +82,7 @@ def in_stretches(embed: Callable[[Tensor], Tensor], sequence: Tensor) -> Tensor:
     return functional.normalize(total, dim=-1)
 
 
-class Similarity:
+class Clamp3Similarity:
     def __init__(self, model: Clamp3, ear: HubertModel, tokenize: Tokenize, device: torch.device) -> None:
         self.model = model.to(device)
         self.ear = ear.to(device)
@@ -114,7 +115,7 @@ def load(places: Sequence[str], device: str) -> NamedScorer:
     model = checked(found.weights, lambda: _model(read_state(found.weights, "model")))
     heard = checked(ear.weights, lambda: mert.load_mert(read_state(ear.weights), ear.config))
     tokenize = load_tokenizer(found.folder, model.text_model.config.vocab_size)
-    similarity = Similarity(model, heard, tokenize, find_device(device))
+    similarity = Clamp3Similarity(model, heard, tokenize, choose_device(device))
     return NamedScorer(f"{found.name}, {ear.name}", AlignmentScorer(similarity.embed_sound, similarity.embed_text))
 
 

@@ -17,21 +17,23 @@ from torch import Tensor
 from torch.nn import functional
 from transformers import AutoTokenizer, ClapFeatureExtractor, ClapModel
 
+from cmi._util.device import choose_device
 from cmi._util.errors import InputError
 from cmi._util.hub import quiet_transformers
 from cmi._util.pretrained import SAFE
 from cmi._util.weights import in_own_memory
 from cmi.audio import windows
-from cmi.reward.model.reward_model import find_device
-from cmi.reward.scoring.load_scorer import NamedScorer
-from cmi.rewardbench.baselines.listening import AlignmentScorer, hear, in_calls, repeated
-from cmi.rewardbench.baselines.sources import Found, Source, find
+from cmi.reward.scoring.baselines import ALIGNMENT, BaselineVariant
+from cmi.reward.scoring.baselines.listening import AlignmentScorer, hear, in_calls, repeated
+from cmi.reward.scoring.baselines.sources import FoundCheckpoint, PublishedCheckpoint, find
+from cmi.reward.scoring.scorers import NamedScorer
 from cmi.take import Audio
 
 FILES = ("model.safetensors", "pytorch_model.bin")
-DEFAULT = Source("laion/clap-htsat-unfused", "8fa0f1c6d0433df6e97c127f64b2a1d6c0dcda8a", FILES)
-MUSIC = Source("laion/larger_clap_music", "a0b4534a14f58e20944452dff00a22a06ce629d1", FILES)
+DEFAULT = PublishedCheckpoint("laion/clap-htsat-unfused", "8fa0f1c6d0433df6e97c127f64b2a1d6c0dcda8a", FILES)
+MUSIC = PublishedCheckpoint("laion/larger_clap_music", "a0b4534a14f58e20944452dff00a22a06ce629d1", FILES)
 SOURCES = (DEFAULT,)
+VARIANTS = {"clap": BaselineVariant(ALIGNMENT), "clap-music": BaselineVariant(ALIGNMENT, {"music": True})}
 TEXT_TOKENS = 77
 
 
@@ -63,11 +65,11 @@ class Clap:
 
 def load(places: Sequence[str], device: str, music: bool = False) -> NamedScorer:
     found = find(MUSIC if music else DEFAULT, places)
-    model = Clap(*_parts(found), find_device(device))
+    model = Clap(*_parts(found), choose_device(device))
     return NamedScorer(found.name, AlignmentScorer(model.embed_sound, model.embed_text))
 
 
-def _parts(found: Found) -> tuple[Any, Any, Any]:
+def _parts(found: FoundCheckpoint) -> tuple[Any, Any, Any]:
     """Model, extractor of spectrograms and tokenizer. InputError unless all is there and all of it fits."""
     folder, safe = found.folder, found.weights.suffix == ".safetensors"
     if found.config.get("model_type") != "clap":

@@ -14,22 +14,36 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from cmi._util.device import choose_device
 from cmi._util.errors import InputError
 from cmi.reward.model.checkpoint import check_keys, encoder_config
 from cmi.reward.model.encoders.muq_mulan import RATE, SHORTEST, TEXT_TOKENS, MuQMuLan, MuQMuLanConfig
-from cmi.reward.model.reward_model import find_device
 from cmi.reward.model.tokenizer import Tokenize, load_tokenizer
-from cmi.reward.scoring.load_scorer import NamedScorer
-from cmi.rewardbench.baselines.listening import AlignmentScorer, hear, in_calls
-from cmi.rewardbench.baselines.sources import Source, State, checked, find, read_state, renamed, shape, shapes_of
+from cmi.reward.scoring.baselines import ALIGNMENT, BaselineVariant
+from cmi.reward.scoring.baselines.listening import AlignmentScorer, hear, in_calls
+from cmi.reward.scoring.baselines.sources import (
+    PublishedCheckpoint,
+    State,
+    checked,
+    find,
+    read_state,
+    renamed,
+    shape,
+    shapes_of,
+)
+from cmi.reward.scoring.scorers import NamedScorer
 from cmi.take import Audio
 
-SOURCE = Source(
+SOURCE = PublishedCheckpoint(
     "OpenMuQ/MuQ-MuLan-large",
     "2e01c796b71dca71b45251384c04cd7b237c9020",
     ("model.safetensors", "pytorch_model.bin"),
 )
 SOURCES = (SOURCE,)
+VARIANTS = {
+    "muq-mulan": BaselineVariant(ALIGNMENT),
+    "muq-mulan-all": BaselineVariant(ALIGNMENT, {"whole_prompt": True}),
+}
 WINDOW = 10 * RATE
 NAMES = {r"^mulan\.audio\.": "audio_module.", r"^mulan\.text\.": "text_module.", r"^mulan\.": ""}
 AUDIO_LAYERS, TEXT_LAYERS = "audio_module.transformer.layers.", "text_module.transformer.layers."
@@ -64,7 +78,7 @@ def windows_of(samples: Tensor) -> Tensor:
     return torch.cat([whole, last]) if len(whole) else last
 
 
-class Similarity:
+class MuQMuLanSimilarity:
     def __init__(self, space: JointSpace, tokenize: Tokenize, device: torch.device) -> None:
         self.space = space.to(device)
         self.tokenize = tokenize
@@ -88,7 +102,7 @@ def load(places: Sequence[str], device: str, whole_prompt: bool = False) -> Name
     found = find(SOURCE, places)
     space = checked(found.weights, lambda: _space(read_state(found.weights)))
     tokenize = load_tokenizer(found.folder, space.towers.config.vocabulary)
-    model = Similarity(space, tokenize, find_device(device))
+    model = MuQMuLanSimilarity(space, tokenize, choose_device(device))
     return NamedScorer(found.name, AlignmentScorer(model.embed_sound, model.embed_text, whole_prompt))
 
 

@@ -13,14 +13,13 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from cmi._util.device import choose_device
 from cmi._util.errors import InputError
 from cmi.reward.model.encoders.muq_mulan import RATE, SHORTEST, MuQ
-from cmi.reward.model.reward_model import find_device
-from cmi.reward.scoring.load_scorer import NamedScorer
-from cmi.rewardbench.baselines import muq
-from cmi.rewardbench.baselines.listening import MusicalityScorer, hear
-from cmi.rewardbench.baselines.sources import (
-    Source,
+from cmi.reward.scoring.baselines import MUSICALITY, BaselineVariant, muq
+from cmi.reward.scoring.baselines.listening import MusicalityScorer, hear
+from cmi.reward.scoring.baselines.sources import (
+    PublishedCheckpoint,
     State,
     checked,
     depth,
@@ -30,13 +29,14 @@ from cmi.rewardbench.baselines.sources import (
     shape,
     shapes_of,
 )
+from cmi.reward.scoring.scorers import NamedScorer
 from cmi.take import Audio
 
 DIMENSIONS = ("coherence", "musicality", "memorability", "clarity", "naturalness")  # in the head's order
 LAYER = 6  # of MuQ's
 HEADS = 8
 LONGEST = 600.0  # seconds; MuQ's attention grows with the square of a song
-HEAD = Source(
+HEAD = PublishedCheckpoint(
     "",
     "",
     ("model.safetensors",),
@@ -44,6 +44,10 @@ HEAD = Source(
     "songeval=SongEval/ckpt",
 )
 SOURCES = (HEAD, muq.SOURCE)
+VARIANTS = {
+    "songeval": BaselineVariant(MUSICALITY),
+    **{f"songeval-{one}": BaselineVariant(MUSICALITY, {"dimension": one}) for one in DIMENSIONS if one != "musicality"},
+}
 
 
 class Head(nn.Module):
@@ -83,7 +87,7 @@ def load(places: Sequence[str], device: str, dimension: str = "musicality") -> N
     found, ear = find(HEAD, places), find(muq.SOURCE, places, 1)
     head = checked(found.weights, lambda: _head(read_state(found.weights)))
     heard = checked(ear.weights, lambda: muq.load_muq(read_state(ear.weights), ear.config))
-    model = SongEval(heard, head, find_device(device))
+    model = SongEval(heard, head, choose_device(device))
     return NamedScorer(f"{found.name}, {ear.name}", MusicalityScorer(lambda sound: model.judge(sound)[dimension]))
 
 

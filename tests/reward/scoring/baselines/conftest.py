@@ -13,7 +13,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import ClapConfig, ClapFeatureExtractor, ClapModel, HubertConfig, HubertModel
 
 from cmi.reward.model.encoders.muq_mulan import MuQ, MuQMuLanConfig, TowerConfig
-from cmi.rewardbench.baselines import muq_mulan
+from cmi.reward.scoring.baselines import muq_mulan
 
 TOWER = TowerConfig(dim=32, depth=1, heads=4, dim_head=8, ff_hidden=85)
 SIZES = MuQMuLanConfig(

@@ -10,9 +10,9 @@ from torch import Tensor
 from cmi._util.errors import InputError
 from cmi.reward.model.checkpoint import check_keys
 from cmi.reward.model.encoders.muq_mulan import MEL_MEAN, MEL_STD, LogMel, MuQ, MuQMuLanConfig, RotaryPositions
-from cmi.rewardbench.baselines.sources import Source, State, depth, shape, shapes_of
+from cmi.reward.scoring.baselines.sources import PublishedCheckpoint, State, depth, shape, shapes_of
 
-SOURCE = Source(
+SOURCE = PublishedCheckpoint(
     "OpenMuQ/MuQ-large-msd-iter",
     "0562a57814f6f8bbd9fdea0a25921a2fce1a841a",
     ("model.safetensors", "pytorch_model.bin"),

@@ -17,16 +17,16 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers import AutoTokenizer, ClapAudioConfig, ClapAudioModel, GPT2Config, GPT2Model
 
+from cmi._util.device import choose_device
 from cmi._util.errors import InputError
 from cmi._util.hub import quiet_hub
 from cmi._util.weights import Shapes
-from cmi.reward.model.reward_model import find_device
 from cmi.reward.model.tokenizer import Tokenize
-from cmi.reward.scoring.load_scorer import NamedScorer
-from cmi.rewardbench.baselines.listening import MusicalityScorer, hear, in_calls, repeated
-from cmi.rewardbench.baselines.sources import (
-    Found,
-    Source,
+from cmi.reward.scoring.baselines import MUSICALITY, BaselineVariant
+from cmi.reward.scoring.baselines.listening import MusicalityScorer, hear, in_calls, repeated
+from cmi.reward.scoring.baselines.sources import (
+    FoundCheckpoint,
+    PublishedCheckpoint,
     State,
     checked,
     depth,
@@ -37,10 +37,12 @@ from cmi.rewardbench.baselines.sources import (
     shape,
     shapes_of,
 )
+from cmi.reward.scoring.scorers import NamedScorer
 from cmi.take import Audio
 
-SOURCE = Source("microsoft/msclap", "5e1d53af259bb39d380680e69ca580960b2c66b1", ("CLAP_weights_2023.pth",))
+SOURCE = PublishedCheckpoint("microsoft/msclap", "5e1d53af259bb39d380680e69ca580960b2c66b1", ("CLAP_weights_2023.pth",))
 SOURCES = (SOURCE,)
+VARIANTS = {"pam": BaselineVariant(MUSICALITY)}
 TOKENIZER, TOKENIZER_REVISION = "openai-community/gpt2", "607a30d783dfa663caf39e06633721c8d4cfcd7e"
 SENTENCES = ("the sound is clear and clean.", "the sound is noisy and with artifacts.")
 END = " <|endoftext|>"  # whose vector is a sentence's
@@ -132,10 +134,10 @@ class Pam:
 def load(places: Sequence[str], device: str) -> NamedScorer:
     found = find(SOURCE, places)
     model = checked(found.weights, lambda: _model(read_state(found.weights, "model")))
-    return NamedScorer(found.name, MusicalityScorer(Pam(model, _tokenizer(found), find_device(device)).judge))
+    return NamedScorer(found.name, MusicalityScorer(Pam(model, _tokenizer(found), choose_device(device)).judge))
 
 
-def _tokenizer(found: Found) -> Tokenize:
+def _tokenizer(found: FoundCheckpoint) -> Tokenize:
     """GPT-2's, from the checkpoint's folder if it is there, else from the hub."""
     own = (found.folder / "tokenizer.json").exists()
     try:

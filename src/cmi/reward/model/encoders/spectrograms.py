@@ -1,4 +1,4 @@
-"""Mel filters on Slaney's scale, as librosa has them."""
+"""What mel spectrograms are made with: filters on Slaney's scale, as librosa has them, and mirrored ends."""
 
 import math
 
@@ -6,6 +6,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
+
+
+def mirror_ends(samples: Tensor, lengths: Tensor | None, half: int) -> Tensor:
+    """`half` a window of each clip mirrored at its two ends, padded ones at their own: (B, n) -> (B, n + 2 half)."""
+    if lengths is None:
+        return functional.pad(samples, (half, half), mode="reflect")
+    positions = torch.arange(-half, samples.shape[1] + half, device=samples.device).abs()[None]
+    last = lengths[:, None] - 1
+    mirrored = torch.where(positions > last, 2 * last - positions, positions)
+    return samples.gather(1, mirrored.clamp(min=0))  # what is mirrored twice lies beyond the last frame
 
 
 def slaney_filters(rate: int, window: int, bands: int, highest: float) -> Tensor:

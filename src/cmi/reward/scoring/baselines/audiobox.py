@@ -17,17 +17,17 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers import WavLMConfig, WavLMModel
 
+from cmi._util.device import choose_device
 from cmi._util.errors import InputError
 from cmi._util.weights import Shapes
 from cmi.audio import windows
 from cmi.reward.engine.batching import stack
 from cmi.reward.model.head import mask_of
-from cmi.reward.model.reward_model import find_device
-from cmi.reward.scoring.load_scorer import NamedScorer
-from cmi.rewardbench.baselines.listening import AT_ONCE, MusicalityScorer, hear
-from cmi.rewardbench.baselines.sources import (
-    Found,
-    Source,
+from cmi.reward.scoring.baselines import BOTH, BaselineVariant
+from cmi.reward.scoring.baselines.listening import AT_ONCE, MusicalityScorer, hear
+from cmi.reward.scoring.baselines.sources import (
+    FoundCheckpoint,
+    PublishedCheckpoint,
     checked,
     depth,
     fill,
@@ -38,11 +38,16 @@ from cmi.rewardbench.baselines.sources import (
     shapes_of,
     with_weight_norm,
 )
+from cmi.reward.scoring.scorers import NamedScorer
 from cmi.take import Audio
 
-SOURCE = Source("facebook/audiobox-aesthetics", "9b1dd8e5df9af7216e836a98974fe3b82c56ded6", ("model.safetensors",))
+SOURCE = PublishedCheckpoint(
+    "facebook/audiobox-aesthetics", "9b1dd8e5df9af7216e836a98974fe3b82c56ded6", ("model.safetensors",)
+)
 SOURCES = (SOURCE,)
 AXES = ("CE", "CU", "PC", "PQ")
+# The paper gives these four numbers on both axes (its tables 2 and 21), and no other metric's.
+VARIANTS = {f"audiobox-{axis.lower()}": BaselineVariant(BOTH, {"axis": axis}) for axis in AXES}
 RATE = 16_000
 WINDOW = 10 * RATE
 STRIDES = (5, 2, 2, 2, 2, 2, 2)
@@ -144,11 +149,11 @@ class Audiobox:
 def load(places: Sequence[str], device: str, axis: str) -> NamedScorer:
     found = find(SOURCE, places)
     model, scales = checked(found.weights, lambda: _model(found))
-    judge = Audiobox(model, scales, find_device(device))
+    judge = Audiobox(model, scales, choose_device(device))
     return NamedScorer(found.name, MusicalityScorer(lambda sound: judge.judge(sound)[axis], on_both=True))
 
 
-def _model(found: Found) -> tuple[Aesthetics, dict[str, Scale]]:
+def _model(found: FoundCheckpoint) -> tuple[Aesthetics, dict[str, Scale]]:
     state = with_weight_norm(renamed(read_state(found.weights), NAMES))
     config = found.config
     if not config.get("use_weighted_layer_sum", True) or int(config.get("output_dim", 1)) != 1:

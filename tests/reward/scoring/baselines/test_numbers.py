@@ -11,7 +11,8 @@ import torch
 from transformers import ClapModel, ClapProcessor
 
 from cmi.reward.model.encoders.muq_mulan import MuQ, MuQMuLanConfig
-from cmi.rewardbench.baselines import clamp3, load_baseline, muq, muq_mulan, pam
+from cmi.reward.scoring import load_scorer
+from cmi.reward.scoring.baselines import clamp3, muq, muq_mulan, pam
 from cmi.take import Prompt, Take
 
 
@@ -30,7 +31,7 @@ def sweep(tmp_path):
 
 
 def score(name, places, sound, text="piano"):
-    scorer = load_baseline(f"{name}={','.join(map(str, places(name)))}", device="cpu")
+    scorer = load_scorer(f"{name}={','.join(map(str, places(name)))}", device="cpu")
     return scorer.score([Take(Prompt(text), sound)])[0]
 
 

@@ -14,11 +14,13 @@ from safetensors.torch import save_file
 
 from cmi._util.errors import InputError, MissingExtra
 from cmi.audio import load
-from cmi.rewardbench import baselines
-from cmi.rewardbench.baselines import BASELINES, NAMES, axes_of, load_baseline
-from cmi.rewardbench.baselines.sources import Source, find
+from cmi.reward.scoring import load_scorer
+from cmi.reward.scoring.baselines import list_baselines
+from cmi.reward.scoring.baselines.sources import PublishedCheckpoint, find
+from cmi.reward.scoring.scorers import is_reward_model
 from cmi.take import Prompt, Score, Take
 
+BASELINES = list_baselines()
 ONE_OF_EACH = ("muq-mulan-all", "clap", "clamp3", "audiobox-pq", "songeval", "pam")
 
 
@@ -28,7 +30,7 @@ def load_small(places):
 
     def load_once(name):
         if name not in made:
-            made[name] = load_baseline(f"{name}={','.join(map(str, places(name)))}", device="cpu")
+            made[name] = load_scorer(f"{name}={','.join(map(str, places(name)))}", device="cpu")
         return made[name]
 
     return load_once
@@ -40,7 +42,6 @@ def prompt() -> Prompt:
 
 def test_every_name_has_a_small_checkpoint_to_be_tested_with(savers):
     assert set(savers) == set(BASELINES)
-    assert {*BASELINES, "tags", "cmi-rm", "nano"} == set(NAMES)
 
 
 @pytest.mark.parametrize("name", BASELINES)
@@ -48,7 +49,7 @@ def test_a_baseline_tells_recordings_apart_on_its_own_axes_and_is_silent_on_the_
     short, long = load_small(name).score([Take(prompt(), sounds[key]) for key in ("short", "long")])
     for axis in ("musicality", "alignment"):
         values = getattr(short, axis), getattr(long, axis)
-        if axis in axes_of(name):
+        if axis in load_small(name).axes:
             assert values[0] != values[1]
         else:
             assert values == (0.0, 0.0)
@@ -124,7 +125,7 @@ def test_a_prompt_changes_nothing_where_only_sound_is_judged(load_small, sounds)
 
 def refused(name: str, *folders: Path) -> str:
     with pytest.raises(InputError) as caught:
-        load_baseline(f"{name}={','.join(map(str, folders))}", device="cpu")
+        load_scorer(f"{name}={','.join(map(str, folders))}", device="cpu")
     sentence = str(caught.value)
     assert "\n" not in sentence
     return sentence
@@ -176,7 +177,7 @@ def test_more_folders_than_checkpoints_are_refused(tmp_path):
 
 def test_songevals_head_is_on_no_hub():
     with pytest.raises(InputError, match="git clone"):
-        load_baseline("songeval", device="cpu")
+        load_scorer("songeval", device="cpu")
 
 
 # Names, extras and the hub.
@@ -186,21 +187,21 @@ def test_a_missing_package_is_said_with_its_extra(monkeypatch):
     find_spec = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "transformers" else find_spec(name))
     with pytest.raises(MissingExtra, match=r"the baseline clap needs the reward extra: pip install 'cmi\[reward\]'"):
-        load_baseline("clap")
+        load_scorer("clap")
 
 
-def test_other_names_are_those_of_reward_models(monkeypatch):
-    asked = []
-    monkeypatch.setattr(baselines, "load_scorer", lambda name, device: asked.append((name, device)))
-    for name in ("cmi-rm", "nano", "my_models:MyScorer", "folder=with=signs"):
-        load_baseline(name, "cpu")
-    assert asked == [
-        ("HaiwenXia/CMI-RM", "cpu"),
-        ("nano", "cpu"),
-        ("my_models:MyScorer", "cpu"),
-        ("folder=with=signs", "cpu"),
-    ]
-    assert axes_of("my_models:MyScorer") == ("musicality", "alignment")
+def test_a_name_that_is_nearly_a_metric_is_told_which_are_meant():
+    with pytest.raises(InputError, match=r"no scorer is called 'audiobox-c'; did you mean audiobox-\w\w or"):
+        load_scorer("audiobox-c")
+    with pytest.raises(InputError, match=r"no scorer is called 'xyzzy'; known names are nano, cmi-rm, auto, tags"):
+        load_scorer("xyzzy")
+
+
+def test_a_folder_named_like_a_metric_is_meant_only_with_its_path(tmp_path, monkeypatch):
+    """The data set of that name may lie where the user is."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pam").mkdir()
+    assert is_reward_model("./pam") and not is_reward_model("pam")
 
 
 @pytest.mark.parametrize(
@@ -226,7 +227,7 @@ def test_the_published_checkpoint_is_fetched_at_its_pinned_revision(name, repo, 
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", hf_hub_download)
-    scorer = load_baseline(name, device="cpu")
+    scorer = load_scorer(name, device="cpu")
     assert {repository for repository, _ in asked} == {repo}
     (revision,) = {revision for _, revision in asked}
     assert len(revision) == 40
@@ -242,11 +243,11 @@ def test_a_hub_that_does_not_answer_is_one_sentence(monkeypatch, tmp_path):
     monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *a, **o: str(tmp_path))
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", refuse)
     with pytest.raises(InputError, match=r"CLAP_weights_2023\.pth of 'microsoft/msclap' could not be downloaded"):
-        load_baseline("pam", device="cpu")
+        load_scorer("pam", device="cpu")
 
 
 def test_a_pickle_is_read_only_if_the_user_says_so(tmp_path, monkeypatch):
     monkeypatch.delenv("CMI_READ_PICKLES")
     (tmp_path / "weights.bin").write_bytes(b"anything")
     with pytest.raises(InputError, match="is a pickle: set CMI_READ_PICKLES=1"):
-        find(Source("", "", ("model.safetensors", "weights.bin")), [str(tmp_path)])
+        find(PublishedCheckpoint("", "", ("model.safetensors", "weights.bin")), [str(tmp_path)])

@@ -25,12 +25,12 @@ from cmi.reward.model.checkpoint import check_keys
 
 State = dict[str, Tensor]
 Built = TypeVar("Built")
-LEAVE = "CMI_READ_PICKLES"
+PERMISSION = "CMI_READ_PICKLES"
 NEVER_READ = r".*\.position_ids$|.*num_batches_tracked$"
 WEIGHT_NORM = {".weight_g": ".parametrizations.weight.original0", ".weight_v": ".parametrizations.weight.original1"}
 
 
-class Source(NamedTuple):
+class PublishedCheckpoint(NamedTuple):
     """A published checkpoint: its hub id at a revision, and the names its weights may have, the preferred first."""
 
     repo: str
@@ -39,7 +39,7 @@ class Source(NamedTuple):
     how_to_get: str = ""  # a sentence for what is on no hub
 
 
-class Found(NamedTuple):
+class FoundCheckpoint(NamedTuple):
     """A checkpoint on this machine; its name tells its revision or content."""
 
     weights: Path
@@ -61,7 +61,7 @@ class Found(NamedTuple):
         return content
 
 
-def find(source: Source, places: Sequence[str], number: int = 0) -> Found:
+def find(source: PublishedCheckpoint, places: Sequence[str], number: int = 0) -> FoundCheckpoint:
     """The checkpoint at the `number`-th of `places`, folders or hub ids; the published one if there is none."""
     place = places[number] if number < len(places) else ""
     if not place and not source.repo:
@@ -70,21 +70,23 @@ def find(source: Source, places: Sequence[str], number: int = 0) -> Found:
     folder, name = find_model(repo, None if place else source.revision, "the checkpoint")
     for file in source.files:
         if (folder / file).is_file():
-            _require_leave(folder / file)
-            return Found(folder / file, folder, name if file.endswith(".safetensors") else _named(folder / file, name))
+            _require_permission(folder / file)
+            return FoundCheckpoint(
+                folder / file, folder, name if file.endswith(".safetensors") else _named(folder / file, name)
+            )
     if Path(repo).is_dir():
         raise InputError(f"{folder}: no weights, expected {' or '.join(source.files)}")
-    _require_leave(Path(source.files[-1]))
+    _require_permission(Path(source.files[-1]))
     weights = _download(repo, source.files[-1], folder.name)
-    return Found(weights, folder, name)
+    return FoundCheckpoint(weights, folder, name)
 
 
-def _require_leave(weights: Path) -> None:
+def _require_permission(weights: Path) -> None:
     """InputError for a pickle that the user has not allowed."""
-    if weights.suffix != ".safetensors" and os.environ.get(LEAVE) != "1":
+    if weights.suffix != ".safetensors" and os.environ.get(PERMISSION) != "1":
         raise InputError(
-            f"{weights} is a pickle: set {LEAVE}=1 to have torch read its tensors (weights_only, no code is run), or "
-            f"convert it to safetensors beside it"
+            f"{weights} is a pickle: set {PERMISSION}=1 to have torch read its tensors (weights_only, no code is run), "
+            "or convert it to safetensors beside it"
         )
 
 

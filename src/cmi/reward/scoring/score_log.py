@@ -1,0 +1,174 @@
+"""Score many takes and log each score as it comes, so that no command scores again what another has scored.
+
+The log has one JSON line for each score:
+
+    key            32 hex digits for the take (its prompt and files), and 12 for the settings of the scorer
+    audio          the file, or the hash of a waveform
+    model, ...     the settings: the model's name with its revision, and for a reward model its window
+    musicality, alignment, and, if the scorer tells them, seconds and notes
+
+A file is known by its path, size and time of writing: hashing it would be surer, and slower than a GPU scores it. A
+take that could not be scored is not logged: it is tried again by the next command.
+"""
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from cmi._util.errors import InputError
+from cmi._util.runlog import RunLog, read_records
+from cmi.audio import Waveform, content_hash
+from cmi.report.tables import Table
+from cmi.reward.scoring.scorers import NamedScorer, ScoredTake
+from cmi.take import Audio, Prompt, Score, Take
+
+Identify = Callable[[Path], str]  # tells a file from another, and from what it was before it was written to
+Results = list[ScoredTake | InputError]
+
+_KEY = re.compile(r"[0-9a-f]{32}-[0-9a-f]{12}")
+
+
+def file_stamp(path: Path) -> str:
+    try:
+        about = path.stat()
+    except (OSError, ValueError):
+        return f"{path.absolute()} can't be read"
+    return f"{path.absolute()} {about.st_size} {about.st_mtime_ns}"
+
+
+def take_key(take: Take, identify: Identify = file_stamp) -> str:
+    """32 hex digits that change with the prompt and with any file."""
+    sounds = [_identify(sound, identify) for sound in (take.audio, take.prompt.reference) if sound]
+    return _digest([take.prompt.text, take.prompt.lyrics, *sounds])[:32]
+
+
+def _identify(sound: Audio, identify: Identify) -> str:
+    return content_hash(sound) if isinstance(sound, Waveform) else identify(sound)
+
+
+def _digest(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+class ScoreLog(RunLog):
+    """Scores by key. A log that cmi wrote before its commands shared one is an InputError."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, key="key")
+        try:
+            self._records = {record["key"]: record for record in read_scores(path)}
+        except InputError:
+            self.close()
+            raise
+
+    def find(self, key: str) -> dict[str, Any] | None:
+        return self._records.get(key)
+
+    def append(self, record: Mapping[str, Any], sync: bool = True) -> None:
+        super().append(record, sync)
+        self._records[record["key"]] = dict(record)
+
+
+def read_scores(path: Path) -> Iterable[dict[str, Any]]:
+    """The records of a log; InputError for one of an earlier version."""
+    for record in read_records(path):
+        if not _KEY.fullmatch(str(record.get("key"))) or not {"model", *Score._fields} <= record.keys():
+            raise InputError(
+                f"{path}: not a log of scores, or one of an earlier cmi, which this one cannot go on with; "
+                "name another file, and the takes are scored again"
+            )
+        yield record
+
+
+def score_takes(
+    takes: Sequence[Take],
+    scorer: NamedScorer,
+    logs: Sequence[Path] = (),
+    on_scored: Callable[[int], None] = lambda done: None,
+    identify: Identify = file_stamp,
+    hide_prompt: bool = False,
+) -> Results:
+    """Each take's score, or why it has none. What a log holds is not scored again, and is added to the other logs.
+
+    A take that comes twice is scored once. `on_scored` is told how many more takes are done. With `hide_prompt` the
+    scorer is not told what was asked for.
+    """
+    settings = {**scorer.settings, **({"prompt": "hidden"} if hide_prompt else {})}
+    ending = _digest(sorted(settings.items()))[:12]
+    keys = [f"{take_key(take, identify)}-{ending}" for take in takes]
+    by_key, counts = dict(zip(keys, takes, strict=True)), Counter(keys)
+    found: dict[str, ScoredTake | InputError] = {}
+    with ExitStack() as stack:
+        opened = [stack.enter_context(ScoreLog(path)) for path in logs]
+
+        def keep(key: str, scored: ScoredTake) -> None:
+            found[key] = scored
+            record = {"key": key, "audio": _name(by_key[key].audio), **settings, **_record(scored)}
+            for log in opened:
+                if key not in log:
+                    log.append(record)
+
+        for key in by_key:
+            record = next((known for log in opened if (known := log.find(key))), None)
+            if record is not None:
+                keep(key, _scored(record))
+        on_scored(sum(counts[key] for key in found))
+        pending = [key for key in by_key if key not in found]
+        asked = [Take(Prompt(), by_key[key].audio) if hide_prompt else by_key[key] for key in pending]
+        for key, scored in zip(pending, scorer.judge(asked), strict=True):
+            if isinstance(scored, InputError):
+                found[key] = scored
+            else:
+                keep(key, scored)
+            on_scored(counts[key])
+        for log in opened:
+            log.finish()
+    return [found[key] for key in keys]
+
+
+def _name(audio: Audio) -> str:
+    return content_hash(audio) if isinstance(audio, Waveform) else str(audio)
+
+
+def _record(scored: ScoredTake) -> dict[str, Any]:
+    return {
+        **scored.score._asdict(),
+        **({} if scored.seconds is None else {"seconds": round(scored.seconds, 3)}),
+        **({"notes": list(scored.notes)} if scored.notes else {}),
+    }
+
+
+def _scored(record: Mapping[str, Any]) -> ScoredTake:
+    score = Score(record["musicality"], record["alignment"])
+    return ScoredTake(score, record.get("seconds"), notes=tuple(record.get("notes", ())))
+
+
+def score_records(takes: Iterable[tuple[str, Take]], results: Results, scorer: NamedScorer) -> list[dict[str, Any]]:
+    """For machines: each take by its id, with its score or the reason why it has none."""
+    return [
+        {
+            **{"id": name, "audio": str(take.audio), **scorer.settings},
+            **({"error": str(scored)} if isinstance(scored, InputError) else _record(scored)),
+        }
+        for (name, take), scored in zip(takes, results, strict=True)
+    ]
+
+
+def scores_table(records: Iterable[dict[str, Any]], model: str) -> Table:
+    """The records for people; what could not be heard or was cut is said below."""
+    rows, notes = [], []
+    for record in records:
+        if "error" in record:
+            named = record["error"].startswith(record["id"])  # files named on the command line are their own ids
+            notes.append(record["error"] + "." if named else f"{record['id']}: {record['error']}.")
+            rows.append([record["id"], "-", "-", "-"])
+        else:
+            heard = f"{record['seconds']:.1f}" if "seconds" in record else "-"
+            rows.append([record["id"], f"{record['musicality']:.3f}", f"{record['alignment']:.3f}", heard])
+            notes += [f"{record['id']}: {note}." for note in record.get("notes", ())]
+    return Table(f"Scored by {model}", ["take", "musicality", "alignment", "seconds heard"], rows, notes=notes)
