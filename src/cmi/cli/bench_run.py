@@ -156,7 +156,7 @@ def run(
         plan = RunPlan(out, called, named.full, found, trials, share, retry_failed)
         if dry_run:
             files = [{"model": m, "dataset": d.dataset, "questions": len(q)} for m, d, q in plan.parts()]
-            _show([_plan_table(named, plan)], {"listener": named.full, "files": files}, as_json)
+            _show(_plan_table(named, plan), files, named.full, as_json)
             return
         summaries = _run(named, plan)
     _show_done(named.full, summaries, as_json)
@@ -248,21 +248,14 @@ def _run(named: "Named", plan: "RunPlan") -> "list[Summary]":
         )
 
 
-def _show(tables: "list[Table]", record: dict[str, Any], as_json: bool) -> None:
-    from rich.console import Console
-
-    from cmi.cli.output import write
-    from cmi.report.tables import print_tables, to_json
-
-    if as_json:
-        write(to_json(record), None)
-    else:
-        print_tables(tables, Console())
-
-
 def _show_done(listener: str, summaries: "list[Summary]", as_json: bool) -> None:
-    record = {"listener": listener, "files": [summary._asdict() for summary in summaries]}
-    _show([_summary_table(listener, summaries)], record, as_json)
+    _show(_summary_table(listener, summaries), [summary._asdict() for summary in summaries], listener, as_json)
+
+
+def _show(table: "Table", files: list[dict[str, Any]], listener: str, as_json: bool) -> None:
+    from cmi.cli.output import show
+
+    show([table], files, "files", {"listener": listener}, "json" if as_json else "table", None)
 
 
 def _summary_table(listener: str, summaries: "list[Summary]") -> "Table":

@@ -109,10 +109,7 @@ def read_cells(
 
 def read_score_file(path: Path) -> list[BenchCell] | None:
     """What `cmi bench score --json` wrote, fit to be compared; None if the path is something else."""
-    try:
-        cells = read_scores(path)
-    except RecursionError as error:
-        raise InputError(f"{path}: not JSON, or nested too deeply") from error
+    cells = read_scores(path)
     for i, cell in enumerate(cells or [], 1):
         numbers = (cell.value, cell.low, cell.high, cell.null_value)
         texts = (cell.model, cell.metric, cell.protocol, *cell.notes)

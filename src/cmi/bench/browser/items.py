@@ -45,18 +45,12 @@ class ScoredAnswer:
 
 
 @dataclass(frozen=True)
-class ItemMetric:
-    name: str
-    better: str
-
-
-@dataclass(frozen=True)
 class AnswerSet:
     """The answers of one model to one data set."""
 
     model: str
     dataset: str
-    metrics: tuple[ItemMetric, ...]  # those that are means over items, the first of them the one to sort by
+    metrics: tuple[Metric, ...]  # those that are means over items, the first of them the one to sort by
     whole_set: tuple[str, ...]  # those that are not
     not_computed: tuple[str, ...]  # each with the reason
     items: tuple[ScoredAnswer, ...]
@@ -85,7 +79,7 @@ def read_answers(file: ResponseFile, protocol: Protocol, tools: Tools, annotatio
     return AnswerSet(
         file.model,
         file.dataset.name,
-        tuple(ItemMetric(metric.name, metric.better) for metric in own),
+        tuple(own),
         tuple(metric.name for metric in evaluation.metrics if metric not in own and not metric.not_computed),
         tuple(f"{metric.name}: {metric.not_computed}" for metric in evaluation.metrics if metric.not_computed),
         tuple(shown),

@@ -35,80 +35,33 @@ CLEAR = 0.7  # the lift from which on a label is given: twice as likely as anywh
 
 # Tags that stand for a label besides its own name.
 STANDING_FOR: Mapping[str, tuple[str, ...]] = {
-    "disco": ("dance", "funk", "70s"),
-    "reggae": ("soul", "rnb"),
-    "metal": ("heavy metal",),
-    "classical": ("opera", "choral", "harpsichord"),
-    "alternativerock": ("alternative rock",),
-    "bluesrock": ("blues", "classic rock"),
-    "choir": ("choral",),
-    "club": ("house", "party"),
-    "contemporary": ("experimental",),
-    "deephouse": ("house",),
-    "downtempo": ("chillout", "chill"),
-    "easylistening": ("easy listening",),
-    "edm": ("house", "techno", "electro"),
-    "electropop": ("electro",),
-    "ethno": ("indian", "sitar"),
-    "groove": ("funk",),
-    "hard": ("hard rock",),
-    "idm": ("electronica",),
-    "lounge": ("easy listening", "chillout"),
-    "medieval": ("harpsichord",),
-    "newage": ("new age",),
-    "orchestral": ("strings", "classical"),
-    "popfolk": ("folk",),
-    "poprock": ("indie pop", "rock"),
-    "progressive": ("progressive rock",),
-    "punkrock": ("punk",),
-    "rap": ("hip-hop",),
-    "rocknroll": ("oldies", "60s"),
-    "singersongwriter": ("acoustic", "folk"),
-    "soundtrack": ("ambient", "instrumental"),
-    "symphonic": ("strings", "classical"),
-    "synthpop": ("synth", "80s"),
-    "trance": ("techno", "dance"),
-    "triphop": ("chillout", "electronica"),
-    "world": ("indian", "sitar"),
-    "acousticguitar": ("acoustic", "guitar"),
-    "classicalguitar": ("guitar",),
-    "electricguitar": ("rock", "hard rock", "metal"),
-    "computer": ("electronic", "techno"),
-    "drummachine": ("techno", "beats", "electro"),
-    "drums": ("beat",),
-    "keyboard": ("synth",),
-    "orchestra": ("strings", "classical"),
-    "pad": ("ambient", "synth"),
-    "saxophone": ("jazz",),
+    "disco": ("dance", "funk", "70s"), "reggae": ("soul", "rnb"), "metal": ("heavy metal",),
+    "classical": ("opera", "choral", "harpsichord"), "alternativerock": ("alternative rock",),
+    "bluesrock": ("blues", "classic rock"), "choir": ("choral",), "club": ("house", "party"),
+    "contemporary": ("experimental",), "deephouse": ("house",), "downtempo": ("chillout", "chill"),
+    "easylistening": ("easy listening",), "edm": ("house", "techno", "electro"), "electropop": ("electro",),
+    "ethno": ("indian", "sitar"), "groove": ("funk",), "hard": ("hard rock",), "idm": ("electronica",),
+    "lounge": ("easy listening", "chillout"), "medieval": ("harpsichord",), "newage": ("new age",),
+    "orchestral": ("strings", "classical"), "popfolk": ("folk",), "poprock": ("indie pop", "rock"),
+    "progressive": ("progressive rock",), "punkrock": ("punk",), "rap": ("hip-hop",), "rocknroll": ("oldies", "60s"),
+    "singersongwriter": ("acoustic", "folk"), "soundtrack": ("ambient", "instrumental"),
+    "symphonic": ("strings", "classical"), "synthpop": ("synth", "80s"), "trance": ("techno", "dance"),
+    "triphop": ("chillout", "electronica"), "world": ("indian", "sitar"), "acousticguitar": ("acoustic", "guitar"),
+    "classicalguitar": ("guitar",), "electricguitar": ("rock", "hard rock", "metal"),
+    "computer": ("electronic", "techno"), "drummachine": ("techno", "beats", "electro"), "drums": ("beat",),
+    "keyboard": ("synth",), "orchestra": ("strings", "classical"), "pad": ("ambient", "synth"), "saxophone": ("jazz",),
     "synthesizer": ("synth", "electronic"),
-    "voice": ("vocal", "vocals", "singing", "female vocalists", "male vocalists"),
-    "calm": ("quiet", "soft", "mellow"),
-    "dark": ("metal", "ambient"),
-    "deep": ("chillout", "house"),
-    "dream": ("ambient", "new age"),
-    "emotional": ("beautiful", "sad"),
-    "energetic": ("loud", "fast", "rock"),
-    "epic": ("opera", "choir"),
-    "film": ("instrumental", "ambient"),
-    "fun": ("party", "happy"),
-    "groovy": ("funk",),
-    "heavy": ("metal", "hard rock", "loud"),
-    "love": ("beautiful", "soul"),
-    "meditative": ("ambient", "new age", "quiet"),
-    "melancholic": ("sad",),
-    "melodic": ("beautiful",),
-    "positive": ("happy", "catchy"),
-    "powerful": ("loud", "hard rock"),
-    "relaxing": ("chill", "chillout", "mellow", "soft"),
-    "retro": ("oldies", "80s", "60s"),
-    "romantic": ("beautiful",),
-    "soundscape": ("ambient", "experimental"),
-    "space": ("ambient", "electronic"),
-    "sport": ("fast", "loud"),
-    "summer": ("happy", "party"),
-    "upbeat": ("fast", "happy", "catchy"),
-    "uplifting": ("happy",),
-}
+    "voice": ("vocal", "vocals", "singing", "female vocalists", "male vocalists"), "calm": ("quiet", "soft", "mellow"),
+    "dark": ("metal", "ambient"), "deep": ("chillout", "house"), "dream": ("ambient", "new age"),
+    "emotional": ("beautiful", "sad"), "energetic": ("loud", "fast", "rock"), "epic": ("opera", "choir"),
+    "film": ("instrumental", "ambient"), "fun": ("party", "happy"), "groovy": ("funk",),
+    "heavy": ("metal", "hard rock", "loud"), "love": ("beautiful", "soul"),
+    "meditative": ("ambient", "new age", "quiet"), "melancholic": ("sad",), "melodic": ("beautiful",),
+    "positive": ("happy", "catchy"), "powerful": ("loud", "hard rock"),
+    "relaxing": ("chill", "chillout", "mellow", "soft"), "retro": ("oldies", "80s", "60s"), "romantic": ("beautiful",),
+    "soundscape": ("ambient", "experimental"), "space": ("ambient", "electronic"), "sport": ("fast", "loud"),
+    "summer": ("happy", "party"), "upbeat": ("fast", "happy", "catchy"), "uplifting": ("happy",),
+}  # fmt: skip
 GENRES = (
     "rock", "pop", "electronic", "jazz", "metal", "folk", "blues", "country", "classical", "techno", "ambient", "funk",
     "soul", "hip-hop", "house", "dance", "new age", "indian", "punk", "experimental",
@@ -179,11 +132,15 @@ class MusicnnTagger:
         return {tag: float(np.mean(values)) for tag, values in found.items()}
 
 
-class LabelSkill:
-    """One label where one is asked for, several where any number may be given."""
+class TagSkill:
+    """A skill that answers from tags."""
 
     def __init__(self, tagger: MusicnnTagger) -> None:
         self._tagger = tagger
+
+
+class LabelSkill(TagSkill):
+    """One label where one is asked for, several where any number may be given."""
 
     def answer(self, question: Question) -> str:
         dataset = DATASETS[question.dataset]
@@ -209,10 +166,7 @@ def evidence(by_form: Mapping[str, float], label: str) -> float | None:
     return max(own + others, default=None)
 
 
-class CaptionSkill:
-    def __init__(self, tagger: MusicnnTagger) -> None:
-        self._tagger = tagger
-
+class CaptionSkill(TagSkill):
     def answer(self, question: Question) -> str:
         return caption(self._tagger.lifts(question))
 
@@ -235,10 +189,7 @@ def _top(lifts: Lifts, tags: Iterable[str], count: int) -> list[str]:
     return sorted(tags, key=lambda tag: -lifts[tag])[:count]
 
 
-class EmotionSkill:
-    def __init__(self, tagger: MusicnnTagger) -> None:
-        self._tagger = tagger
-
+class EmotionSkill(TagSkill):
     def answer(self, question: Question) -> str:
         up, down = (GLAD, SAD) if asks_for_valence(question) else (AROUSED, CALM)
         return f"{rating(self._tagger.lifts(question), up, down):.1f}"
@@ -255,18 +206,17 @@ def rating(lifts: Lifts, up: Sequence[str], down: Sequence[str]) -> float:
     return MIDDLE + REACH * math.tanh(difference / SPREAD)
 
 
-class InstrumentSkill:
-    """A single note's family for NSynth; tags for MTG-Jamendo."""
+class InstrumentSkill(LabelSkill):
+    """The family of a single note if one is asked for, tags otherwise."""
 
     def __init__(self, tagger: MusicnnTagger) -> None:
-        self._tagger = tagger
-        self._tags = LabelSkill(tagger)
+        super().__init__(tagger)
         self._notes = load_if_installed(NoteNetwork)
 
     def answer(self, question: Question) -> str:
         dataset = DATASETS[question.dataset]
         if dataset.is_multi_label:
-            return self._tags.answer(question)
+            return super().answer(question)
         waveform = clip(question, NOTE_RATE, LONGEST_NOTE)
         strength = None if self._notes is None else self._notes.activations(waveform).mean(axis=0)
         held = held_level(waveform.samples, waveform.rate)
