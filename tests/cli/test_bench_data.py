@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cmi._util.errors import InputError
-from cmi.bench.data import SOURCES
+from cmi.bench.catalog import DATASETS
 from cmi.cli import app
 
 run = CliRunner()
@@ -26,7 +26,7 @@ def ballroom(tmp_path: Path) -> Path:
 def test_list_shows_every_data_set_with_licence_and_counts():
     result = run.invoke(app, ["bench", "data", "list", "--json"])
     records = json.loads(result.stdout)["datasets"]
-    assert [record["name"] for record in records] == list(SOURCES)
+    assert [record["name"] for record in records] == list(DATASETS.corpora)
     assert all(record["licence"] and record["where"] and record["verified"] for record in records)
     assert {name: size for record in records for name, size in record["makes"].items()}["MTT"] == 5329
 
@@ -34,7 +34,7 @@ def test_list_shows_every_data_set_with_licence_and_counts():
 def test_list_as_a_table_names_them_too():
     result = run.invoke(app, ["bench", "data", "list"])
     assert result.exit_code == 0
-    assert all(name in result.stdout for name in SOURCES)
+    assert all(name in result.stdout for name in DATASETS.corpora)
 
 
 def test_make_writes_questions_and_lists_what_is_missing(ballroom, tmp_path):

@@ -1,60 +1,118 @@
-"""The 20 data sets of CMI-Bench: which row of the published table each one fills, its task and its test size."""
+"""The data sets of CMI-Bench: one lazy registry of what the modules of `cmi.bench.data` say about themselves.
 
+A corpus is what a user gets from its makers; it makes one data set or several. A data set names its task, which is a
+module of `cmi.bench.tasks`. To add either is to add one file there: every other module looks them up here.
+"""
+
+import pkgutil
 import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cmi._util.errors import InputError
+
+if TYPE_CHECKING:
+    from cmi.bench.data._reading import LabelledClip, Sounds
+    from cmi.bench.prompts import Wordings
 
 
 @dataclass(frozen=True)
-class DataSet:
-    """One data set as the authors name it in their files."""
+class BenchDataset:
+    """One data set, as the authors name it in their files."""
 
     name: str
-    row: str  # its row in Table 3 of the paper
-    task: str  # its module under cmi.bench.tasks
+    row: str  # its row in Table 3 of the paper; one of your own comes after those
+    task: str  # its module in cmi.bench.tasks
     size: int  # test items, by Table 1 of the paper
-    clip: str = ""  # the end of an audio path that tells clips of one recording apart
+    prompts: "str | Wordings"  # how questions are worded: a file of cmi.bench.prompts without its .toml, or here
+    classes: tuple[str, ...] = ()  # the labels that answers are taken from; none if answers are free
+    is_multi_label: bool = False  # an answer may name any number of the classes
+    clip: str = ""  # the end of an audio path that tells clips of one recording apart, a regular expression
+
+    def recording(self, audio_path: str) -> str:
+        """The recording that a clip was cut from, as far as its path tells."""
+        return re.sub(self.clip, "", audio_path) if self.clip else audio_path
 
 
-# EMO is one data set in two files, so 20 data sets fill 21 rows here. The order is the published table's.
-DATASETS = {
-    d.name: d
-    for d in (
-        DataSet("GS_key", "GS-K", "key", 2406, clip=r"-\d+\.wav$"),
-        DataSet("EMO_arousal", "EMO", "emotion_regression", 125),
-        DataSet("EMO_valence", "EMO", "emotion_regression", 125),
-        DataSet("MTT", "MTT", "music_tagging", 5329, clip=r"-\d+-\d+\.mp3$"),
-        DataSet("MTG_genre", "M-G", "genre", 11479),
-        DataSet("MTG_emotion", "M-E", "emotion_tagging", 4231),
-        DataSet("MTG_instrument", "M-I", "instrument", 5115),
-        DataSet("MTG_top50tags", "M-50", "music_tagging", 11356),
-        DataSet("GTZAN", "GTZ.", "genre", 290),
-        DataSet("VocalSet_tech", "VS-T", "singing_technique", 1140),
-        DataSet("Nsynth_instrument", "NI", "instrument", 4096),
-        DataSet("Nsynth_pitch", "NP", "pitch", 4096),
-        DataSet("SDD", "SDD", "captioning", 1106),
-        DataSet("MusicCaps", "MC", "captioning", 2813),
-        DataSet("DSing", "DS", "lyrics", 482),
-        DataSet("gtzan_beat", "G-B", "beat", 290),
-        DataSet("gtzan_downbeat", "G-D", "downbeat", 290),
-        DataSet("ballroom_beat", "BR-B", "beat", 685),
-        DataSet("ballroom_downbeat", "BR-D", "downbeat", 685),
-        DataSet("MedleyDB", "MDB", "melody", 618),
-        DataSet("Guzheng_Tech", "GZ", "playing_technique", 94),
-    )
-}
+@dataclass(frozen=True)
+class Corpus:
+    """A collection of files, the data sets that are made from it, and what to know before getting it."""
 
-ROWS = tuple(dict.fromkeys(d.row for d in DATASETS.values()))
+    name: str  # as typed on the command line
+    title: str
+    datasets: tuple[BenchDataset, ...]
+    licence: str
+    where: str
+    verified: str  # what its records were compared with
+    read: "Callable[[Path, Sounds], Iterator[LabelledClip]]"  # every question of every split, with or without its audio
+    notes: tuple[str, ...] = ()  # how its records differ from the paper's, or may surprise
 
 
-def split_name(stem: str) -> tuple[str, DataSet] | None:
+class Catalog(Mapping[str, BenchDataset]):
+    """The data sets by name, in the order of the published table. Modules are imported at the first look."""
+
+    @cached_property
+    def corpora(self) -> dict[str, Corpus]:
+        """By name, in the order of their first data sets; those without a data set of their own come last."""
+        package = import_module("cmi.bench.data")
+        names = [module.name for module in pkgutil.iter_modules(package.__path__) if not module.name.startswith("_")]
+        found: list[Corpus] = [import_module(f"{package.__name__}.{name}").CORPUS for name in names]
+        order = _published_order()
+        found.sort(key=lambda c: min((order.get(d.row, len(order)) for d in c.datasets), default=len(order) + 1))
+        return {corpus.name: corpus for corpus in found}
+
+    @cached_property
+    def _datasets(self) -> dict[str, BenchDataset]:
+        order = _published_order()
+        every = [dataset for corpus in self.corpora.values() for dataset in corpus.datasets]
+        return {d.name: d for d in sorted(every, key=lambda d: order.get(d.row, len(order)))}
+
+    @cached_property
+    def rows(self) -> tuple[str, ...]:
+        """The rows of the table; EMO is one row of two data sets."""
+        return tuple(dict.fromkeys(dataset.row for dataset in self.values()))
+
+    @cached_property
+    def multi_label(self) -> tuple[str, ...]:
+        """The names of the data sets of tags."""
+        return tuple(dataset.name for dataset in self.values() if dataset.is_multi_label)
+
+    def __getitem__(self, name: str) -> BenchDataset:
+        return self._datasets[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._datasets)
+
+    def __len__(self) -> int:
+        return len(self._datasets)
+
+
+DATASETS = Catalog()
+
+
+def _published_order() -> dict[str, int]:
+    from cmi.bench.scoring.tables import published_rows
+
+    rows = dict.fromkeys(line.row for line in published_rows())
+    return {row: place for place, row in enumerate(rows)}
+
+
+def find_corpus(name: str) -> Corpus:
+    """The corpus of that name; InputError lists the names there are."""
+    corpus = DATASETS.corpora.get(name.lower().replace("_", "-"))
+    if corpus is None:
+        raise InputError(f"no data set is named {name!r}; there are {', '.join(DATASETS.corpora)}")
+    return corpus
+
+
+def split_name(stem: str) -> tuple[str, BenchDataset] | None:
     """What stands before the data set's name, and the data set: `ltu_as_GTZAN` is (`ltu_as`, GTZAN)."""
     for dataset in sorted(DATASETS.values(), key=lambda d: -len(d.name)):
         head, tail = stem[: -len(dataset.name)], stem[-len(dataset.name) :]
         if tail.lower() == dataset.name.lower() and (not head or head[-1] in "_-"):
             return head.rstrip("_-"), dataset
     return None
-
-
-def recording(dataset: DataSet, audio_path: str) -> str:
-    """The recording that a clip was cut from, as far as its path tells."""
-    return re.sub(dataset.clip, "", audio_path) if dataset.clip else audio_path

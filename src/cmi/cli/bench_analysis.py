@@ -52,7 +52,8 @@ def bias(
     from cmi import __version__
     from cmi._util.errors import InputError
     from cmi.bench.analysis.bias import bias_tables, draw_bias, measure_bias
-    from cmi.bench.analysis.tag_families import TAGGING, read_families
+    from cmi.bench.analysis.tag_families import read_families
+    from cmi.bench.catalog import DATASETS
     from cmi.bench.scoring.responses import find_annotations, find_responses
     from cmi.cli.output import show
     from cmi.cli.progress import progress
@@ -62,9 +63,10 @@ def bias(
     require_picture(plot)
     groups = read_families(families)
     truths = find_annotations(annotations) if annotations else {}
-    files = [file for file in find_responses(responses) if file.dataset.name in TAGGING]
+    files = [file for file in find_responses(responses) if file.dataset.is_multi_label]
     if not files:
-        raise InputError(f"{' '.join(map(str, responses))}: no answers to a data set of tags: {', '.join(TAGGING)}")
+        known = ", ".join(DATASETS.multi_label)
+        raise InputError(f"{' '.join(map(str, responses))}: no answers to a data set of tags: {known}")
     with progress() as bar:
         drawing = bar.add_task("draws", total=resamples * len(files))
         tools = _tools(embedder)
@@ -244,11 +246,9 @@ def browse(
 
         cmi bench browse answers/qwen2_GTZAN.jsonl --audio testdata/ --embed --worst 50 --out errors.html
     """
-    from cmi.bench.browser.items import read_answers
+    from cmi.bench.browser.items import browse_records, browse_table, read_answers
+    from cmi.bench.browser.page import sound_source, write_page
     from cmi.bench.browser.page import worst as worst_of
-    from cmi.bench.browser.page import write_page
-    from cmi.bench.browser.report import browse_records, browse_table
-    from cmi.bench.browser.sounds import sound_source
     from cmi.bench.scoring.responses import find_annotations, find_responses
     from cmi.cli.output import show
     from cmi.cli.progress import progress

@@ -16,7 +16,7 @@ def list_(format_: OutputFormat = "table", as_json: AsFormat = False) -> None:
 
     Example:  cmi bench data list
     """
-    from cmi.bench.data.report import list_records, list_tables
+    from cmi.bench.make import list_records, list_tables
     from cmi.cli.output import show
 
     show(list_tables(), list_records(), "datasets", {}, "json" if as_json else format_, None)
@@ -35,13 +35,13 @@ def make(
         Path | None, typer.Option(help="Folder of your own wordings, in our files' layout.", show_default=False)
     ] = None,
     split: Annotated[str, typer.Option(help="test, dev (or validation), train, or all.")] = "test",
-    keep_missing: Annotated[bool, typer.Option(help="Ask about recordings that are not there, too.")] = False,
+    keep_missing: Annotated[bool, typer.Option(help="Ask about missing recordings, too.")] = False,
     format_: OutputFormat = "table",
     as_json: AsFormat = False,
 ) -> None:
     """Write a data set's questions, with the paper's splits and clips, for `cmi bench` to ask and score.
 
-    Recordings that are not there are listed, and make no question. `released` reads the authors' annotation files.
+    Missing recordings are listed and make no question. `released` reads the authors' annotation files.
 
     Examples:
 
@@ -49,13 +49,12 @@ def make(
 
         cmi bench data make released annotations/ --audio testdata/ -o bench-data
     """
-    from cmi.bench.data import named
-    from cmi.bench.data.make import Settings
-    from cmi.bench.data.make import make as make_data
-    from cmi.bench.data.report import made_records, made_table
+    from cmi.bench.catalog import find_corpus
+    from cmi.bench.make import MakeOptions, made_records, made_table
+    from cmi.bench.make import make as make_data
     from cmi.cli.output import show
 
-    source = named(name)
-    made = make_data(source, folder, audio, out, Settings(variant, prompts, split, keep_missing))
-    provenance = {"source": source.name, "variant": variant, "split": split}
-    show([made_table(source, made)], made_records(made), "made", provenance, "json" if as_json else format_, None)
+    corpus = find_corpus(name)
+    made = make_data(corpus, folder, audio, out, MakeOptions(variant, prompts, split, keep_missing))
+    provenance = {"source": corpus.name, "variant": variant, "split": split}
+    show([made_table(corpus, made)], made_records(made), "made", provenance, "json" if as_json else format_, None)

@@ -13,7 +13,7 @@ from cmi._util.printable import printable
 if TYPE_CHECKING:
     from cmi.bench.ask.answer_log import Shard
     from cmi.bench.ask.registry import Named, Options
-    from cmi.bench.ask.run import DataFile, Run, Summary
+    from cmi.bench.ask.run import DataFile, RunPlan, Summary
     from cmi.report.tables import Table
 
 MODEL, ENDPOINT = "Models in this process", "Endpoints"
@@ -128,21 +128,24 @@ def run(
     """
     from cmi._util.shards import run_on_ray
     from cmi.bench.ask.registry import ENDPOINT, IN_PROCESS, Options, short_name
-    from cmi.bench.ask.run import Run, audio_folders, model_name, read_data, run_elsewhere
+    from cmi.bench.ask.run import RunPlan, audio_folders, model_name, read_data, run_elsewhere
 
     if ray and shard:
         raise InputError("--ray makes the shards itself: leave out --shard")
     share = _shard(shard)
     options = Options(
-        out, str(share or ""), model, revision, trust_remote_code, device, batch, max_tokens, temperature, timeout, url,
-        key_env, concurrency, seconds, sound, sound_as, stream, most_calls, most_tokens, most_money, prices,
+        out=out, shard=str(share or ""), timeout=timeout,
+        model=model, revision=revision, trust_remote_code=trust_remote_code, device=device, batch=batch,
+        max_tokens=max_tokens, temperature=temperature, seconds=seconds,
+        url=url, key_env=key_env, concurrency=concurrency, sound=sound, sound_as=sound_as, stream=stream,
+        most_calls=most_calls, most_tokens=most_tokens, most_money=most_money, prices=prices,
     )  # fmt: skip
     found = read_data(data, tasks or (), audio, limit)
     if listener == ENDPOINT:
         _require_sendable(found, [*audio_folders(found, audio), *(audio_from or [])])
     called = model_name(name) if name else short_name(listener, options)
     if ray and not dry_run:
-        plan = Run(out, called, "", found, trials)
+        plan = RunPlan(out, called, "", found, trials)
         on_gpus = listener in IN_PROCESS and device != "cpu"
         done = run_elsewhere(plan, lambda: run_on_ray(_shard_arguments(context, ray), ray, on_gpus))
         _show_done(done.listener, done.summaries, as_json)
@@ -150,10 +153,10 @@ def run(
         return
     with ExitStack() as stack:
         named = _listener(listener, options, stack, dry_run)
-        plan = Run(out, called, named.full, found, trials, share, retry_failed)
+        plan = RunPlan(out, called, named.full, found, trials, share, retry_failed)
         if dry_run:
             files = [{"model": m, "dataset": d.dataset, "questions": len(q)} for m, d, q in plan.parts()]
-            _show([_plan_table(named, plan)], {"listener": named.full, "files": files}, as_json)
+            _show(_plan_table(named, plan), files, named.full, as_json)
             return
         summaries = _run(named, plan)
     _show_done(named.full, summaries, as_json)
@@ -230,7 +233,7 @@ def _shard_arguments(context: typer.Context, shards: int) -> list[str]:
     return words
 
 
-def _run(named: "Named", plan: "Run") -> "list[Summary]":
+def _run(named: "Named", plan: "RunPlan") -> "list[Summary]":
     from cmi.bench.ask.run import run as run_plan
     from cmi.cli.progress import progress, tell_waits
 
@@ -245,21 +248,14 @@ def _run(named: "Named", plan: "Run") -> "list[Summary]":
         )
 
 
-def _show(tables: "list[Table]", record: dict[str, Any], as_json: bool) -> None:
-    from rich.console import Console
-
-    from cmi.cli.output import write
-    from cmi.report.tables import print_tables, to_json
-
-    if as_json:
-        write(to_json(record), None)
-    else:
-        print_tables(tables, Console())
-
-
 def _show_done(listener: str, summaries: "list[Summary]", as_json: bool) -> None:
-    record = {"listener": listener, "files": [summary._asdict() for summary in summaries]}
-    _show([_summary_table(listener, summaries)], record, as_json)
+    _show(_summary_table(listener, summaries), [summary._asdict() for summary in summaries], listener, as_json)
+
+
+def _show(table: "Table", files: list[dict[str, Any]], listener: str, as_json: bool) -> None:
+    from cmi.cli.output import show
+
+    show([table], files, "files", {"listener": listener}, "json" if as_json else "table", None)
 
 
 def _summary_table(listener: str, summaries: "list[Summary]") -> "Table":
@@ -275,7 +271,7 @@ def _summary_table(listener: str, summaries: "list[Summary]") -> "Table":
     return Table("Answers", headers, rows, labels=2, notes=notes)
 
 
-def _plan_table(named: "Named", plan: "Run") -> "Table":
+def _plan_table(named: "Named", plan: "RunPlan") -> "Table":
     from cmi.report.tables import Table
 
     rows = [[model, data.dataset, str(len(questions)), str(data.path)] for model, data, questions in plan.parts()]

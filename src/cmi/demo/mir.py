@@ -20,7 +20,7 @@ from cmi.bench.ask import Listener
 from cmi.bench.ask.answer_log import Shard
 from cmi.bench.ask.nulls import NULLS, NullListener
 from cmi.bench.ask.registry import Options, load_listener
-from cmi.bench.ask.run import Run, Summary, is_done, model_name, read_data, run, run_elsewhere
+from cmi.bench.ask.run import RunPlan, Summary, is_done, model_name, read_data, run, run_elsewhere
 from cmi.bench.catalog import DATASETS
 from cmi.bench.evaluation import Protocol
 from cmi.bench.scoring.many_files import DEFAULT_EMBEDDER, Settings, score_all
@@ -45,10 +45,10 @@ def hear_mir(folder: Path, listener: str, clips: int, seconds: int, seed: int, o
     data = read_data([folder / "annotations"])
     ears = load_listener(listener, Options())
     answers = folder / f"answers-{hashlib.sha256(ears.full.encode()).hexdigest()[:8]}"
-    plan = Run(answers, ears.short, ears.full, data, retry_failed=True)
+    plan = RunPlan(answers, ears.short, ears.full, data, retry_failed=True)
     heard = _hear(listener, plan, clips, on_progress)
     for null in NULLS:
-        run(NullListener(null), Run(folder / "nulls", model_name(null), null, data))
+        run(NullListener(null), RunPlan(folder / "nulls", model_name(null), null, data))
     cells = _score(folder, answers, heard)
     title = f"What can be heard: {clips} pieces of {seconds} s, {clips} notes, protocol {PROTOCOL}"
     notes = [f"Listener: {ears.full}.", *_unheard(heard), _WIDE]
@@ -67,7 +67,7 @@ def hear_mir(folder: Path, listener: str, clips: int, seconds: int, seed: int, o
     return [Table(title, headers, _rows(cells, ears.short), labels=2, notes=notes), *score_tables(cells)]
 
 
-def _hear(listener: str, plan: Run, clips: int, on_progress: Progress) -> list[Summary]:
+def _hear(listener: str, plan: RunPlan, clips: int, on_progress: Progress) -> list[Summary]:
     """How the listener's answers stand when all are there. Shard i of so many has the i-th clip of each data set."""
 
     def run_shards() -> None:
@@ -79,7 +79,7 @@ def _hear(listener: str, plan: Run, clips: int, on_progress: Progress) -> list[S
     return run_elsewhere(plan, (lambda: None) if is_done(plan) else run_shards).summaries
 
 
-def _hear_shard(listener: str, plan: Run) -> None:
+def _hear_shard(listener: str, plan: RunPlan) -> None:
     run(_loaded(listener), plan)
 
 

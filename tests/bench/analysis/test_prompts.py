@@ -19,10 +19,10 @@ from cmi.bench.analysis.prompts import (
 )
 from cmi.bench.analysis.variants import Variants, split_source, split_trial
 from cmi.bench.ask.nulls import NullListener
-from cmi.bench.ask.run import Run as Asking
-from cmi.bench.ask.run import read_data, run
+from cmi.bench.ask.run import RunPlan, read_data, run
+from cmi.bench.catalog import DATASETS
 from cmi.bench.instruction import Instruction
-from cmi.bench.prompts import question_of
+from cmi.bench.prompts import wordings_of
 from cmi.bench.scoring.one_file import BenchCell
 from cmi.bench.scoring.responses import find_responses
 
@@ -36,7 +36,7 @@ def asked(tmp_path, variant, count=4):
     """A folder of instructions in one of our wordings, with its sounds, and a deaf listener's answers to it."""
     data = tmp_path / f"data-{variant}"
     data.mkdir()
-    wording = question_of("GTZAN").variant(variant).wording
+    wording = wordings_of(DATASETS["GTZAN"]).variant(variant).text
     lines = []
     for i in range(count):
         (data / f"{i}.wav").write_bytes(b"not heard")
@@ -49,7 +49,7 @@ def asked(tmp_path, variant, count=4):
 
 def answered(tmp_path, variant, data, limit=None, trials=1):
     out = tmp_path / f"answers-{variant}"
-    plan = Asking(out, "deaf", "null:constant", read_data([data], limit=limit), trials=trials)
+    plan = RunPlan(out, "deaf", "null:constant", read_data([data], limit=limit), trials=trials)
     run(NullListener("null:constant"), plan)
     return out
 
@@ -129,7 +129,7 @@ def test_answers_to_questions_that_are_not_named_are_not_guessed(tmp_path):
 def test_the_authors_layout_tells_its_wording_by_its_text(tmp_path):
     variants = Variants([])
     names = []
-    for i, text in enumerate([question_of("GTZAN").variant("brief").wording, "Genre?", "Style?", "Genre?"]):
+    for i, text in enumerate([wordings_of(DATASETS["GTZAN"]).variant("brief").text, "Genre?", "Style?", "Genre?"]):
         path = tmp_path / f"m{i}_GTZAN.jsonl"
         record = {"question": text, "response": "blues", "correct_answer": "blues", "audioid": "x"}
         path.write_text(json.dumps(record))

@@ -15,7 +15,7 @@ from cmi._util.errors import InputError
 from cmi.bench.ask import ListenerStopped
 from cmi.bench.ask.answer_log import Shard
 from cmi.bench.ask.registry import Options, load_listener
-from cmi.bench.ask.run import Run, read_data, run
+from cmi.bench.ask.run import RunPlan, read_data, run
 
 
 class Server(ThreadingHTTPServer):
@@ -62,7 +62,7 @@ def server() -> Iterator[Server]:
 def _run(server: Server, path: Path, out: Path, **more: Any) -> Any:
     named = load_listener("openai", Options(out=out, url=server.url, model="org/tiny", batch=4, **more))
     try:
-        return run(named.listener, Run(out, named.short, named.full, read_data([path])))[0]
+        return run(named.listener, RunPlan(out, named.short, named.full, read_data([path])))[0]
     finally:
         named.listener.close()  # type: ignore[attr-defined]
 
@@ -84,7 +84,7 @@ def test_shards_may_be_at_work_at_the_same_time(server, small_set, tmp_path):
     first, second = (load_listener("openai", Options(shard=f"shard-{i}-of-2", **options)) for i in (1, 2))
     for number, named in enumerate((first, second), 1):
         data = read_data([small_set])
-        run(named.listener, Run(tmp_path / "out", named.short, named.full, data, shard=Shard(number, 2)))
+        run(named.listener, RunPlan(tmp_path / "out", named.short, named.full, data, shard=Shard(number, 2)))
     for named in (first, second):
         named.listener.close()  # type: ignore[attr-defined]
     assert len(server.bodies) == 12

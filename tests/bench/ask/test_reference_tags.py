@@ -7,12 +7,20 @@ pytest.importorskip("torch")
 import numpy as np
 
 from cmi.bench.ask import Question
-from cmi.bench.ask.reference.captions import caption
-from cmi.bench.ask.reference.emotion import AROUSED, CALM, asks_for_valence, rating
-from cmi.bench.ask.reference.family import family, held_level
-from cmi.bench.ask.reference.labels import LABELS, STANDING_FOR, LabelSkill, rank
+from cmi.bench.ask.reference.tags import (
+    AROUSED,
+    CALM,
+    STANDING_FOR,
+    LabelSkill,
+    asks_for_valence,
+    caption,
+    family,
+    held_level,
+    rank,
+    rating,
+)
+from cmi.bench.catalog import DATASETS
 from cmi.bench.metrics.text import squash
-from cmi.bench.tasks.instrument import NSYNTH
 from cmi.reward.model.encoders.musicnn import MSD_TAGS, MTT_TAGS
 
 TAGS = {tag.lower() for tag in (*MTT_TAGS, *MSD_TAGS)}
@@ -34,7 +42,7 @@ def test_every_tag_that_stands_for_a_label_exists():
     known = {squash(tag) for tag in TAGS}
     named = {squash(tag) for tags in STANDING_FOR.values() for tag in tags}
     assert named <= known
-    assert set(STANDING_FOR) <= {label for labels in LABELS.values() for label in labels}
+    assert set(STANDING_FOR) <= {label for dataset in DATASETS.values() for label in dataset.classes}
 
 
 def _label(dataset: str, **raised: float) -> str:
@@ -48,7 +56,7 @@ def test_one_genre_where_one_is_asked_for_and_several_where_any_number_may_be_gi
 
 
 def test_a_label_without_a_tag_is_never_given():
-    assert "bongo" not in dict(rank(_lifts(), LABELS["MTG_instrument"]))
+    assert "bongo" not in dict(rank(_lifts(), DATASETS["MTG_instrument"].classes))
 
 
 def test_louder_and_faster_is_more_aroused():
@@ -78,7 +86,7 @@ def test_a_caption_says_what_was_heard():
 
 
 def test_families_by_envelope_octaves_and_tags():
-    choice = set(NSYNTH)
+    choice = set(DATASETS["Nsynth_instrument"].classes)
     low, middle, stack = (np.zeros(88, np.float32) for _ in range(3))
     low[10], middle[40], stack[40], stack[52] = 0.8, 0.8, 0.8, 0.5
     assert family(_lifts(), 0.1, low, choice) == "bass"

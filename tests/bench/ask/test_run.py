@@ -15,7 +15,7 @@ import pytest
 from cmi._util.errors import InputError
 from cmi.bench.ask import Answer, ListenerStopped, Question
 from cmi.bench.ask.answer_log import Shard
-from cmi.bench.ask.run import Run, model_name, read_data, run
+from cmi.bench.ask.run import RunPlan, model_name, read_data, run
 from cmi.bench.scoring.responses import ResponseSet, find_responses
 
 from .conftest import write_set
@@ -50,8 +50,8 @@ class Echo:
         return [InputError("too loud") if q.id in self.failing else f"{q.text} ({q.trial})" for q in questions]
 
 
-def _plan(path: Path, out: Path, **more) -> Run:
-    return Run(out, "echo", "echo", read_data([path]), **more)
+def _plan(path: Path, out: Path, **more) -> RunPlan:
+    return RunPlan(out, "echo", "echo", read_data([path]), **more)
 
 
 def _lines(path: Path) -> list[dict]:
@@ -182,7 +182,7 @@ def test_a_wrong_number_of_answers_is_no_answer(small_set, tmp_path, answers):
 def test_other_questions_or_another_listener_are_refused(small_set, tmp_path):
     run(Echo(), _plan(small_set, tmp_path / "out"))
     with pytest.raises(InputError, match="begun with listener 'echo', not 'other'"):
-        run(Echo(), Run(tmp_path / "out", "echo", "other", read_data([small_set])))
+        run(Echo(), RunPlan(tmp_path / "out", "echo", "other", read_data([small_set])))
     small_set.write_text(small_set.read_text().replace("Question 0", "Question zero"))
     with pytest.raises(InputError, match="begun with questions"):
         run(Echo(), _plan(small_set, tmp_path / "out"))

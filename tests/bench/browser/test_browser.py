@@ -12,10 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cmi._util.errors import InputError
-from cmi.bench.browser.items import Clip, read_answers
-from cmi.bench.browser.page import json_in_html, page_of, payload, worst, write_page
-from cmi.bench.browser.sounds import embedded, find_sound, linked, no_sound, sound_source
-from cmi.bench.catalog import recording
+from cmi.bench.browser.items import AudioSpan, read_answers
+from cmi.bench.browser.page import (
+    embedded,
+    find_sound,
+    json_in_html,
+    linked,
+    no_sound,
+    page_of,
+    payload,
+    sound_source,
+    worst,
+    write_page,
+)
 from cmi.bench.evaluation import Setting, accuracy, of_sums, percent_mean, percent_median, percent_ratio
 from cmi.bench.metrics.tools import Tools
 from cmi.bench.scoring.one_file import Items
@@ -90,7 +99,7 @@ def test_every_answer_stands_beside_its_own_clip(tmp_path, shared, with_annotati
         annotations = truths.get(file.dataset.name)
         entries = list(ResponseSet(file, annotations))
         shown = read_answers(file, "strict", Tools(), annotations)
-        assert [recording(file.dataset, audio_key(item.clip.path)) for item in shown.items] == [
+        assert [file.dataset.recording(audio_key(item.clip.path)) for item in shown.items] == [
             entry.item.recording for entry in entries
         ]
         assert [item.answer for item in shown.items] == [entry.item.answer for entry in entries]
@@ -129,7 +138,7 @@ def test_a_clip_outside_the_folder_is_never_linked(tmp_path):
     (tmp_path / "audio").mkdir()
     (tmp_path / "secret.wav").write_bytes(b"x")
     for path in ("../secret.wav", str(tmp_path / "secret.wav"), "data/../../secret.wav"):
-        assert find_sound(Clip(path), tmp_path / "audio") is None
+        assert find_sound(AudioSpan(path), tmp_path / "audio") is None
 
 
 def test_links_are_relative_quoted_and_stay_within_the_clip(tmp_path):
@@ -137,9 +146,9 @@ def test_links_are_relative_quoted_and_stay_within_the_clip(tmp_path):
     (tmp_path / "audio" / "GTZAN" / "a #1?.wav").write_bytes(b"x")
     (tmp_path / "pages").mkdir()
     link = linked(tmp_path / "audio", tmp_path / "pages" / "p.html")
-    assert link(Clip("data/GTZAN/a #1?.wav", 10.0, 20.0)) == "../audio/GTZAN/a%20%231%3F.wav#t=10,20"
-    assert link(Clip("GTZAN/a #1?.wav")) == "../audio/GTZAN/a%20%231%3F.wav"
-    assert link(Clip("GTZAN/b.wav")) is None
+    assert link(AudioSpan("data/GTZAN/a #1?.wav", 10.0, 20.0)) == "../audio/GTZAN/a%20%231%3F.wav#t=10,20"
+    assert link(AudioSpan("GTZAN/a #1?.wav")) == "../audio/GTZAN/a%20%231%3F.wav"
+    assert link(AudioSpan("GTZAN/b.wav")) is None
 
 
 def test_what_could_not_be_written_or_heard_is_said_first(tmp_path, tools):
@@ -329,7 +338,7 @@ def test_an_embedded_clip_plays_without_its_file(tmp_path, tools, opened):
 
 
 def test_too_much_sound_for_one_page_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("cmi.bench.browser.sounds.MOST_EMBEDDED", 100)
+    monkeypatch.setattr("cmi.bench.browser.page.MOST_EMBEDDED", 100)
     soundfile.write(tmp_path / "0.wav", np.zeros(22_050), 22_050)
     with pytest.raises(InputError, match="--worst"):
-        embedded(tmp_path)(Clip("0.wav"))
+        embedded(tmp_path)(AudioSpan("0.wav"))

@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cmi.bench.data import named
-from cmi.bench.data.example import Example
-from cmi.bench.data.files import Sounds
+from cmi.bench.catalog import find_corpus
+from cmi.bench.data._reading import LabelledClip, Sounds
 from cmi.bench.data.magnatagatune import TAGS
 
 
@@ -196,11 +195,11 @@ def built(tmp_path: Path) -> Callable[[str], Path]:
 
 
 @pytest.fixture
-def read() -> Callable[..., list[Example]]:
+def read() -> Callable[..., list[LabelledClip]]:
     """Everything that a data set's module reads from a folder."""
 
-    def read_all(name: str, folder: Path, audio: Path | None = None) -> list[Example]:
-        return list(named(name).reader.read(folder, Sounds(audio or folder)))
+    def read_all(name: str, folder: Path, audio: Path | None = None) -> list[LabelledClip]:
+        return list(find_corpus(name).read(folder, Sounds(audio or folder)))
 
     return read_all
 

@@ -3,7 +3,7 @@
 import pytest
 
 from cmi._util.errors import InputError
-from cmi.bench.data.files import Sounds, find_file, read_table
+from cmi.bench.data._reading import Sounds, find_file, read_table
 
 
 def test_a_recording_is_found_by_its_name_wherever_it_is(tmp_path):

@@ -6,11 +6,9 @@ from pathlib import Path
 import pytest
 
 from cmi._util.errors import InputError
-from cmi.bench.catalog import DATASETS
-from cmi.bench.data import SOURCES, named
-from cmi.bench.data.make import Settings, make
+from cmi.bench.catalog import DATASETS, find_corpus
 from cmi.bench.evaluation import Item, Setting
-from cmi.bench.prompts import QUESTIONS
+from cmi.bench.make import MakeOptions, make
 from cmi.bench.scoring.responses import read_instructions
 from cmi.bench.tasks import load_task
 
@@ -19,10 +17,10 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize("name", DATASETS.corpora)
 def test_a_listener_that_repeats_the_truth_is_perfect_under_strict(name, built, tmp_path, tools):
     out = tmp_path / "out"
-    made = make(named(name), built(name), None, out, Settings())
+    made = make(find_corpus(name), built(name), None, out, MakeOptions())
     assert made
     for each in made:
         dataset = DATASETS[each.dataset]
@@ -37,12 +35,12 @@ def test_a_listener_that_repeats_the_truth_is_perfect_under_strict(name, built, 
             assert metric.not_computed or value == pytest.approx(best, abs=1e-4), (dataset.name, metric.name)
 
 
-@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize("name", DATASETS.corpora)
 def test_the_same_files_give_the_same_bytes_and_unique_ids(name, built, tmp_path):
     folder = built(name)
-    make(named(name), folder, None, tmp_path / "out", Settings(split="all"))
+    make(find_corpus(name), folder, None, tmp_path / "out", MakeOptions(split="all"))
     first = contents(tmp_path / "out")
-    make(named(name), folder, None, tmp_path / "out", Settings(split="all"))
+    make(find_corpus(name), folder, None, tmp_path / "out", MakeOptions(split="all"))
     assert contents(tmp_path / "out") == first
     for path in (tmp_path / "out" / "annotations").iterdir():
         ids = [json.loads(line)["uuid"] for line in path.read_text().splitlines()]
@@ -52,10 +50,10 @@ def test_the_same_files_give_the_same_bytes_and_unique_ids(name, built, tmp_path
 def test_missing_recordings_are_listed_and_not_asked_about(built, tmp_path):
     folder, out = built("ballroom"), tmp_path / "out"
     (folder / "audio" / "Waltz" / "Media-1.wav").unlink()
-    beats, downbeats = make(named("ballroom"), folder, None, out, Settings())
+    beats, downbeats = make(find_corpus("ballroom"), folder, None, out, MakeOptions())
     assert (beats.questions, beats.missing) == (0, ("Media-1",)) == (downbeats.questions, downbeats.missing)
     assert contents(out).keys() == {"missing/CMI_ballroom_beat.txt", "missing/CMI_ballroom_downbeat.txt"}
-    kept, _ = make(named("ballroom"), folder, None, out, Settings(keep_missing=True))
+    kept, _ = make(find_corpus("ballroom"), folder, None, out, MakeOptions(keep_missing=True))
     assert (kept.questions, kept.missing) == (1, ("Media-1",))
 
 
@@ -64,9 +62,9 @@ def test_a_list_of_what_was_missing_goes_when_it_is_found(built, tmp_path):
     recording = folder / "audio" / "Waltz" / "Media-1.wav"
     sound = recording.read_bytes()
     recording.unlink()
-    make(named("ballroom"), folder, None, out, Settings())
+    make(find_corpus("ballroom"), folder, None, out, MakeOptions())
     recording.write_bytes(sound)
-    make(named("ballroom"), folder, None, out, Settings())
+    make(find_corpus("ballroom"), folder, None, out, MakeOptions())
     assert contents(out).keys() == {
         "annotations/CMI_ballroom_beat.jsonl",
         "annotations/CMI_ballroom_downbeat.jsonl",
@@ -76,13 +74,13 @@ def test_a_list_of_what_was_missing_goes_when_it_is_found(built, tmp_path):
 def test_recordings_may_be_kept_apart(built, tmp_path):
     folder = built("ballroom")
     (folder / "audio").rename(tmp_path / "apart")
-    beats, _ = make(named("ballroom"), folder, tmp_path / "apart", tmp_path / "out", Settings())
+    beats, _ = make(find_corpus("ballroom"), folder, tmp_path / "apart", tmp_path / "out", MakeOptions())
     (line,) = beats.path.read_text().splitlines()
     assert json.loads(line)["audio_path"] == ["../apart/Waltz/Media-1.wav"]
 
 
 def test_a_variant_is_used_and_named_in_the_record(built, tmp_path):
-    (made,) = make(named("gtzan"), built("gtzan"), None, tmp_path / "out", Settings(variant="brief"))
+    (made,) = make(find_corpus("gtzan"), built("gtzan"), None, tmp_path / "out", MakeOptions(variant="brief"))
     record = json.loads(made.path.read_text().splitlines()[0])
     assert record["instruction"].startswith("Name the genre, one of: blues, classical,")
     assert record["task_type"] == {"major": ["multi_class"], "minor": ["genre_classification"], "prompt": ["brief"]}
@@ -91,7 +89,7 @@ def test_a_variant_is_used_and_named_in_the_record(built, tmp_path):
 def test_released_records_keep_their_words_spans_and_ids(built, tmp_path):
     folder = built("released")
     (folder / "testdata/GTZAN/a/blues.00012.wav").unlink()
-    (made,) = make(named("released"), folder, None, tmp_path / "out", Settings())
+    (made,) = make(find_corpus("released"), folder, None, tmp_path / "out", MakeOptions())
     (line,) = made.path.read_text().splitlines()
     record = json.loads(line)
     assert (record["instruction"], record["uuid"], record["audio_end"]) == ("Which genre?", "GTZAN/1", -1)
@@ -105,7 +103,7 @@ def test_a_released_path_can_t_lead_out_of_the_audio_folder(path, built, tmp_pat
     record = {"instruction": "?", "output": "rock", "split": ["test"]}
     where = path if path[0] == "." else str(tmp_path / "outside.wav")
     (folder / "CMI_GTZAN.jsonl").write_text(json.dumps(record | {"audio_path": [where]}) + "\n")
-    (made,) = make(named("released"), folder, None, tmp_path / "out", Settings())
+    (made,) = make(find_corpus("released"), folder, None, tmp_path / "out", MakeOptions())
     assert (made.questions, len(made.missing)) == (0, 1)
 
 
@@ -115,14 +113,17 @@ def test_valence_that_repeats_arousal_is_said(built, tmp_path):
     for axis in ("arousal", "valence"):
         lines = [json.dumps(record | {"output": output}) + "\n" for output in ("0.1", "0.2")]
         (folder / f"CMI_EMO_{axis}.jsonl").write_text("".join(lines))
-    notes = {made.dataset: made.notes for made in make(named("released"), folder, None, tmp_path / "out", Settings())}
+    notes = {
+        made.dataset: made.notes
+        for made in make(find_corpus("released"), folder, None, tmp_path / "out", MakeOptions())
+    }
     assert "it is not valence" in notes["EMO_valence"][0]
     assert notes["EMO_arousal"] == ()
 
 
 def test_a_split_that_is_not_there_names_those_that_are(built, tmp_path):
     with pytest.raises(InputError, match="split 'dev' here; its splits are test"):
-        make(named("ballroom"), built("ballroom"), None, tmp_path / "out", Settings(split="dev"))
+        make(find_corpus("ballroom"), built("ballroom"), None, tmp_path / "out", MakeOptions(split="dev"))
 
 
 def test_two_copies_of_a_data_set_are_refused(built, tmp_path):
@@ -130,14 +131,10 @@ def test_two_copies_of_a_data_set_are_refused(built, tmp_path):
     (folder / "copy").mkdir()
     (folder / "copy" / "Media-1.beats").write_text("0.5 1\n")
     with pytest.raises(InputError, match="'Media-1' twice"):
-        make(named("ballroom"), folder, None, tmp_path / "out", Settings())
+        make(find_corpus("ballroom"), folder, None, tmp_path / "out", MakeOptions())
 
 
 def test_a_folder_that_can_t_be_written_is_one_sentence(built, tmp_path):
     (tmp_path / "out").write_text("a file")
     with pytest.raises(InputError, match="out"):
-        make(named("ballroom"), built("ballroom"), None, tmp_path / "out", Settings())
-
-
-def test_every_data_set_has_a_question():
-    assert QUESTIONS.keys() == DATASETS.keys()
+        make(find_corpus("ballroom"), built("ballroom"), None, tmp_path / "out", MakeOptions())

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cmi._util.errors import InputError
-from cmi.bench.data import beats, giantsteps_key, guzheng_tech99, medleydb, mtg_jamendo, vocalset
-from cmi.bench.data.clips import clips_of_events, whole_clips
+from cmi.bench.data import _reading, giantsteps_key, guzheng_tech99, medleydb, mtg_jamendo, vocalset
+from cmi.bench.data._reading import clips_of_events, whole_clips
 from cmi.bench.tasks import melody, playing_technique
 from cmi.bench.tasks._times import parse as parse_times
 from cmi.bench.tasks.key import TONICS
@@ -21,7 +21,7 @@ lines = st.text(st.sampled_from("0123456789.,-+einfa \t\n"), max_size=200) | st.
 @given(lines)
 def test_any_text_is_beats_or_an_input_error(text):
     try:
-        assert all(beat.time >= 0 and math.isfinite(beat.time) for beat in beats.parse(text))
+        assert all(beat.time >= 0 and math.isfinite(beat.time) for beat in _reading.parse_beats(text))
     except InputError as error:
         assert "line" in str(error)
 
@@ -42,7 +42,7 @@ def test_any_text_is_a_key_or_none(text):
 
 @given(st.lists(times, min_size=1, max_size=50))
 def test_written_beats_are_read_back_to_5_ms(values):
-    read = parse_times(beats.written(sorted(values)))
+    read = parse_times(_reading.write_times(sorted(values)))
     assert read == pytest.approx(sorted(values), abs=0.0051)
 
 

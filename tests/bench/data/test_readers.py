@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 
 from cmi._util.errors import InputError
-from cmi.bench.catalog import DATASETS
-from cmi.bench.data import SOURCES, emo, giantsteps_key, gtzan, named
+from cmi.bench.catalog import DATASETS, find_corpus
+from cmi.bench.data import emo, giantsteps_key, gtzan
 
 
 def facts(examples):
@@ -14,15 +14,17 @@ def facts(examples):
 
 
 def test_every_data_set_of_the_benchmark_has_a_source():
-    assert Counter(name for source in SOURCES.values() for name in source.makes) == Counter(list(DATASETS))
+    assert Counter(d.name for corpus in DATASETS.corpora.values() for d in corpus.datasets) == Counter(list(DATASETS))
 
 
-@pytest.mark.parametrize("name", [name for name in SOURCES if name != "released"])
+@pytest.mark.parametrize("name", [name for name in DATASETS.corpora if name != "released"])
 def test_a_source_makes_what_it_says(name, built, read):
-    assert {example.dataset for example in read(name, built(name))} == set(named(name).makes)
+    assert {example.dataset for example in read(name, built(name))} == {
+        dataset.name for dataset in find_corpus(name).datasets
+    }
 
 
-@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize("name", DATASETS.corpora)
 def test_an_empty_folder_is_one_sentence(name, tmp_path, read):
     if name == "gtzan":
         return  # its labels are in its names: every recording is missing, and listed
@@ -31,7 +33,7 @@ def test_an_empty_folder_is_one_sentence(name, tmp_path, read):
     assert str(tmp_path) in str(error.value)
 
 
-@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize("name", DATASETS.corpora)
 def test_no_folder_is_one_sentence(name, tmp_path, read):
     with pytest.raises(InputError, match="no such f"):
         read(name, tmp_path / "absent")
@@ -39,7 +41,7 @@ def test_no_folder_is_one_sentence(name, tmp_path, read):
 
 def test_an_unknown_data_set_lists_the_known_ones():
     with pytest.raises(InputError, match="giantsteps-key"):
-        named("nonesuch")
+        find_corpus("nonesuch")
 
 
 def test_giantsteps_cuts_whole_30_second_clips_and_spells_with_flats(built, read):

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from cmi._util.records import read_records
-from cmi.bench.data import beats, named
-from cmi.bench.data.make import Settings, make
+from cmi.bench.catalog import find_corpus
+from cmi.bench.data import _reading
 from cmi.bench.instruction import Instruction
+from cmi.bench.make import MakeOptions, make
 from cmi.bench.scoring.responses import find_annotations
 
 
@@ -51,8 +52,8 @@ def test_gtzan_rhythm(samples, read):
     (path,) = folder.rglob("gtzan_country_00000.beats")
     rows = [line.split("\t") for line in path.read_text().split("\n") if line]
     beat, downbeat = read("gtzan-rhythm", folder)
-    assert beat.output == beats.written([float(time) for time, _ in rows])
-    assert downbeat.output == beats.written([float(time) for time, place in rows if place == "1"])
+    assert beat.output == _reading.write_times([float(time) for time, _ in rows])
+    assert downbeat.output == _reading.write_times([float(time) for time, place in rows if place == "1"])
     assert beat.output.startswith("0.11s,0.83s,1.54s,2.28s,2.99s")
     assert downbeat.output.startswith("0.11s,2.99s")
 
@@ -75,7 +76,7 @@ def test_medleydb(samples, read):
 
 
 def test_an_instruction_file_of_a_real_sample(samples, tmp_path):
-    made, _ = make(named("ballroom"), samples / "ballroom", None, tmp_path, Settings())
+    made, _ = make(find_corpus("ballroom"), samples / "ballroom", None, tmp_path, MakeOptions())
     record = json.loads(made.path.read_text())
     assert (tmp_path / record["audio_path"][0]).is_file()
     assert (made.questions, made.missing) == (1, ())

@@ -120,13 +120,13 @@ def test_items_do_not_depend_on_their_neighbours(scorer, monkeypatch):
 
 def test_each_distinct_text_is_embedded_once(scorer, monkeypatch):
     given: list[int] = []
-    original = encoder.Encoder.token_vectors
+    original = encoder.TextEncoder.token_vectors
 
     def counted(self, ids):
         given.append(len(ids))
         return original(self, ids)
 
-    monkeypatch.setattr(encoder.Encoder, "token_vectors", counted)
+    monkeypatch.setattr(encoder.TextEncoder, "token_vectors", counted)
     scorer.score(["drums", "drums ", "rain"], [["drums", "piano"], ["piano"], ["rain", " drums"]])
     assert sum(given) == 3
 

@@ -58,13 +58,13 @@ def own_folder(tiny_folder: Path, tmp_path: Path) -> Path:
 def batches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many texts the model was given, call by call."""
     calls: list[int] = []
-    original = encoder.Encoder.token_vectors
+    original = encoder.TextEncoder.token_vectors
 
     def counted(self, ids):
         calls.append(len(ids))
         return original(self, ids)
 
-    monkeypatch.setattr(encoder.Encoder, "token_vectors", counted)
+    monkeypatch.setattr(encoder.TextEncoder, "token_vectors", counted)
     return calls
 
 
@@ -84,7 +84,9 @@ def test_minilm_knows_what_music_words_mean(minilm):
 def test_minilm_reads_as_its_own_files_say(minilm):
     assert minilm.name == "minilm@0.1.0"
     assert minilm.dimension == 384
-    assert minilm.recipe == embed._stated_recipe(minilm.folder, minilm.encoder) == embed.Recipe("mean", 256, 384)
+    assert (
+        minilm.recipe == embed._stated_recipe(minilm.folder, minilm.encoder) == embed.EmbedderRecipe("mean", 256, 384)
+    )
 
 
 def test_minilm_alone_and_in_a_batch_agree(minilm):
@@ -222,8 +224,8 @@ def test_a_stopped_run_goes_on_where_it_stopped(tiny_folder, tmp_path, batches, 
 def test_poolings_and_lengths_do_not_share_vectors(tiny_folder, tmp_path):
     with VectorCache(tmp_path) as cache:
         mean = load_embedder(str(tiny_folder), cache)
-        first_token = replace(mean, recipe=embed.Recipe("cls", 32, 16))
-        short = replace(mean, recipe=embed.Recipe("mean", 4, 16))
+        first_token = replace(mean, recipe=embed.EmbedderRecipe("cls", 32, 16))
+        short = replace(mean, recipe=embed.EmbedderRecipe("mean", 4, 16))
         vectors = [embedder.encode(["slow sad piano"]) for embedder in (mean, first_token, short)]
     assert np.abs(vectors[0] - vectors[1]).max() > 1e-3
     assert np.abs(vectors[0] - vectors[2]).max() > 1e-3

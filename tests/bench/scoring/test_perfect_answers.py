@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cmi.bench
-from cmi.bench.catalog import DATASETS, recording
+from cmi.bench.catalog import DATASETS
 from cmi.bench.evaluation import Evaluation, Item, Setting
 from cmi.bench.metrics.tools import Tools
 from cmi.bench.scoring.responses import audio_key, find_annotations, read_instructions
@@ -24,7 +24,7 @@ def evaluate_truth(annotations: Path, name: str, protocol: str, tools: Tools) ->
             asked.instruction,
             asked.output,
             asked.output,
-            recording(dataset, audio_key(asked.audio_path)),
+            dataset.recording(audio_key(asked.audio_path)),
             asked.audio_start,
             asked.audio_end,
         )

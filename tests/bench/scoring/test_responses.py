@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cmi._util.errors import InputError
-from cmi.bench.catalog import DATASETS, recording, split_name
+from cmi.bench.catalog import DATASETS, split_name
 from cmi.bench.instruction import Instruction
 from cmi.bench.scoring.responses import ResponseFile, ResponseSet, audio_key, clean, find_annotations, find_responses
 
@@ -173,9 +173,9 @@ def test_paths_that_hold_nothing_are_bad_input(tmp_path):
 
 
 def test_clips_of_one_recording_are_resampled_together():
-    assert recording(DATASETS["GS_key"], "GS/0010089-3.wav") == recording(DATASETS["GS_key"], "GS/0010089-0.wav")
-    assert recording(DATASETS["MTT"], "a/bach-01-aria-30-59.mp3") == "a/bach-01-aria"
-    assert recording(DATASETS["GTZAN"], "blues.00001.wav") == "blues.00001.wav"
+    assert DATASETS["GS_key"].recording("GS/0010089-3.wav") == DATASETS["GS_key"].recording("GS/0010089-0.wav")
+    assert DATASETS["MTT"].recording("a/bach-01-aria-30-59.mp3") == "a/bach-01-aria"
+    assert DATASETS["GTZAN"].recording("blues.00001.wav") == "blues.00001.wav"
     assert audio_key("/somewhere/data/Guzheng/x/data/74.flac") == audio_key("../testdata/Guzheng/x/data/74.flac")
 
 

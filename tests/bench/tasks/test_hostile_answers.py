@@ -6,11 +6,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from cmi.bench.data import gtzan, mtg_jamendo
 from cmi.bench.evaluation import Item, Setting
 from cmi.bench.metrics.text import mentions, squash
 from cmi.bench.metrics.tools import Tools
 from cmi.bench.tasks import _labels as labels
-from cmi.bench.tasks import beat, emotion_regression, genre, key, lyrics, melody, pitch, playing_technique
+from cmi.bench.tasks import beat, emotion_regression, key, lyrics, melody, pitch, playing_technique
 from cmi.bench.tasks.captioning import character_bleu, rouge_l, rouge_tokens
 
 PARSERS = {
@@ -25,9 +26,9 @@ PARSERS = {
     "technique": playing_technique.parse,
     "technique, paper": lambda text: playing_technique.parse_paper(text, whole=False),
     "technique, paper, whole": lambda text: playing_technique.parse_paper(text, whole=True),
-    "label": lambda text: labels.parse(text, genre.GTZAN),
-    "label, paper": lambda text: labels.parse_paper(text, genre.GTZAN),
-    "tags": lambda text: mentions(text, genre.MTG_GENRE),
+    "label": lambda text: labels.parse(text, gtzan.GENRES),
+    "label, paper": lambda text: labels.parse_paper(text, gtzan.GENRES),
+    "tags": lambda text: mentions(text, mtg_jamendo.GENRES),
     "lyrics": lambda text: lyrics.words(lyrics.transcription(text)),
 }
 

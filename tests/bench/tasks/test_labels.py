@@ -1,10 +1,11 @@
 import pytest
 
 from cmi._util.errors import InputError
+from cmi.bench.catalog import DATASETS
 from cmi.bench.evaluation import Item, Setting
 from cmi.bench.metrics.text import mentions, squash
 from cmi.bench.metrics.tools import Tools
-from cmi.bench.tasks import _labels, genre, instrument, pitch, singing_technique
+from cmi.bench.tasks import _labels, genre, pitch
 
 
 @pytest.mark.parametrize(
@@ -21,11 +22,11 @@ from cmi.bench.tasks import _labels, genre, instrument, pitch, singing_technique
     ],
 )
 def test_a_label_is_a_whole_word(answer, expected):
-    assert _labels.parse(answer, singing_technique.CLASSES) == expected
+    assert _labels.parse(answer, DATASETS["VocalSet_tech"].classes) == expected
 
 
 def test_the_published_reading_finds_labels_inside_labels():
-    classes = [squash(name) for name in singing_technique.CLASSES]
+    classes = [squash(name) for name in DATASETS["VocalSet_tech"].classes]
     assert _labels.parse_paper("lip trill", classes) is None  # 'trill' is in it too
     assert _labels.parse_paper("belt", classes) == "belt"
 
@@ -61,14 +62,13 @@ def test_a_pitch_is_a_whole_number(answer, expected):
     ],
 )
 def test_the_longest_label_wins_and_punctuation_parts(text, expected):
-    from cmi.bench.tasks.music_tagging import MTT
-
-    assert mentions(text, MTT) == expected
+    assert mentions(text, DATASETS["MTT"].classes) == expected
 
 
 def test_run_together_tags_are_found_in_plain_words():
     found = mentions(
-        "Drum 'n' bass, acoustic guitar; hip-hop and rock'n'roll", genre.MTG_GENRE + instrument.MTG_INSTRUMENT
+        "Drum 'n' bass, acoustic guitar; hip-hop and rock'n'roll",
+        DATASETS["MTG_genre"].classes + DATASETS["MTG_instrument"].classes,
     )
     assert found == {"drumnbass", "acousticguitar", "hiphop", "rocknroll"}
 

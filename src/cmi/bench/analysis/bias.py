@@ -23,10 +23,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cmi._util.errors import InputError
-from cmi.bench.analysis.tag_families import NO_GROUP, TAGGING, Contrast, TagFamily
+from cmi.bench.analysis.tag_families import NO_GROUP, Contrast, TagFamily
+from cmi.bench.catalog import DATASETS
 from cmi.bench.evaluation import Array, Evaluation, Protocol, Setting
 from cmi.bench.metrics.tools import Tools
-from cmi.bench.prompts import labels_of
 from cmi.bench.scoring.one_file import Items, Remembered
 from cmi.bench.scoring.responses import ResponseFile, ResponseSet
 from cmi.bench.tasks import load_task
@@ -111,8 +111,8 @@ def measure_bias(
 ) -> TagBias:
     """The tags of one response file of a tagging data set. `on_drawn` is told how many more draws are done."""
     dataset = file.dataset.name
-    if dataset not in TAGGING:
-        raise InputError(f"{file.path}: {dataset} has no tags; name files of {', '.join(TAGGING)}")
+    if not file.dataset.is_multi_label:
+        raise InputError(f"{file.path}: {dataset} has no tags; name files of {', '.join(DATASETS.multi_label)}")
     items = Items(Remembered(ResponseSet(file, annotations)), answered_only=protocol == "paper")
     evaluation = load_task(file.dataset).evaluate(items, Setting(dataset, protocol, file.model, tools))
     if evaluation.metrics[0].not_computed:
@@ -128,7 +128,7 @@ def measure_bias(
     measured = _MeasuredTags(
         file.model,
         dataset,
-        labels_of(dataset),
+        file.dataset.classes,
         evaluation,
         by_tag(evaluation, np.ones((1, evaluation.n)))[0],
         draw({dataset: drawn}, evaluation.clusters, resamples)[dataset],

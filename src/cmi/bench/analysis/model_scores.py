@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from cmi._util.errors import InputError
-from cmi.bench.catalog import DATASETS, ROWS
+from cmi.bench.catalog import DATASETS
 from cmi.bench.evaluation import Array
 from cmi.bench.scoring.many_files import Settings, read_scores, score_all
 from cmi.bench.scoring.one_file import BenchCell
@@ -73,7 +73,7 @@ def gather(cells: Sequence[BenchCell], protocol: str, with_published: bool) -> S
     models = tuple(dict.fromkeys(model for model, _ in numbers))
     if not models:
         raise InputError("no scores: name score files or response files, or leave --no-published away")
-    ordered = tuple(sorted(columns.values(), key=lambda column: ROWS.index(column.row)))
+    ordered = tuple(sorted(columns.values(), key=lambda column: DATASETS.rows.index(column.row)))
     values = np.array([[numbers.get((model, column), np.nan) for column in ordered] for model in models])
     return ScoreMatrix(models, ordered, values, _notes(held_back))
 
@@ -109,14 +109,11 @@ def read_cells(
 
 def read_score_file(path: Path) -> list[BenchCell] | None:
     """What `cmi bench score --json` wrote, fit to be compared; None if the path is something else."""
-    try:
-        cells = read_scores(path)
-    except RecursionError as error:
-        raise InputError(f"{path}: not JSON, or nested too deeply") from error
+    cells = read_scores(path)
     for i, cell in enumerate(cells or [], 1):
         numbers = (cell.value, cell.low, cell.high, cell.null_value)
         texts = (cell.model, cell.metric, cell.protocol, *cell.notes)
-        if cell.row not in ROWS or not all(isinstance(text, str) for text in texts):
+        if cell.row not in DATASETS.rows or not all(isinstance(text, str) for text in texts):
             raise InputError(f"{path}: cell {i} lacks its model, metric or protocol, or {cell.row!r} is no row")
         if not all(number is None or _is_number(number) for number in numbers):
             raise InputError(f"{path}: cell {i} ({cell.row} {cell.metric}) has a value that is no number")

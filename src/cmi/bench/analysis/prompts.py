@@ -19,7 +19,7 @@ from typing import Any
 from cmi._util.errors import InputError
 from cmi.bench.analysis.model_scores import read_score_file
 from cmi.bench.analysis.variants import Variants, split_source, split_trial
-from cmi.bench.catalog import ROWS
+from cmi.bench.catalog import DATASETS
 from cmi.bench.evaluation import Protocol
 from cmi.bench.metrics.tools import Tools
 from cmi.bench.scoring.one_file import BenchCell, score_file
@@ -125,7 +125,7 @@ def sensitivities(runs: Sequence[VariantRun]) -> list[Sensitivity]:
             )
     if not groups:
         raise InputError("no scores to compare: no metric was computed")
-    ordered = sorted(groups.items(), key=lambda entry: (entry[0][0], ROWS.index(entry[0][1])))
+    ordered = sorted(groups.items(), key=lambda entry: (entry[0][0], DATASETS.rows.index(entry[0][1])))
     return [_sensitivity(place, cells) for place, cells in ordered]
 
 

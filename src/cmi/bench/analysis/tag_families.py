@@ -6,15 +6,14 @@ The file is `tag_families.toml` beside this module, or one in its layout; it ope
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
 from cmi._util.config import read_config
 from cmi._util.errors import InputError
-from cmi.bench.prompts import labels_of
+from cmi.bench.catalog import DATASETS
 
-TAGGING = ("MTT", "MTG_genre", "MTG_emotion", "MTG_instrument", "MTG_top50tags")
 NO_GROUP = ""
 
 
@@ -32,13 +31,15 @@ class Contrast:
 
 @dataclass(frozen=True)
 class TagFamily:
-    dataset: Literal["MTT", "MTG_genre", "MTG_emotion", "MTG_instrument", "MTG_top50tags"]
+    dataset: str
     name: Annotated[str, Field(min_length=1)]
     groups: Annotated[dict[str, Names], Field(min_length=1)]
     contrasts: tuple[Contrast, ...] = ()
 
     def __post_init__(self) -> None:
-        known = labels_of(self.dataset)
+        if self.dataset not in DATASETS.multi_label:
+            raise ValueError(f"has dataset {self.dataset!r}, expected one of {', '.join(DATASETS.multi_label)}")
+        known = DATASETS[self.dataset].classes
         for group, tags in self.groups.items():
             if unknown := [tag for tag in tags if tag not in known]:
                 raise ValueError(f"has {unknown[0]!r} in group {group!r}, which is not a tag of {self.dataset}")

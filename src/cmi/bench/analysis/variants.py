@@ -21,7 +21,8 @@ from cmi._util.errors import InputError
 from cmi._util.records import read_records
 from cmi.bench.ask import Question
 from cmi.bench.ask.answer_log import ABOUT, fingerprint
-from cmi.bench.prompts import question_of
+from cmi.bench.catalog import DATASETS
+from cmi.bench.prompts import wordings_of
 from cmi.bench.scoring.responses import ResponseFile, clean, find_annotations, read_instructions
 
 _NAMED = re.compile(r"([A-Za-z][\w.+-]*)=(.+)", re.DOTALL)
@@ -81,8 +82,8 @@ class Variants:
         return [found[dataset] for folder in self.folders if dataset in (found := find_annotations(folder))]
 
     def _of_text(self, dataset: str, text: str) -> str:
-        ours = question_of(dataset).variants.values()
-        known = next((variant.name for variant in ours if variant.wording == text), None)
+        ours = wordings_of(DATASETS[dataset]).variants.values()
+        known = next((variant.name for variant in ours if variant.text == text), None)
         numbered = sum(name == dataset for name, _ in self.wordings)
         return known or self.wordings.setdefault((dataset, text), f"wording {numbered + 1}")
 

@@ -30,7 +30,7 @@ class Shard(NamedTuple):
         return f"shard-{self.number}-of-{self.of}"
 
 
-class Said(NamedTuple):
+class LastAnswer(NamedTuple):
     """The last that was heard about a question."""
 
     attempt: int
@@ -39,7 +39,7 @@ class Said(NamedTuple):
     is_cut: bool = False  # the listener got the beginning of the clip only
 
 
-class Answers:
+class LoggedAnswers:
     """What one model said about one data set, by all logs of its name; to read, and to make the answer file of.
 
     `listener` is the full name of who was asked: if none is expected, the first log tells. InputError if a log was
@@ -56,7 +56,7 @@ class Answers:
         self._stem = f"{model}_{dataset}"
         self._questions = questions
         self._fingerprint = fingerprint(questions)
-        self._said: dict[str, Said] = {}
+        self._said: dict[str, LastAnswer] = {}
 
     def read(self) -> None:
         """Note what is new in the logs."""
@@ -68,11 +68,11 @@ class Answers:
             if record.get("key") == ABOUT:
                 self._require_same(log, record)
                 continue
-            said = Said(int(record["attempt"]), record.get("response"), record.get("error"), "cut" in record)
+            said = LastAnswer(int(record["attempt"]), record.get("response"), record.get("error"), "cut" in record)
             if said.attempt > self.attempts(str(record["id"])):
                 self._note(str(record["id"]), said, float(record["seconds"]))
 
-    def _note(self, question: str, said: Said, seconds: float) -> None:
+    def _note(self, question: str, said: LastAnswer, seconds: float) -> None:
         self._said[question] = said
         self.askings += 1
         self.seconds += seconds
@@ -126,7 +126,7 @@ class Answers:
                 yield json.dumps(record | ({"error": said.error} if said.error else {})) + "\n"
 
 
-class AnswerLog(Answers):
+class AnswerLog(LoggedAnswers):
     """The same, open for appending to the log of one run or shard; others may be appending to theirs."""
 
     def __init__(
@@ -147,10 +147,10 @@ class AnswerLog(Answers):
         """Keep an answer; with it any reasoning, and which part of the clip the listener did not get."""
         attempt = self.attempts(question.id) + 1
         if isinstance(answer, Reply):
-            said = Said(attempt, answer.text, None, bool(answer.cut))
+            said = LastAnswer(attempt, answer.text, None, bool(answer.cut))
             more = {name: value for name in ("reasoning", "cut") if (value := getattr(answer, name))}
         else:
-            said, more = Said(attempt, None, str(answer) or "failed"), {}
+            said, more = LastAnswer(attempt, None, str(answer) or "failed"), {}
         record: dict[str, Any] = {"key": f"{question.id}#{said.attempt}", "id": question.id, "attempt": said.attempt}
         record |= {"response": said.response, "error": said.error, "seconds": round(seconds, 3), **more}
         self._log.append(record, sync)

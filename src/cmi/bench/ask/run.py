@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from cmi._util.errors import InputError
 from cmi.bench.ask import Listener, Question
-from cmi.bench.ask.answer_log import AnswerLog, Answers, Shard
+from cmi.bench.ask.answer_log import AnswerLog, LoggedAnswers, Shard
 from cmi.bench.ask.ask import ask
 from cmi.bench.catalog import DATASETS
 from cmi.bench.scoring.responses import audio_key, find_annotations, read_instructions
@@ -33,7 +33,7 @@ class DataFile(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Run:
+class RunPlan:
     """What is asked of whom, and where the answers go."""
 
     folder: Path
@@ -130,7 +130,7 @@ def _find(audio_path: str, roots: Sequence[Path]) -> Path:
 
 def run(
     listener: Listener,
-    plan: Run,
+    plan: RunPlan,
     on_begun: Callable[[str, int, int], None] = lambda name, done, total: None,
     on_answered: Callable[[int], None] = lambda count: None,
 ) -> list[Summary]:
@@ -144,7 +144,7 @@ def run(
 
 def _run_one(
     listener: Listener,
-    plan: Run,
+    plan: RunPlan,
     model: str,
     data: DataFile,
     questions: list[Question],
@@ -184,7 +184,7 @@ def _batch_size(listener: Listener) -> int:
 
 
 def _summary(
-    model: str, data: DataFile, questions: list[Question], answers: Answers, asked: int, seconds: float
+    model: str, data: DataFile, questions: list[Question], answers: LoggedAnswers, asked: int, seconds: float
 ) -> Summary:
     return Summary(
         model,
@@ -207,7 +207,7 @@ class Shared(NamedTuple):
     summaries: list[Summary]
 
 
-def run_elsewhere(plan: Run, run_shards: Callable[[], None]) -> Shared:
+def run_elsewhere(plan: RunPlan, run_shards: Callable[[], None]) -> Shared:
     """Have `run_shards` ask everything in shards of the plan, and put their answers together; no listener is needed.
 
     Seconds are those that the shards' answers took, all together.
@@ -224,13 +224,13 @@ def run_elsewhere(plan: Run, run_shards: Callable[[], None]) -> Shared:
     return Shared(after[0].listener, summaries)
 
 
-def is_done(plan: Run) -> bool:
+def is_done(plan: RunPlan) -> bool:
     """Whether there is nothing to ask."""
     return not any(_read_answers(plan, *part).todo(plan.retry_failed) for part in plan.parts())
 
 
-def _read_answers(plan: Run, model: str, data: DataFile, questions: list[Question]) -> Answers:
-    answers = Answers(plan.folder, model, data.dataset, questions, plan.listener_name)
+def _read_answers(plan: RunPlan, model: str, data: DataFile, questions: list[Question]) -> LoggedAnswers:
+    answers = LoggedAnswers(plan.folder, model, data.dataset, questions, plan.listener_name)
     answers.read()
     return answers
 

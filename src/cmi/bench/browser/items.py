@@ -6,24 +6,23 @@ Scores of items
     that none are shown, and the page says so.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cmi._util.errors import InputError
 from cmi._util.records import read_records
-from cmi.bench.analysis.tag_families import TAGGING
-from cmi.bench.browser.readings import reader
 from cmi.bench.evaluation import Array, Evaluation, Item, Metric, Protocol, Setting, Tally
 from cmi.bench.metrics.tools import Tools
 from cmi.bench.scoring.one_file import Items
 from cmi.bench.scoring.responses import ResponseFile, ResponseSet, clean, read_instructions
 from cmi.bench.tasks import load_task
+from cmi.report.tables import Table
 from cmi.stats.comparison import finite
 
 
-class Clip(NamedTuple):
+class AudioSpan(NamedTuple):
     """The sound that a question is about, as the file names it."""
 
     path: str
@@ -32,23 +31,17 @@ class Clip(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Shown:
+class ScoredAnswer:
     """One answer. `reading` is None if it could not be read; `scores` has one for each of the set's item metrics."""
 
     place: int  # in its file, from 1
     question: str
     answer: str
     truth: str
-    clip: Clip
+    clip: AudioSpan
     answered: bool
     reading: str | None
     scores: tuple[float | None, ...]
-
-
-@dataclass(frozen=True)
-class ItemMetric:
-    name: str
-    better: str
 
 
 @dataclass(frozen=True)
@@ -57,10 +50,10 @@ class AnswerSet:
 
     model: str
     dataset: str
-    metrics: tuple[ItemMetric, ...]  # those that are means over items, the first of them the one to sort by
+    metrics: tuple[Metric, ...]  # those that are means over items, the first of them the one to sort by
     whole_set: tuple[str, ...]  # those that are not
     not_computed: tuple[str, ...]  # each with the reason
-    items: tuple[Shown, ...]
+    items: tuple[ScoredAnswer, ...]
 
     @property
     def unparsed(self) -> int:
@@ -72,31 +65,32 @@ def read_answers(file: ResponseFile, protocol: Protocol, tools: Tools, annotatio
     entries = list(ResponseSet(file, annotations))
     clips = list(_clips(file, annotations))
     scored = list(Items(entries, answered_only=protocol == "paper"))
-    evaluation = _evaluation(file, scored, protocol, tools)
+    setting = Setting(file.dataset.name, protocol, file.model, tools)
+    evaluation = _evaluation(file, scored, setting)
     own = [metric for metric in evaluation.metrics if metric.mean_of is not None and evaluation.n]
     rows = zip(*(item_scores(metric, evaluation) for metric in own), strict=True)
-    read = reader(file.dataset, protocol, file.model, (item.truth for item in scored))
+    read = load_task(file.dataset).reader(setting, (item.truth for item in scored))
     shown = []
     for place, ((item, answered), clip) in enumerate(zip(entries, clips, strict=True), 1):
         counts = answered or protocol == "strict"
         scores = tuple(map(finite, next(rows))) if own and counts else (None,) * len(own)
         texts = (clean(item.question), item.answer, clean(item.truth))
-        shown.append(Shown(place, *texts, clip, answered, read(item.answer), scores))
+        shown.append(ScoredAnswer(place, *texts, clip, answered, read(item.answer), scores))
     return AnswerSet(
         file.model,
         file.dataset.name,
-        tuple(ItemMetric(metric.name, metric.better) for metric in own),
+        tuple(own),
         tuple(metric.name for metric in evaluation.metrics if metric not in own and not metric.not_computed),
         tuple(f"{metric.name}: {metric.not_computed}" for metric in evaluation.metrics if metric.not_computed),
         tuple(shown),
     )
 
 
-def _evaluation(file: ResponseFile, items: list[Item], protocol: Protocol, tools: Tools) -> Evaluation:
-    if file.dataset.name in TAGGING:  # a text embedder's work would be for nothing: no item has an area under a curve
+def _evaluation(file: ResponseFile, items: list[Item], setting: Setting) -> Evaluation:
+    if file.dataset.is_multi_label:  # a text embedder's work would be for nothing: no item has an area under a curve
         return Tally().evaluation([Metric("ROC"), Metric("PR")])
     try:
-        return load_task(file.dataset).evaluate(items, Setting(file.dataset.name, protocol, file.model, tools))
+        return load_task(file.dataset).evaluate(items, setting)
     except InputError as error:
         raise error if str(file.path) in str(error) else InputError(f"{file.path}: {error}") from error
 
@@ -106,12 +100,42 @@ def item_scores(metric: Metric, evaluation: Evaluation) -> Array:
     return metric.scale * evaluation.statistics[:, metric.mean_of]
 
 
-def _clips(file: ResponseFile, annotations: Path | None) -> Iterator[Clip]:
+def _clips(file: ResponseFile, annotations: Path | None) -> Iterator[AudioSpan]:
     """The clips of a file's entries, in the order of `ResponseSet`."""
     _, first = next(read_records(file.path))
     asked = dict(read_instructions(annotations, file.dataset)) if annotations else {}
-    clips = {name: Clip(one.audio_path, max(0.0, one.audio_start), one.audio_end) for name, one in asked.items()}
+    clips = {name: AudioSpan(one.audio_path, max(0.0, one.audio_start), one.audio_end) for name, one in asked.items()}
     if "correct_answer" in first:
-        return iter(clips.values()) if annotations else (Clip(str(r["audioid"])) for _, r in read_records(file.path))
+        return (
+            iter(clips.values()) if annotations else (AudioSpan(str(r["audioid"])) for _, r in read_records(file.path))
+        )
     answered = [str(record["id"]) for _, record in read_records(file.path)]
     return (clips[name] for name in dict.fromkeys((*answered, *clips)))
+
+
+def browse_records(sets: Sequence[AnswerSet]) -> list[dict[str, Any]]:
+    return [
+        {
+            **{"model": one.model, "dataset": one.dataset, "answers": len(one.items), "unparsed": one.unparsed},
+            "unanswered": sum(not item.answered for item in one.items),
+            "item_metrics": [metric.name for metric in one.metrics],
+            "whole_set_metrics": list(one.whole_set),
+            "not_computed": list(one.not_computed),
+        }
+        for one in sets
+    ]
+
+
+def browse_table(sets: Sequence[AnswerSet], page: Path, with_sound: int) -> Table:
+    headers = ["model", "data set", "scored by item", "of the whole set only", "answers", "unparsed", "unanswered"]
+    rows = [
+        [
+            *(record["model"], record["dataset"], ", ".join(record["item_metrics"]) or "-"),
+            *(", ".join(record["whole_set_metrics"]) or "-", str(record["answers"])),
+            *(str(record["unparsed"]), str(record["unanswered"])),
+        ]
+        for record in browse_records(sets)
+    ]
+    total = sum(len(one.items) for one in sets)
+    notes = [f"{note}." for note in dict.fromkeys(f"not computed, {why}" for one in sets for why in one.not_computed)]
+    return Table(f"{page}: {total} answers, {with_sound} with sound", headers, rows, 4, notes)

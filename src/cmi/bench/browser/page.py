@@ -5,26 +5,35 @@ could end it; the script makes text nodes of them; and the page's own policy let
 fetched but sounds.
 """
 
+import base64
+import io
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from string import Template
 from typing import Any
+from urllib.parse import quote
 
-from cmi._util.errors import InputError
+from cmi._util.errors import InputError, MissingExtra
 from cmi._util.files import write_whole
-from cmi.bench.browser.items import AnswerSet, Shown
-from cmi.bench.browser.sounds import Source, no_sound
+from cmi.bench.browser.items import AnswerSet, AudioSpan, ScoredAnswer
 from cmi.bench.catalog import DATASETS
+from cmi.bench.scoring.responses import audio_key
 from cmi.report import html
 
 LONGEST_SHOWN = 5000  # characters of one text
 _NEVER_IN_HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+RATE = 22_050
+LONGEST = 15.0  # seconds of an embedded clip
+MOST_EMBEDDED = 64 * 2**20  # characters in one page
+
+SoundSource = Callable[[AudioSpan], str | None]  # what the player is given; None where there is no sound
 
 
-def write_page(sets: Sequence[AnswerSet], protocol: str, sound: Source, page: Path, title: str) -> int:
+def write_page(sets: Sequence[AnswerSet], protocol: str, sound: SoundSource, page: Path, title: str) -> int:
     """Write the page and say how many answers have a sound. InputError if sounds were wanted and none is there."""
     data = payload(sets, protocol, sound, title)
     heard = sum(item["sound"] is not None for item in data["items"])
@@ -48,7 +57,7 @@ def json_in_html(value: Any) -> str:
     return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")).translate(_NEVER_IN_HTML)
 
 
-def payload(sets: Sequence[AnswerSet], protocol: str, sound: Source, title: str) -> dict[str, Any]:
+def payload(sets: Sequence[AnswerSet], protocol: str, sound: SoundSource, title: str) -> dict[str, Any]:
     """What the script is given. Questions and sounds, which many items share, stand once and are numbered."""
     questions: dict[str, int] = {}
     sounds: dict[str, int] = {}
@@ -94,7 +103,7 @@ def _set(one: AnswerSet) -> dict[str, Any]:
 def worst(one: AnswerSet, count: int) -> AnswerSet:
     """The answers that score least, unread ones first; where items have no scores, unread ones and then the first."""
 
-    def key(item: Shown) -> tuple[bool, float]:
+    def key(item: ScoredAnswer) -> tuple[bool, float]:
         score = item.scores[0] if item.scores else None
         if score is None:
             return item.reading is not None, 0.0
@@ -111,3 +120,79 @@ def _cut(text: str) -> str:
 
 def _text(name: str) -> str:
     return files("cmi.bench.browser").joinpath(name).read_text(encoding="utf-8")
+
+
+def no_sound(_clip: AudioSpan) -> None:
+    return None
+
+
+def sound_source(folder: Path | None, embed: bool, page: Path) -> SoundSource:
+    """How the page finds its sounds. InputError if page or sounds cannot be made or found, before any work is done."""
+    if page.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{page}: a page is a file named .html")
+    if not page.parent.is_dir():
+        raise InputError(f"{page.parent}: no such folder")
+    if folder is None:
+        if embed:
+            raise InputError("--embed needs --audio, the folder that audio paths begin in")
+        return no_sound
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder")
+    return embedded(folder) if embed else linked(folder, page)
+
+
+def find_sound(clip: AudioSpan, folder: Path) -> Path | None:
+    """The clip's file under `folder`, by its path or by what follows `data` or `testdata` in it."""
+    key = audio_key(clip.path)
+    for name in dict.fromkeys((clip.path, key)):
+        path = folder / name
+        if not Path(name).is_absolute() and path.is_file() and path.resolve().is_relative_to(folder.resolve()):
+            return path
+    return None
+
+
+def linked(folder: Path, page: Path) -> SoundSource:
+    """Links relative to the page; a player stays within the clip."""
+
+    def source(clip: AudioSpan) -> str | None:
+        path = find_sound(clip, folder)
+        if path is None:
+            return None
+        address = quote(Path(os.path.relpath(path.resolve(), page.parent.resolve())).as_posix())
+        ends = f"#t={clip.start:g}" + (f",{clip.end:g}" if clip.end is not None else "")
+        return address + (ends if clip.start > 0 or clip.end is not None else "")
+
+    return source
+
+
+def embedded(folder: Path) -> SoundSource:
+    """The first seconds of each clip as MP3 in the page itself. InputError when the page would be too large."""
+    try:
+        import soundfile
+
+        from cmi.audio import load
+    except ModuleNotFoundError as error:
+        raise MissingExtra("clips inside the page", "bench-data") from error
+    known: dict[AudioSpan, str] = {}
+    size = 0
+
+    def source(clip: AudioSpan) -> str | None:
+        nonlocal size
+        path = find_sound(clip, folder)
+        if path is None:
+            return None
+        if clip not in known:
+            length = LONGEST if clip.end is None else min(LONGEST, clip.end - clip.start)
+            waveform = load(path, RATE, length, clip.start)
+            buffer = io.BytesIO()
+            soundfile.write(buffer, waveform.samples, waveform.rate, format="MP3")
+            known[clip] = f"data:audio/mpeg;base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
+            size += len(known[clip])
+            if size > MOST_EMBEDDED:
+                raise InputError(
+                    f"more than {MOST_EMBEDDED >> 20} MB of sound in one page: show fewer answers with --worst, or link"
+                    " the files by leaving --embed away"
+                )
+        return known[clip]
+
+    return source

@@ -10,12 +10,25 @@ The benchmark asks about the 482 lines of the test split.
 from collections.abc import Iterator
 from pathlib import Path
 
-from cmi.bench.data.example import Example
-from cmi.bench.data.files import Sounds, find_file, number, read_table
+from cmi.bench.catalog import BenchDataset, Corpus
+from cmi.bench.data._reading import LabelledClip, Sounds, find_file, number, read_table
 
 
-def read(folder: Path, sounds: Sounds) -> Iterator[Example]:
+def read(folder: Path, sounds: Sounds) -> Iterator[LabelledClip]:
     table = find_file(folder, "DSing Preconstructed/test.csv", "test.csv")
     for place, row in read_table(table, ["utterance_id", "recording", "start", "end", "text"]):
         start, end = (number(row[name], place) for name in ("start", "end"))
-        yield Example("DSing", row["utterance_id"], row["text"], sounds.find(Path(row["recording"]).stem), start, end)
+        yield LabelledClip(
+            "DSing", row["utterance_id"], row["text"], sounds.find(Path(row["recording"]).stem), start, end
+        )
+
+
+CORPUS = Corpus(
+    "dsing",
+    "DSing",
+    datasets=(BenchDataset("DSing", "DS", "lyrics", 482, prompts="lyrics"),),
+    licence="DAMP by Smule's research agreement",
+    where="github.com/groadabike/Kaldi-Dsing-task; ccrma.stanford.edu/damp (Sing! 300x30x2)",
+    verified="five rows of the repository: as released; the rest comes back from a table rebuilt of it",
+    read=read,
+)

@@ -14,10 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cmi._util.errors import InputError
-from cmi.bench.data.clips import clips_of_recording
-from cmi.bench.data.example import Example
-from cmi.bench.data.files import Sounds, find_files, read_text
-from cmi.bench.tasks.key import Key, parse
+from cmi.bench.catalog import BenchDataset, Corpus
+from cmi.bench.data._reading import LabelledClip, Sounds, clips_of_recording, find_files, read_text
+from cmi.bench.tasks.key import KEYS, Key, parse
 
 SECONDS = 30.0
 
@@ -25,7 +24,7 @@ _ID = re.compile(r"(\d{1,9})(?:\.LOFI| .*)?")
 _LABEL = re.compile(r"[A-Ga-g][#b]?\s+(?:major|minor)", re.I)
 
 
-def read(folder: Path, sounds: Sounds) -> Iterator[Example]:
+def read(folder: Path, sounds: Sounds) -> Iterator[LabelledClip]:
     for path in find_files(folder, "key/*.key", "keys_gs+/*.txt"):
         named = _ID.fullmatch(path.stem)
         if not named:
@@ -36,10 +35,22 @@ def read(folder: Path, sounds: Sounds) -> Iterator[Example]:
             names = dict.fromkeys((path.stem, f"{int(named[1]):07d}.LOFI", f"{int(named[1])}.LOFI"))
             audio = sounds.find(*names)
             for i, clip in enumerate(clips_of_recording(sounds, audio, SECONDS)):
-                yield Example("GS_key", f"{int(named[1]):07d}-{i}", str(key), audio, clip.start, clip.end)
+                yield LabelledClip("GS_key", f"{int(named[1]):07d}-{i}", str(key), audio, clip.start, clip.end)
 
 
 def label(text: str) -> Key | None:
     """The key that a label file names; None if it is not just one of the 24."""
     words = text.strip().partition("\n")[0].partition("\t")[0].strip()
     return parse(words) if _LABEL.fullmatch(words) else None
+
+
+CORPUS = Corpus(
+    "giantsteps-key",
+    "GiantSteps key",
+    datasets=(BenchDataset("GS_key", "GS-K", "key", 2406, prompts="key", classes=KEYS, clip=r"-\d+\.wav$"),),
+    licence="none stated in its repository; mirdata: CC BY-SA 4.0; audio is Beatport's",
+    where="github.com/GiantSteps/giantsteps-key-dataset (audio_dl.sh)",
+    verified="a real sample and four labels of the repository: as released",
+    read=read,
+    notes=("GiantSteps+ (mirdata's layout, keys_gs+) is a later revision: its labels may differ from the paper's",),
+)

@@ -11,17 +11,31 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from cmi.bench.data import beats
-from cmi.bench.data.example import Example
-from cmi.bench.data.files import Sounds, find_files
+from cmi.bench.catalog import BenchDataset, Corpus
+from cmi.bench.data._reading import LATE_BEATS, LabelledClip, Sounds, beat_questions, find_files
 from cmi.bench.data.gtzan import splits
 
 _NAME = re.compile(r"gtzan_([a-z]+)_(\d{5})")
 
 
-def read(folder: Path, sounds: Sounds) -> Iterator[Example]:
+def read(folder: Path, sounds: Sounds) -> Iterator[LabelledClip]:
     for path in find_files(folder, "gtzan_*.beats"):
         named = _NAME.fullmatch(path.stem)
         name = f"{named[1]}.{named[2]}" if named else ""
         if name in splits():
-            yield from beats.examples(path, "gtzan", name, sounds.find(name), splits()[name])
+            yield from beat_questions(path, "gtzan", name, sounds.find(name), splits()[name])
+
+
+CORPUS = Corpus(
+    "gtzan-rhythm",
+    "GTZAN-Rhythm",
+    datasets=(
+        BenchDataset("gtzan_beat", "G-B", "beat", 290, prompts="beat"),
+        BenchDataset("gtzan_downbeat", "G-D", "downbeat", 290, prompts="downbeat"),
+    ),
+    licence="none stated",
+    where="github.com/TempoBeatDownbeat/gtzan_tempo_beat, and GTZAN's audio",
+    verified="a real sample, as mirdata reads it; all released records come back from files rebuilt of them",
+    read=read,
+    notes=(LATE_BEATS,),
+)

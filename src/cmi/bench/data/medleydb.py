@@ -13,9 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cmi._util.errors import InputError
-from cmi.bench.data.clips import clips_of_events
-from cmi.bench.data.example import Example
-from cmi.bench.data.files import Sounds, find_files, number, read_text
+from cmi.bench.catalog import BenchDataset, Corpus
+from cmi.bench.data._reading import LabelledClip, Sounds, clips_of_events, find_files, number, read_text
 
 SECONDS = 10.0
 TEST = frozenset(
@@ -38,7 +37,7 @@ DEV = frozenset(
 Frame = tuple[float, float]  # seconds, hertz
 
 
-def read(folder: Path, sounds: Sounds) -> Iterator[Example]:
+def read(folder: Path, sounds: Sounds) -> Iterator[LabelledClip]:
     for path in find_files(folder, "*_MELODY2.csv"):
         track = path.stem.removesuffix("_MELODY2")
         split = "test" if track in TEST else "dev" if track in DEV else "train"
@@ -47,7 +46,7 @@ def read(folder: Path, sounds: Sounds) -> Iterator[Example]:
             if places:
                 truth = written([frames[place] for place in places])
                 id_ = f"{track}-{clip.start:.0f}"
-                yield Example("MedleyDB", id_, truth, sounds.find(f"{track}_MIX"), clip.start, clip.end, split)
+                yield LabelledClip("MedleyDB", id_, truth, sounds.find(f"{track}_MIX"), clip.start, clip.end, split)
 
 
 def parse(text: str, name: str | Path = "melody") -> list[Frame]:
@@ -70,3 +69,14 @@ def written(frames: list[Frame]) -> str:
 def midi(hertz: float) -> int:
     """The nearest MIDI number; 0 for silence."""
     return round(12 * math.log2(hertz / 440) + 69) if hertz else 0
+
+
+CORPUS = Corpus(
+    "medleydb",
+    "MedleyDB melody",
+    datasets=(BenchDataset("MedleyDB", "MDB", "melody", 618, prompts="melody"),),
+    licence="CC BY-NC-SA 4.0",
+    where="medleydb.weebly.com, on request (MedleyDB-Melody)",
+    verified="a real sample, as mirdata reads it; no released file can be read",
+    read=read,
+)

@@ -13,17 +13,20 @@ from pathlib import Path
 from typing import Any
 
 from cmi._util.errors import InputError
-from cmi.bench.data.example import Example
-from cmi.bench.data.files import Sounds, find_file, read_text
+from cmi.bench.catalog import BenchDataset, Corpus
+from cmi.bench.data._reading import LabelledClip, Sounds, find_file, read_text
 
 QUESTIONS = {"Nsynth_instrument": "instrument_family_str", "Nsynth_pitch": "pitch"}
+FAMILIES = (
+    "bass", "brass", "flute", "guitar", "keyboard", "mallet", "organ", "reed", "string", "synth_lead", "vocal",
+)  # fmt: skip
 
 
-def read(folder: Path, sounds: Sounds) -> Iterator[Example]:
+def read(folder: Path, sounds: Sounds) -> Iterator[LabelledClip]:
     path = find_file(folder, "nsynth-test/examples.json", "examples.json")
     for note, facts in _notes(path).items():
         for dataset, field in QUESTIONS.items():
-            yield Example(dataset, note, _fact(path, note, facts, field), sounds.find(note))
+            yield LabelledClip(dataset, note, _fact(path, note, facts, field), sounds.find(note))
 
 
 def _notes(path: Path) -> dict[str, Any]:
@@ -41,3 +44,17 @@ def _fact(path: Path, note: str, facts: Any, field: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise InputError(f"{path}: note {note!r} has no {field!r}")
     return str(value)
+
+
+CORPUS = Corpus(
+    "nsynth",
+    "NSynth",
+    datasets=(
+        BenchDataset("Nsynth_instrument", "NI", "instrument", 4096, prompts="instrument_family", classes=FAMILIES),
+        BenchDataset("Nsynth_pitch", "NP", "pitch", 4096, prompts="pitch"),
+    ),
+    licence="CC BY 4.0",
+    where="magenta.tensorflow.org/datasets/nsynth (nsynth-test)",
+    verified="families and pitches in the names of all 4096 notes: as released",
+    read=read,
+)

@@ -13,13 +13,13 @@ from pathlib import Path
 
 from cmi._util.errors import InputError
 from cmi._util.records import read_records
-from cmi.bench.data.example import Example
-from cmi.bench.data.files import Sounds
+from cmi.bench.catalog import Corpus
+from cmi.bench.data._reading import LabelledClip, Sounds
 from cmi.bench.instruction import Instruction
 from cmi.bench.scoring.responses import audio_key, find_annotations
 
 
-def read(folder: Path, sounds: Sounds) -> Iterator[Example]:
+def read(folder: Path, sounds: Sounds) -> Iterator[LabelledClip]:
     for dataset, path in find_annotations(folder).items():
         counts: Counter[str] = Counter()
         for place, record in read_records(path):
@@ -31,10 +31,21 @@ def read(folder: Path, sounds: Sounds) -> Iterator[Example]:
             counts[asked.split] += 1
             audio = locate(asked.audio_path, sounds)
             span = asked.audio_start, asked.audio_end
-            yield Example(dataset, id_, asked.output, audio, *span, asked.split, asked.instruction)
+            yield LabelledClip(dataset, id_, asked.output, audio, *span, asked.split, asked.instruction)
 
 
 def locate(audio_path: str, sounds: Sounds) -> str:
     """Where the audio folder has the recording of a record; if it is not there, its path within the data."""
     tail = audio_key(audio_path)
     return next((path for path in (tail, f"testdata/{tail}", f"data/{tail}", audio_path) if sounds.has(path)), tail)
+
+
+CORPUS = Corpus(
+    "released",
+    "the authors' annotation files, as they are",
+    datasets=(),
+    licence="CC BY-NC-SA by the paper's statement",
+    where="github.com/nicolaus625/CMI-bench, and its test audio",
+    verified="every readable released file",
+    read=read,
+)

@@ -10,14 +10,25 @@ Each of the 1106 captions of 706 tracks is a question of its own about the first
 from collections.abc import Iterator
 from pathlib import Path
 
-from cmi.bench.data.example import Example
-from cmi.bench.data.files import Sounds, find_file, read_table
+from cmi.bench.catalog import BenchDataset, Corpus
+from cmi.bench.data._reading import LabelledClip, Sounds, find_file, read_table
 
 SECONDS = 30.0
 
 
-def read(folder: Path, sounds: Sounds) -> Iterator[Example]:
+def read(folder: Path, sounds: Sounds) -> Iterator[LabelledClip]:
     for _, row in read_table(find_file(folder, "song_describer.csv"), ["caption_id", "caption", "path"]):
         track = Path(row["path"]).stem
         audio = sounds.find(f"{track}.2min", track)
-        yield Example("SDD", row["caption_id"], row["caption"], audio, 0.0, SECONDS)
+        yield LabelledClip("SDD", row["caption_id"], row["caption"], audio, 0.0, SECONDS)
+
+
+CORPUS = Corpus(
+    "song-describer",
+    "Song Describer (SDD)",
+    datasets=(BenchDataset("SDD", "SDD", "captioning", 1106, prompts="caption"),),
+    licence="captions CC BY-SA 4.0; audio Creative Commons by track",
+    where="zenodo.org/records/10072001",
+    verified="tables rebuilt from the released records give them back",
+    read=read,
+)

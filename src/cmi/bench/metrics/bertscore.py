@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from cmi._util.errors import InputError
 from cmi._util.hub import find_model, require_packages
-from cmi.bench.metrics.encoder import Encoder, clean, load_encoder, token_batches
+from cmi.bench.metrics.encoder import TextEncoder, clean, load_encoder, token_batches
 
 DEFAULT_MODEL = "roberta-large"
 DEFAULT_LAYER = 17  # of 24: agrees best with human judgement on WMT16, says the bert-score package
@@ -48,7 +48,7 @@ class BertScorer:
     """BERTScore by one encoder, cut after the layer in use. `name` holds model, revision and layer."""
 
     name: str
-    encoder: Encoder
+    encoder: TextEncoder
 
     def score(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> NDArray[np.float64]:
         """Precision, recall and F1 of each candidate against its references: (n, 3)."""

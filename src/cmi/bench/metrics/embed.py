@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from cmi._util.cache import VectorCache, content_key
 from cmi._util.errors import InputError
 from cmi._util.hub import find_model, require_packages
-from cmi.bench.metrics.encoder import Encoder, clean, load_encoder, token_batches
+from cmi.bench.metrics.encoder import TextEncoder, clean, load_encoder, token_batches
 
 Progress = Callable[[int], None]  # told how many more distinct texts are done
 
@@ -51,7 +51,7 @@ class TextEmbedder(Protocol):
         ...
 
 
-class Recipe(NamedTuple):
+class EmbedderRecipe(NamedTuple):
     """How token vectors become a text's vector."""
 
     pooling: str
@@ -59,7 +59,7 @@ class Recipe(NamedTuple):
     dimension: int
 
 
-RECIPES = {"minilm": Recipe("mean", 256, 384), BGE_LARGE: Recipe("cls", 512, 1024)}
+RECIPES = {"minilm": EmbedderRecipe("mean", 256, 384), BGE_LARGE: EmbedderRecipe("cls", 512, 1024)}
 
 
 def load_embedder(name: str, cache: VectorCache | None) -> TextEmbedder:
@@ -91,7 +91,7 @@ class TransformerEmbedder:
 
     name: str
     folder: Path
-    recipe: Recipe
+    recipe: EmbedderRecipe
     cache: VectorCache | None
 
     @property
@@ -99,7 +99,7 @@ class TransformerEmbedder:
         return self.recipe.dimension
 
     @cached_property
-    def encoder(self) -> Encoder:
+    def encoder(self) -> TextEncoder:
         return load_encoder(self.folder)
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
@@ -153,7 +153,7 @@ class TransformerEmbedder:
         return vectors
 
 
-def _stated_recipe(folder: Path, encoder: Encoder) -> Recipe:
+def _stated_recipe(folder: Path, encoder: TextEncoder) -> EmbedderRecipe:
     """What the sentence-transformers files in `folder` say; else the mean, and as many tokens as the encoder takes."""
     for module in _read_json(folder / "modules.json") or []:
         if module["type"].rpartition(".")[2] not in ("Transformer", "Pooling", "Normalize"):
@@ -161,7 +161,7 @@ def _stated_recipe(folder: Path, encoder: Encoder) -> Recipe:
     stated = _read_json(folder / "sentence_bert_config.json") or {}
     max_tokens = min(stated.get("max_seq_length") or encoder.max_tokens, encoder.max_tokens)
     size = encoder.model.config.hidden_size
-    return Recipe(_stated_pooling(folder / "1_Pooling" / "config.json"), max_tokens, size)
+    return EmbedderRecipe(_stated_pooling(folder / "1_Pooling" / "config.json"), max_tokens, size)
 
 
 def _stated_pooling(path: Path) -> str:

@@ -20,7 +20,7 @@ TOKENS_PER_BATCH = 2048  # on CPUs larger batches fall out of the processor cach
 
 
 @dataclass(frozen=True)
-class Encoder:
+class TextEncoder:
     """A frozen transformers encoder with its tokenizer."""
 
     model: Any
@@ -49,7 +49,7 @@ class Encoder:
             return self.model(input_ids=padded, attention_mask=mask.long()).last_hidden_state, mask
 
 
-def load_encoder(folder: Path, layers: int | None = None) -> Encoder:
+def load_encoder(folder: Path, layers: int | None = None) -> TextEncoder:
     """The encoder in `folder`, up to layer `layers` (all if None), in float32, on the GPU if there is one.
 
     Only safetensors are read and no code from the folder runs. InputError if that does not make a whole encoder.
@@ -80,7 +80,7 @@ def load_encoder(folder: Path, layers: int | None = None) -> Encoder:
         raise InputError(f"{folder} holds an encoder-decoder ({config.model_type}), where a plain encoder is needed")
     in_own_memory(model)
     model.to("cuda" if torch.cuda.is_available() else "cpu")
-    return Encoder(model, tokenizer, min(_position_limit(model), tokenizer.model_max_length))
+    return TextEncoder(model, tokenizer, min(_position_limit(model), tokenizer.model_max_length))
 
 
 def clean(text: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cmi._util.errors import InputError
-from cmi.bench.catalog import ROWS
+from cmi.bench.catalog import DATASETS
 from cmi.bench.evaluation import Array, Evaluation, Item, Metric, Protocol, Setting
 from cmi.bench.metrics.tools import Tools
 from cmi.bench.scoring.nulls import for_every_task
@@ -201,4 +201,4 @@ def _against_best_null(
 def with_verdicts(cells: Iterable[BenchCell]) -> list[BenchCell]:
     """Adjust p by Holm over each model's cells, which decides the verdicts, and show each null once."""
     judged = adjust_p(list(dict.fromkeys(cells)), lambda cell: (cell.protocol, cell.model))
-    return sorted(judged, key=lambda cell: (cell.protocol, cell.is_null, cell.model, ROWS.index(cell.row)))
+    return sorted(judged, key=lambda cell: (cell.protocol, cell.is_null, cell.model, DATASETS.rows.index(cell.row)))

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from cmi._util.errors import InputError
 from cmi._util.records import read_records
-from cmi.bench.catalog import DATASETS, DataSet, recording, split_name
+from cmi.bench.catalog import DATASETS, BenchDataset, split_name
 from cmi.bench.evaluation import Item
 from cmi.bench.instruction import Instruction
 from cmi.bench.metrics.text import LONGEST_ANSWER
@@ -32,7 +32,7 @@ _SUFFIXES = (".jsonl", ".jsonl.gz", ".json", ".json.gz")
 class ResponseFile:
     path: Path
     model: str
-    dataset: DataSet
+    dataset: BenchDataset
     is_second_run: bool = False
 
     def digest(self) -> str:
@@ -180,7 +180,7 @@ class ResponseSet:
             question=clean(str(record["question"])),
             answer=answer or "",
             truth=clean(str(record["correct_answer"])),
-            recording=recording(self.file.dataset, audio_key(str(record["audioid"]))),
+            recording=self.file.dataset.recording(audio_key(str(record["audioid"]))),
         )
 
     def _asked(self, instruction: Instruction, answer: str | None) -> Item:
@@ -188,13 +188,13 @@ class ResponseSet:
             question=instruction.instruction,
             answer=answer or "",
             truth=instruction.output,
-            recording=recording(self.file.dataset, audio_key(instruction.audio_path)),
+            recording=self.file.dataset.recording(audio_key(instruction.audio_path)),
             start=instruction.audio_start,
             end=instruction.audio_end,
         )
 
 
-def read_instructions(path: Path, dataset: DataSet, split: str = "test") -> Iterator[tuple[str, Instruction]]:
+def read_instructions(path: Path, dataset: BenchDataset, split: str = "test") -> Iterator[tuple[str, Instruction]]:
     """The instructions of one split with their ids."""
     count = 0
     for place, record in read_records(path):

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from cmi.bench.catalog import ROWS
+from cmi.bench.catalog import DATASETS
 from cmi.bench.scoring.one_file import NULL_PREFIX, BenchCell
 from cmi.report.numbers import interval, number, p_value, signed
 from cmi.report.tables import Table
@@ -100,7 +100,7 @@ def null_tables(cells: Sequence[BenchCell]) -> list[Table]:
                 interval((cell.low, cell.high)),
                 str(cell.n),
             ]
-            for cell in sorted(nulls, key=lambda cell: ROWS.index(cell.row))
+            for cell in sorted(nulls, key=lambda cell: DATASETS.rows.index(cell.row))
         ]
         tables.append(Table(f"Null baselines, protocol {protocol}", _NULL_HEADERS, rows, labels=3))
     return tables
@@ -136,7 +136,9 @@ def counts_table(cells: Sequence[BenchCell], protocol: str) -> Table:
     models = list(dict.fromkeys(cell.model for cell in mine))
     counts = {(cell.row, cell.model): f"{cell.n} / {cell.unparsed} / {cell.missing}" for cell in mine}
     rows = [
-        [row, *(counts.get((row, model), "") for model in models)] for row in ROWS if any(row == r for r, _ in counts)
+        [row, *(counts.get((row, model), "") for model in models)]
+        for row in DATASETS.rows
+        if any(row == r for r, _ in counts)
     ]
     return Table(f"n / unparsed / missing, protocol {protocol}", ["row", *models], rows)
 
@@ -145,7 +147,7 @@ def _places(cells: Sequence[BenchCell], protocol: str) -> list[tuple[str, str]]:
     """Every (row, metric) in the order of Table 3."""
     mine = [(cell.row, cell.metric) for cell in cells]
     every = [(line.row, line.metric) for line in published_rows()] + mine if protocol == "paper" else mine
-    return sorted(dict.fromkeys(every), key=lambda place: ROWS.index(place[0]))
+    return sorted(dict.fromkeys(every), key=lambda place: DATASETS.rows.index(place[0]))
 
 
 def _brief(cell: BenchCell | None) -> str:

@@ -13,7 +13,7 @@ from cmi.bench.evaluation import Item
 LENGTH = 10.0  # seconds
 
 
-class Clip(NamedTuple):
+class ClipClock(NamedTuple):
     start: float  # seconds into the recording
     length: float
 
@@ -22,7 +22,7 @@ class Clip(NamedTuple):
         return self.start if all(self.start <= time < self.start + self.length for time in times) else 0.0
 
 
-def clip_of(item: Item, truth_times: Sequence[float]) -> Clip:
+def clip_of(item: Item, truth_times: Sequence[float]) -> ClipClock:
     """The item's clip; if the source does not say where it starts: the multiple of 10 s below its first true event."""
     start = item.start if item.start is not None else LENGTH * (min(truth_times, default=0.0) // LENGTH)
-    return Clip(start, item.length or LENGTH)
+    return ClipClock(start, item.length or LENGTH)

@@ -16,10 +16,16 @@ from cmi._util.errors import InputError
 from cmi.bench.evaluation import Evaluation, Item, Measured, Setting, accuracy, evaluate_each
 from cmi.bench.metrics.text import mentions, squash
 from cmi.bench.scoring.nulls import Null, most_frequent
+from cmi.bench.tasks import Reader
 
 
 def parse(answer: str, classes: tuple[str, ...]) -> str | None:
-    """The one class that `answer` names, or None: no class, or several."""
+    """The one class that `answer` names, or None: no class, or several.
+
+    >>> parse("It's hip hop!", ("hiphop", "rock"))
+    'hiphop'
+    >>> parse("rock or hip hop", ("hiphop", "rock"))
+    """
     found = mentions(answer, classes)
     return found.pop() if len(found) == 1 else None
 
@@ -50,13 +56,29 @@ def evaluate(
 
 
 def _evaluate_paper(items: Iterable[Item]) -> Evaluation:
-    occurring = sorted({squash(item.truth) for item in items})
+    occurring = _occurring(item.truth for item in items)
 
     def measure(item: Item) -> Measured:
         named = parse_paper(item.answer, occurring)
         return Measured(named is not None, [named == squash(item.truth)])
 
     return evaluate_each(items, measure, [accuracy("Acc.")])
+
+
+def _occurring(truths: Iterable[str]) -> list[str]:
+    return sorted({squash(truth) for truth in truths})
+
+
+def reader(
+    setting: Setting,
+    truths: Iterable[str],
+    classes: tuple[str, ...],
+    parse: Callable[[str, tuple[str, ...]], str | None] = parse,
+) -> Reader:
+    if setting.protocol == "paper":
+        occurring = _occurring(truths)
+        return lambda answer: parse_paper(answer, occurring)
+    return lambda answer: parse(answer, classes)
 
 
 def nulls(items: Iterable[Item]) -> list[Null]:

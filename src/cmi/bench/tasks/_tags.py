@@ -24,11 +24,13 @@ from cmi._util.errors import InputError
 from cmi.bench.evaluation import Array, Evaluation, Item, Measured, Metric, Setting, Tally, not_computed
 from cmi.bench.metrics.text import mentions
 from cmi.bench.scoring.nulls import Null, most_frequent
+from cmi.bench.tasks import Reader
 from cmi.stats.predictions import detection
 
 PUBLISHED_EMBEDDER = "bge-large-en-v1.5"
 NAMED = 1.0  # what naming a tag adds to its cosine: more than any cosine
 RESAMPLES = 200  # one draw over 11,479 items and 87 tags costs about 20 ms
+BY_EMBEDDING = "(compared with every tag by its embedding)"
 SILENT = -2.0  # the score of every tag under an empty answer: less than any cosine
 
 
@@ -109,6 +111,16 @@ def _without_embedder(items: Iterable[Item], why: str) -> Evaluation:
     for item in items:
         tally.add(item, Measured(bool(item.answer.strip()), ()))
     return tally.evaluation([not_computed("ROC", why), not_computed("PR", why)])
+
+
+def reader(setting: Setting, tags: tuple[str, ...]) -> Reader:
+    def read(answer: str) -> str | None:
+        if not answer.strip():
+            return None
+        named = [] if setting.protocol == "paper" else sorted(mentions(answer.lower(), tags))
+        return f"names {', '.join(named)} {BY_EMBEDDING}" if named else BY_EMBEDDING
+
+    return read
 
 
 def nulls(items: Iterable[Item]) -> list[Null]:

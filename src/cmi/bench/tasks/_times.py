@@ -22,6 +22,7 @@ from cmi._util.errors import InputError
 from cmi.bench.evaluation import Evaluation, Item, Measured, Setting, evaluate_each, percent_mean
 from cmi.bench.metrics.text import LONGEST_ANSWER
 from cmi.bench.scoring.nulls import Null, constant
+from cmi.bench.tasks import Reader, in_words
 
 LATEST = 30_000.0  # seconds; mir_eval refuses later events
 PAPER_WINDOW = 0.07
@@ -39,7 +40,11 @@ _LONGEST_PROSE = 200  # characters before a time in its token, as in 'The beats 
 
 
 def parse(answer: str) -> list[float] | None:
-    """The times that `answer` lists, sorted; None if there are none."""
+    """The times that `answer` lists, sorted; None if there are none.
+
+    >>> parse("Beats at 0.5s, 1.0s, 1:02.5.")
+    [0.5, 1.0, 62.5]
+    """
     times = [time for token in _SEPARATOR.split(answer[:LONGEST_ANSWER]) for time in _times_in(token.strip(_EDGES))]
     return sorted(time for time in times if time <= LATEST) or None
 
@@ -93,11 +98,8 @@ def f_measure(reference: Sequence[float], estimated: Sequence[float], window: fl
 
 
 def evaluate(items: Iterable[Item], setting: Setting) -> Evaluation:
-    read: Callable[[str], list[float] | None]
-    if setting.protocol == "paper":
-        read, windows = parse_paper, {"FM.": PAPER_WINDOW}
-    else:
-        read, windows = parse, STRICT_WINDOWS
+    read = _parser(setting)
+    windows = {"FM.": PAPER_WINDOW} if setting.protocol == "paper" else STRICT_WINDOWS
 
     def measure(item: Item) -> Measured:
         reference = _truth(item.truth)
@@ -106,6 +108,10 @@ def evaluate(items: Iterable[Item], setting: Setting) -> Evaluation:
         return Measured(estimated is not None, row)
 
     return evaluate_each(items, measure, [percent_mean(name, i) for i, name in enumerate(windows)])
+
+
+def _parser(setting: Setting) -> Callable[[str], list[float] | None]:
+    return parse_paper if setting.protocol == "paper" else parse
 
 
 @lru_cache(maxsize=4096)
@@ -118,3 +124,7 @@ def _truth(text: str) -> list[float]:
 
 def nulls(items: Iterable[Item]) -> list[Null]:
     return [constant(GRID, "0.5 s grid")]
+
+
+def reader(setting: Setting, truths: Iterable[str]) -> Reader:
+    return in_words(_parser(setting), lambda times: ", ".join(f"{time:g}" for time in times))

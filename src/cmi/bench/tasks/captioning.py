@@ -44,11 +44,13 @@ from cmi.bench.evaluation import (
 )
 from cmi.bench.metrics.wordnet import Thesaurus, stem
 from cmi.bench.scoring.nulls import Null, most_frequent
+from cmi.bench.tasks import Reader
 
 if TYPE_CHECKING:
     from cmi.bench.metrics.bertscore import BertScorer
 
 ORDERS = 4
+AS_IT_STANDS = "(compared as it stands)"
 REMEMBERED_TEXTS = 8192  # tokenised captions, so that a model and its nulls share the work on the truth
 Codes = NDArray[np.int64]
 
@@ -239,3 +241,7 @@ def _unless(tool: object, metric: Metric) -> Metric:
 
 def nulls(items: Iterable[Item]) -> list[Null]:
     return [most_frequent(items, "most frequent caption")]
+
+
+def reader(setting: Setting, truths: Iterable[str]) -> Reader:
+    return lambda answer: AS_IT_STANDS if answer.strip() else None

@@ -3,6 +3,6 @@
 Conventions, metrics and protocols are those of `cmi.bench.tasks._times`.
 """
 
-from cmi.bench.tasks._times import evaluate, f_measure, nulls, parse, parse_paper
+from cmi.bench.tasks._times import evaluate, f_measure, nulls, parse, parse_paper, reader
 
-__all__ = ["evaluate", "f_measure", "nulls", "parse", "parse_paper"]
+__all__ = ["evaluate", "f_measure", "nulls", "parse", "parse_paper", "reader"]

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from cmi._util.errors import InputError
 from cmi.bench.evaluation import Array, Evaluation, Item, Measured, Metric, Setting, evaluate_each, of_sums
 from cmi.bench.scoring.nulls import Null, constant
+from cmi.bench.tasks import Reader, in_words
 
 LOWEST, HIGHEST = 1, 9
 NULL_ANSWER = "5"  # any constant rating stands for the mean
@@ -50,7 +51,11 @@ _PAPER_REWORDED = (  # in this order; a word in place of digits keeps its neighb
 
 
 def parse(answer: str) -> float | None:
-    """The one rating that `answer` gives, or None: no rating, or several different ones."""
+    """The one rating that `answer` gives, or None: no rating, or several different ones.
+
+    >>> parse("On a scale from 1 to 9, I would say 6.5.")
+    6.5
+    """
     bare = answer.strip(" \t\r\n.\"'`*")
     if len(bare) < 50 and _BARE.fullmatch(bare):
         return float(bare)
@@ -145,3 +150,7 @@ def _truth(item: Item) -> float:
 
 def nulls(items: Iterable[Item]) -> list[Null]:
     return [constant(NULL_ANSWER, "mean rating")]
+
+
+def reader(setting: Setting, truths: Iterable[str]) -> Reader:
+    return in_words(parse_paper if setting.protocol == "paper" else parse, lambda rating: f"{rating:g}")

@@ -21,8 +21,10 @@ from typing import NamedTuple
 from cmi._util.errors import InputError
 from cmi.bench.evaluation import Evaluation, Item, Measured, Setting, evaluate_each, percent_mean
 from cmi.bench.scoring.nulls import Null, constant
+from cmi.bench.tasks import Reader, in_words
 
 TONICS = ("C", "Db", "D", "Eb", "E", "F", "Gb", "G", "Ab", "A", "Bb", "B")
+KEYS = tuple(f"{tonic} {mode}" for mode in ("major", "minor") for tonic in TONICS)
 NULL_ANSWER = "C minor"  # the best constant answer on GiantSteps
 
 _PITCH = {"c": 0, "d": 2, "e": 4, "f": 5, "g": 7, "a": 9, "b": 11}
@@ -46,7 +48,12 @@ class Key(NamedTuple):
 
 
 def parse(answer: str) -> Key | None:
-    """The one key that `answer` names, or None: no key, or several different ones."""
+    """The one key that `answer` names, or None: no key, or several different ones.
+
+    >>> parse("The key is A minor.")
+    Key(tonic=9, mode='minor')
+    >>> parse("C major or A minor")
+    """
     bare = answer.strip(" \t\r\n.\"'`*")
     whole = _WHOLE.fullmatch(bare) if len(bare) < 20 else None
     if whole and (whole["mode"] or bare[:1].isupper()):
@@ -107,3 +114,7 @@ def evaluate(items: Iterable[Item], setting: Setting) -> Evaluation:
 
 def nulls(items: Iterable[Item]) -> list[Null]:
     return [constant(NULL_ANSWER)]
+
+
+def reader(setting: Setting, truths: Iterable[str]) -> Reader:
+    return in_words(parse_paper if setting.protocol == "paper" else parse)

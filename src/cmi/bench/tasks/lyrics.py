@@ -28,6 +28,7 @@ from cmi.bench.evaluation import (
     percent_ratio,
 )
 from cmi.bench.scoring.nulls import Null, most_frequent
+from cmi.bench.tasks import Reader
 
 # (what stands first, then, then): everything on the line up to the colon goes.
 _ANNOUNCEMENTS = (
@@ -41,7 +42,11 @@ _LONGEST_NUMBER = 300  # digits; num2words has no words for longer ones
 
 
 def transcription(answer: str) -> str:
-    """The answer without what announces it and without sentence tokens."""
+    """The answer without what announces it and without sentence tokens.
+
+    >>> transcription("The lyrics of the song are: hello darkness</s>")
+    'hello darkness'
+    """
     for announcement in _ANNOUNCEMENTS:
         answer = "\n".join(_cut(line, announcement) for line in answer.split("\n")).strip()
     return answer.replace("<s>", "").strip().replace("</s>", "").strip()
@@ -61,7 +66,11 @@ def _cut(line: str, announcement: tuple[str, str, str]) -> str:
 
 
 def words(text: str) -> list[str]:
-    """Lower-case words without punctuation, numbers spelt out."""
+    """Lower-case words without punctuation, numbers spelt out.
+
+    >>> words("Don't stop: 2 more!")
+    ["don't", 'stop', 'two', 'more']
+    """
     plain = text.translate(_PUNCTUATION).lower()
     return " ".join(_spelt_out(word) for word in plain.split()).split(" ") if plain.strip() else []
 
@@ -104,3 +113,7 @@ def _counts(expected: list[str] | str, given: list[str] | str) -> list[float]:
 
 def nulls(items: Iterable[Item]) -> list[Null]:
     return [most_frequent(items, "most frequent line")]
+
+
+def reader(setting: Setting, truths: Iterable[str]) -> Reader:
+    return lambda answer: " ".join(words(transcription(answer))) or None

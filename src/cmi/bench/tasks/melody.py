@@ -25,6 +25,7 @@ import numpy as np
 from cmi._util.errors import InputError
 from cmi.bench.evaluation import Array, Evaluation, Item, Measured, Setting, evaluate_each, percent_mean, percent_ratio
 from cmi.bench.scoring.nulls import Null, constant
+from cmi.bench.tasks import Reader, in_words
 from cmi.bench.tasks._clips import LENGTH, clip_of
 
 NULL_ANSWER = str([(float(second), 60) for second in range(10)])
@@ -40,7 +41,11 @@ Note = tuple[float, float]  # seconds, MIDI number
 
 
 def parse(text: str) -> list[Note] | None:
-    """The notes that `text` lists, by time, the first of those at one time; None if there are none."""
+    """The notes that `text` lists, by time, the first of those at one time; None if there are none.
+
+    >>> parse("[(0.5, 'A4'), (1.25, 71)]")
+    [(0.5, 69), (1.25, 71.0)]
+    """
     notes: dict[float, float] = {}
     for time, pitch in _NOTE.findall(text):
         number = midi(pitch)
@@ -112,3 +117,7 @@ def _truth(item: Item) -> list[Note]:
 
 def nulls(items: Iterable[Item]) -> list[Null]:
     return [constant(NULL_ANSWER, "middle C")]
+
+
+def reader(setting: Setting, truths: Iterable[str]) -> Reader:
+    return in_words(parse, lambda notes: ", ".join(f"({time:g}, {pitch:g})" for time, pitch in notes))

@@ -12,10 +12,10 @@ import re
 from collections.abc import Iterable
 
 from cmi.bench.evaluation import Evaluation, Item, Setting
-from cmi.bench.tasks import _labels
+from cmi.bench.tasks import Reader, _labels
 from cmi.bench.tasks._labels import nulls
 
-__all__ = ["CLASSES", "evaluate", "nulls", "parse"]
+__all__ = ["CLASSES", "evaluate", "nulls", "parse", "reader"]
 
 CLASSES = tuple(str(number) for number in range(128))
 
@@ -23,10 +23,18 @@ _WHOLE_NUMBER = re.compile(r"(?<![\w.,#♯♭-])\d{1,3}(?![\w#♯♭]|[.,]\d)", 
 
 
 def parse(answer: str, classes: tuple[str, ...] = CLASSES) -> str | None:
-    """The one MIDI number that `answer` gives, or None: no number, or several."""
+    """The one MIDI number that `answer` gives, or None: no number, or several.
+
+    >>> parse("MIDI note 69 (A4)")
+    '69'
+    """
     found = {str(int(number)) for number in _WHOLE_NUMBER.findall(answer)} & set(classes)
     return found.pop() if len(found) == 1 else None
 
 
 def evaluate(items: Iterable[Item], setting: Setting) -> Evaluation:
     return _labels.evaluate(items, setting, CLASSES, parse)
+
+
+def reader(setting: Setting, truths: Iterable[str]) -> Reader:
+    return _labels.reader(setting, truths, CLASSES, parse)

@@ -19,6 +19,7 @@ Protocols
 import math
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +29,8 @@ from cmi._util.errors import InputError
 from cmi.bench.evaluation import Array, Evaluation, Item, Measured, Setting, evaluate_each, of_sums
 from cmi.bench.metrics.text import squash
 from cmi.bench.scoring.nulls import Null
-from cmi.bench.tasks._clips import LENGTH, Clip, clip_of
+from cmi.bench.tasks import Reader, in_words
+from cmi.bench.tasks._clips import LENGTH, ClipClock, clip_of
 
 TECHNIQUES = (
     "Vibrato", "Point Note", "Upward Portamento", "Downward Portamento", "Plucks", "Glissando", "Tremolo",
@@ -57,7 +59,13 @@ class Event(NamedTuple):
 
 
 def parse(text: str) -> list[Event] | None:
-    """Every event that `text` lists; none for 'No Tech'. None if it lists nothing that can be read."""
+    """Every event that `text` lists; none for 'No Tech'. None if it lists nothing that can be read.
+
+    >>> parse("[('0.5', '1.2', 'Vibrato')]")
+    [Event(start=0.5, end=1.2, technique=0)]
+    >>> parse("No Tech")
+    []
+    """
     found = [(float(start), float(end), squash(name.strip())) for start, end, name in _EVENT.findall(text)]
     events = [Event(start, end, _COLUMN[name]) for start, end, name in found if name in _COLUMN and start < end]
     silent = squash(NO_TECHNIQUE) in squash(text) or text.strip() == "[]"
@@ -108,7 +116,7 @@ def folded(events: Iterable[Event]) -> list[Event]:
     return [Event(start % LENGTH, (end - 0.0001) % LENGTH + 0.0001, technique) for start, end, technique in events]
 
 
-def on_clip_clock(events: list[Event], clip: Clip) -> list[Event]:
+def on_clip_clock(events: list[Event], clip: ClipClock) -> list[Event]:
     offset = clip.offset([event.start for event in events])
     return [Event(start - offset, end - offset, technique) for start, end, technique in events]
 
@@ -154,11 +162,13 @@ def evaluate(items: Iterable[Item], setting: Setting) -> Evaluation:
     return evaluate_each(items, measure, [of_sums("maF1", macro_f1), of_sums("miF1", micro_f1)])
 
 
+def _paper_parser(model: str) -> Callable[[str], list[Event] | None]:
+    return partial(parse_paper, whole=model in READ_WHOLE_BY_TABLE_3)
+
+
 def _evaluate_paper(items: Iterable[Item], model: str) -> Evaluation:
     whole = model in READ_WHOLE_BY_TABLE_3
-
-    def read(text: str) -> list[Event] | None:
-        return parse_paper(text, whole)
+    read = _paper_parser(model)
 
     def measure(item: Item) -> Measured:
         truth, answer = _truth(item, read), read(item.answer)
@@ -178,3 +188,10 @@ def _truth(item: Item, read: Callable[[str], list[Event] | None]) -> list[Event]
 
 def nulls(items: Iterable[Item]) -> list[Null]:
     return []
+
+
+def reader(setting: Setting, truths: Iterable[str]) -> Reader:
+    def describe(events: list[Event]) -> str:
+        return ", ".join(f"({start:g}, {end:g}, {TECHNIQUES[which]})" for start, end, which in events) or NO_TECHNIQUE
+
+    return in_words(_paper_parser(setting.model) if setting.protocol == "paper" else parse, describe)

@@ -1,6 +1,6 @@
 """The reference listener: supervised MIR models that can hear, answering in the format that each task asks for.
 
-It shows what the tasks' ceiling looks like under the same protocol as the language models'. One skill a module; each is
+It shows what the tasks' ceiling looks like under the same protocol as the language models'. A skill is
 loaded when its first question comes. A skill whose packages are not here fails its own questions, with a sentence that
 says how to get them; `missing` lists them beforehand.
 """
@@ -16,25 +16,25 @@ from cmi.bench.ask.ask import failure
 from cmi.bench.ask.reference.parts import PARTS, version
 
 if TYPE_CHECKING:
-    from cmi.bench.ask.reference.tags import Tagger
+    from cmi.bench.ask.reference.tags import MusicnnTagger
 
 # By task: the module here and its class.
 SKILLS: Mapping[str, tuple[str, str]] = {
     "beat": ("rhythm", "BeatSkill"),
     "downbeat": ("rhythm", "DownbeatSkill"),
-    "key": ("key", "KeySkill"),
+    "key": ("rhythm", "KeySkill"),
     "pitch": ("pitch", "PitchSkill"),
-    "melody": ("melody", "MelodySkill"),
+    "melody": ("pitch", "MelodySkill"),
     "lyrics": ("lyrics", "LyricsSkill"),
-    "singing_technique": ("singing", "SingingSkill"),
+    "singing_technique": ("pitch", "SingingSkill"),
 }
 TAGGED_SKILLS: Mapping[str, tuple[str, str]] = {  # these share one tagger
-    "genre": ("labels", "LabelSkill"),
-    "music_tagging": ("labels", "LabelSkill"),
-    "emotion_tagging": ("labels", "LabelSkill"),
-    "instrument": ("family", "InstrumentSkill"),
-    "captioning": ("captions", "CaptionSkill"),
-    "emotion_regression": ("emotion", "EmotionSkill"),
+    "genre": ("tags", "LabelSkill"),
+    "music_tagging": ("tags", "LabelSkill"),
+    "emotion_tagging": ("tags", "LabelSkill"),
+    "instrument": ("tags", "InstrumentSkill"),
+    "captioning": ("tags", "CaptionSkill"),
+    "emotion_regression": ("tags", "EmotionSkill"),
 }
 
 
@@ -80,12 +80,12 @@ class ReferenceListener:
         raise InputError(f"the reference listener has no ear for {task.replace('_', ' ') or 'this data set'}")
 
     @cached_property
-    def _tagger(self) -> "Tagger":
+    def _tagger(self) -> "MusicnnTagger":
         try:
-            from cmi.bench.ask.reference.tags import Tagger
+            from cmi.bench.ask.reference.tags import MusicnnTagger
         except ModuleNotFoundError as error:
             raise MissingExtra("hearing tags", "reward") from error
-        return Tagger()
+        return MusicnnTagger()
 
 
 def _class(module: str, name: str) -> type:

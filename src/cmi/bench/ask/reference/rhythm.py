@@ -1,6 +1,8 @@
-"""Beats and downbeats: madmom's recurrent networks, and a model of bars that fits a tempo to what they hear.
+"""Beats, downbeats and keys: madmom's networks.
 
-Böck, Krebs and Widmer (ISMIR 2014 and 2016). Bars are of three or four beats. Times are seconds from the clip's start.
+Beats and downbeats: recurrent networks, and a model of bars of three or four beats that fits a tempo to their output
+(Böck, Krebs and Widmer, ISMIR 2014 and 2016). Times are seconds from the clip's start.
+Key: a convolutional network, one of 24 (Korzeniowski and Widmer, ISMIR 2018).
 """
 
 from typing import Any
@@ -8,9 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cmi._util.errors import InputError
 from cmi.bench.ask import Question
 from cmi.bench.ask.clips import clip
 from cmi.bench.ask.reference.parts import known_as, require
+from cmi.bench.tasks.key import parse
 
 RATE = 44_100
 FRAMES_PER_SECOND = 100
@@ -59,3 +63,20 @@ class DownbeatSkill:
 def times(seconds: NDArray[np.float64]) -> str:
     """As the instructions ask for them: 0.5s,1.02s."""
     return ",".join(f"{round(max(0.0, float(second)), 2)}s" for second in seconds)
+
+
+class KeySkill:
+    def __init__(self) -> None:
+        import_madmom()
+        from madmom.features.key import CNNKeyRecognitionProcessor
+
+        self._network = CNNKeyRecognitionProcessor()
+
+    def answer(self, question: Question) -> str:
+        from madmom.features.key import key_prediction_to_label
+
+        label = key_prediction_to_label(self._network(signal(question)))  # in sharps: F# minor
+        key = parse(label)
+        if key is None:
+            raise InputError(f"madmom calls the key {label!r}")
+        return str(key)

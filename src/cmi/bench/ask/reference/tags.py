@@ -1,22 +1,101 @@
-"""What a clip is tagged as: musicnn's two networks (Pons and Serra), 100 tags with their log-odds.
+"""Tags, captions, emotions and instruments: musicnn's two networks (Pons and Serra), 100 tags with their log-odds.
 
-A tag's lift is its log-odds less those of its share in the networks' training data, since `rock` is likely everywhere
-there. Shares fall with a tag's rank, which both lists keep; the two curves below pass within a factor of 1.5 of the
-counts that the data sets' authors publish.
+Lift        A tag's log-odds less those of its share in the networks' training data, since `rock` is likely everywhere
+            there. Shares fall with a tag's rank, which both lists keep; the two curves below pass within a factor of
+            1.5 of the counts that the data sets' authors publish.
+Labels      A label's evidence is the largest lift among the tags that stand for it: the one of its own name, and those
+            listed below, which count a little less. A label for which no tag stands is never given, and the
+            documentation says which those are.
+Captions    By template, out of tags: genre, pace, instruments, voice, mood.
+Emotion     Arousal and valence from 1 to 9, out of tags that plainly say so: loud and fast against soft and slow, happy
+            against sad. Nothing was fitted: no rated music is at hand offline. Only the order of the ratings counts.
+Family      Of the instrument that plays a single note: how it fades, how its octaves stack, and tags. musicnn has tags
+            for few of the families, so that brass, reeds and mallets are told by little more than their envelope.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from cmi.bench.ask import Question
 from cmi.bench.ask.clips import clip
+from cmi.bench.ask.reference.pitch import LOWEST, NOTE_RATE, OCTAVE, STACKED, NoteNetwork, load_if_installed
+from cmi.bench.catalog import DATASETS
+from cmi.bench.metrics.text import mentions, squash
 from cmi.reward.model.encoders.musicnn import MSD_TAGS, MTT_TAGS, RATE, SHORTEST, Musicnn, load_musicnn, mel
 
 LONGEST = 60.0  # seconds
 Lifts = Mapping[str, float]  # by tag, in lower case; of a tag that both networks know, the mean
+MOST, LEAST = 8, 3  # labels in an answer where any number may be given
+STAND_IN = 0.5  # what is taken off the lift of a tag that has not the label's own name
+CLEAR = 0.7  # the lift from which on a label is given: twice as likely as anywhere
+
+# Tags that stand for a label besides its own name.
+STANDING_FOR: Mapping[str, tuple[str, ...]] = {
+    "disco": ("dance", "funk", "70s"), "reggae": ("soul", "rnb"), "metal": ("heavy metal",),
+    "classical": ("opera", "choral", "harpsichord"), "alternativerock": ("alternative rock",),
+    "bluesrock": ("blues", "classic rock"), "choir": ("choral",), "club": ("house", "party"),
+    "contemporary": ("experimental",), "deephouse": ("house",), "downtempo": ("chillout", "chill"),
+    "easylistening": ("easy listening",), "edm": ("house", "techno", "electro"), "electropop": ("electro",),
+    "ethno": ("indian", "sitar"), "groove": ("funk",), "hard": ("hard rock",), "idm": ("electronica",),
+    "lounge": ("easy listening", "chillout"), "medieval": ("harpsichord",), "newage": ("new age",),
+    "orchestral": ("strings", "classical"), "popfolk": ("folk",), "poprock": ("indie pop", "rock"),
+    "progressive": ("progressive rock",), "punkrock": ("punk",), "rap": ("hip-hop",), "rocknroll": ("oldies", "60s"),
+    "singersongwriter": ("acoustic", "folk"), "soundtrack": ("ambient", "instrumental"),
+    "symphonic": ("strings", "classical"), "synthpop": ("synth", "80s"), "trance": ("techno", "dance"),
+    "triphop": ("chillout", "electronica"), "world": ("indian", "sitar"), "acousticguitar": ("acoustic", "guitar"),
+    "classicalguitar": ("guitar",), "electricguitar": ("rock", "hard rock", "metal"),
+    "computer": ("electronic", "techno"), "drummachine": ("techno", "beats", "electro"), "drums": ("beat",),
+    "keyboard": ("synth",), "orchestra": ("strings", "classical"), "pad": ("ambient", "synth"), "saxophone": ("jazz",),
+    "synthesizer": ("synth", "electronic"),
+    "voice": ("vocal", "vocals", "singing", "female vocalists", "male vocalists"), "calm": ("quiet", "soft", "mellow"),
+    "dark": ("metal", "ambient"), "deep": ("chillout", "house"), "dream": ("ambient", "new age"),
+    "emotional": ("beautiful", "sad"), "energetic": ("loud", "fast", "rock"), "epic": ("opera", "choir"),
+    "film": ("instrumental", "ambient"), "fun": ("party", "happy"), "groovy": ("funk",),
+    "heavy": ("metal", "hard rock", "loud"), "love": ("beautiful", "soul"),
+    "meditative": ("ambient", "new age", "quiet"), "melancholic": ("sad",), "melodic": ("beautiful",),
+    "positive": ("happy", "catchy"), "powerful": ("loud", "hard rock"),
+    "relaxing": ("chill", "chillout", "mellow", "soft"), "retro": ("oldies", "80s", "60s"), "romantic": ("beautiful",),
+    "soundscape": ("ambient", "experimental"), "space": ("ambient", "electronic"), "sport": ("fast", "loud"),
+    "summer": ("happy", "party"), "upbeat": ("fast", "happy", "catchy"), "uplifting": ("happy",),
+}  # fmt: skip
+GENRES = (
+    "rock", "pop", "electronic", "jazz", "metal", "folk", "blues", "country", "classical", "techno", "ambient", "funk",
+    "soul", "hip-hop", "house", "dance", "new age", "indian", "punk", "experimental",
+)  # fmt: skip
+INSTRUMENTS = {
+    "guitar": "guitar", "piano": "piano", "drums": "drums", "strings": "strings", "violin": "violin", "synth": "synths",
+    "flute": "flute", "harp": "harp", "cello": "cello", "sitar": "sitar", "harpsichord": "harpsichord", "beat": "beats",
+}  # fmt: skip
+MOODS = {
+    "happy": "happy", "sad": "sad", "mellow": "mellow", "beautiful": "beautiful", "party": "lively", "loud": "loud",
+    "soft": "soft", "quiet": "quiet", "chill": "relaxing", "sexy": "sensual", "catchy": "catchy", "weird": "strange",
+}  # fmt: skip
+SUNG = ("vocal", "singing", "voice", "vocals")
+UNSUNG = ("no vocals", "no vocal", "no voice", "instrumental")
+AROUSED = ("loud", "fast", "drums", "beat", "rock", "metal", "dance", "party")
+CALM = ("slow", "soft", "quiet", "ambient", "new age", "mellow", "chillout", "solo")
+GLAD = ("happy", "party", "catchy", "dance", "funk", "pop")
+SAD = ("sad", "ambient", "metal", "experimental", "slow", "weird")
+MIDDLE, REACH = 5.0, 4.0
+SPREAD = 3.0  # the difference in lift that takes a rating three quarters of the way to the end of the scale
+LONGEST_NOTE = 4.0  # seconds
+HELD = 0.35  # of its loudest level after a second: below it was struck or plucked
+LOW = 48  # MIDI pitch below which a plucked string is most likely a bass
+MOST_LISTED = 6  # families in a prompt from which on its list is taken as the choice
+
+STRUCK = {"guitar": ("guitar", "sitar"), "keyboard": ("piano", "harpsichord"), "mallet": ("harp",)}
+HELD_TAGS = {
+    "flute": ("flute",),
+    "string": ("violin", "cello", "strings"),
+    "vocal": ("voice", "vocal", "choir", "singing"),
+    "synth_lead": ("synth", "techno", "electronic"),
+    "reed": ("jazz",),
+    "brass": ("soul", "funk"),
+}
 
 
 def _share(rank: int, first: float, half: float) -> float:
@@ -34,7 +113,7 @@ _PRIORS = {
 }
 
 
-class Tagger:
+class MusicnnTagger:
     def __init__(self) -> None:
         self._networks: dict[str, tuple[Musicnn, tuple[str, ...]]] = {
             "MTT_musicnn": (load_musicnn("MTT_musicnn"), MTT_TAGS),
@@ -51,3 +130,125 @@ class Tagger:
             for tag, value, prior in zip(tags, odds, _PRIORS[name], strict=True):
                 found.setdefault(tag.lower(), []).append(value - prior)
         return {tag: float(np.mean(values)) for tag, values in found.items()}
+
+
+class TagSkill:
+    """A skill that answers from tags."""
+
+    def __init__(self, tagger: MusicnnTagger) -> None:
+        self._tagger = tagger
+
+
+class LabelSkill(TagSkill):
+    """One label where one is asked for, several where any number may be given."""
+
+    def answer(self, question: Question) -> str:
+        dataset = DATASETS[question.dataset]
+        ranked = rank(self._tagger.lifts(question), dataset.classes)
+        if not dataset.is_multi_label:
+            return ranked[0][0]
+        clear = sum(lift >= CLEAR for _, lift in ranked)
+        return ", ".join(label for label, _ in ranked[: max(LEAST, min(MOST, clear))])
+
+
+def rank(lifts: Lifts, labels: Iterable[str]) -> list[tuple[str, float]]:
+    """Labels that some tag stands for, with their evidence, the strongest first."""
+    by_form = {squash(tag): lift for tag, lift in lifts.items()}
+    found = {label: evidence(by_form, label) for label in labels}
+    heard = [(label, lift) for label, lift in found.items() if lift is not None]
+    return sorted(heard, key=lambda item: -item[1])
+
+
+def evidence(by_form: Mapping[str, float], label: str) -> float | None:
+    """None: no tag stands for the label."""
+    own = [by_form[form] for form in (squash(label),) if form in by_form]
+    others = [by_form[form] - STAND_IN for form in map(squash, STANDING_FOR.get(label, ())) if form in by_form]
+    return max(own + others, default=None)
+
+
+class CaptionSkill(TagSkill):
+    def answer(self, question: Question) -> str:
+        return caption(self._tagger.lifts(question))
+
+
+def caption(lifts: Lifts) -> str:
+    genre = _top(lifts, GENRES, 1)[0]
+    pace = "slow" if lifts["slow"] > lifts["fast"] else "fast"
+    played = " and ".join(INSTRUMENTS[tag] for tag in _top(lifts, INSTRUMENTS, 2))
+    moods = " and ".join(MOODS[tag] for tag in _top(lifts, MOODS, 2))
+    return f"A {pace} {genre} song with {played}{_voice(lifts)}. The mood is {moods}."
+
+
+def _voice(lifts: Lifts) -> str:
+    if sum(lifts[tag] for tag in UNSUNG) >= sum(lifts[tag] for tag in SUNG):
+        return ", without vocals"
+    return ", sung by a female voice" if lifts["female"] > lifts["male"] else ", sung by a male voice"
+
+
+def _top(lifts: Lifts, tags: Iterable[str], count: int) -> list[str]:
+    return sorted(tags, key=lambda tag: -lifts[tag])[:count]
+
+
+class EmotionSkill(TagSkill):
+    def answer(self, question: Question) -> str:
+        up, down = (GLAD, SAD) if asks_for_valence(question) else (AROUSED, CALM)
+        return f"{rating(self._tagger.lifts(question), up, down):.1f}"
+
+
+def asks_for_valence(question: Question) -> bool:
+    """By its words; by its data set if they name both or neither. (The released valence files ask for arousal.)"""
+    named = {word for word in ("valence", "arousal") if word in question.text.lower()}
+    return named == {"valence"} or (len(named) != 1 and question.dataset == "EMO_valence")
+
+
+def rating(lifts: Lifts, up: Sequence[str], down: Sequence[str]) -> float:
+    difference = sum(lifts[tag] for tag in up) / len(up) - sum(lifts[tag] for tag in down) / len(down)
+    return MIDDLE + REACH * math.tanh(difference / SPREAD)
+
+
+class InstrumentSkill(LabelSkill):
+    """The family of a single note if one is asked for, tags otherwise."""
+
+    def __init__(self, tagger: MusicnnTagger) -> None:
+        super().__init__(tagger)
+        self._notes = load_if_installed(NoteNetwork)
+
+    def answer(self, question: Question) -> str:
+        dataset = DATASETS[question.dataset]
+        if dataset.is_multi_label:
+            return super().answer(question)
+        waveform = clip(question, NOTE_RATE, LONGEST_NOTE)
+        strength = None if self._notes is None else self._notes.activations(waveform).mean(axis=0)
+        held = held_level(waveform.samples, waveform.rate)
+        listed = mentions(question.text, dataset.classes)
+        choice = listed if len(listed) >= MOST_LISTED else set(dataset.classes) - {"synth_lead"}
+        return family(self._tagger.lifts(question), held, strength, choice)
+
+
+def held_level(samples: NDArray[np.float32], rate: int) -> float:
+    """The level a second after the loudest moment, as a share of it."""
+    block = rate // 10
+    blocks = samples[: len(samples) // block * block].reshape(-1, block)
+    levels = np.sqrt((blocks.astype(np.float64) ** 2).mean(axis=1)) if len(blocks) else np.zeros(1)
+    peak = int(levels.argmax())
+    later = levels[peak + 10 : peak + 15]
+    return float(later.mean() / max(levels[peak], 1e-9)) if len(later) else 1.0
+
+
+def family(lifts: Lifts, held: float, strength: NDArray[np.float32] | None, choice: set[str]) -> str:
+    """The likeliest of `choice`; `strength` says how surely each of 88 notes sounds, if that is known."""
+    note = None if strength is None else int(strength.argmax())
+    if held < HELD:
+        if note is not None and LOWEST + note < LOW and "bass" in choice:
+            return "bass"
+        return _strongest(lifts, STRUCK, choice)
+    if strength is not None and note is not None and "organ" in choice:
+        stack = strength[note : note + OCTAVE + 1 : OCTAVE]
+        if len(stack) == 2 and stack[1] > STACKED / 2:
+            return "organ"
+    return _strongest(lifts, HELD_TAGS, choice)
+
+
+def _strongest(lifts: Lifts, tags: dict[str, tuple[str, ...]], choice: set[str]) -> str:
+    known = {name: max(lifts[tag] for tag in stands) for name, stands in tags.items() if name in choice}
+    return max(known, key=lambda name: known[name]) if known else sorted(choice)[0]
