@@ -135,7 +135,7 @@ class Key(NamedTuple):
     strength: float = 0.0
 
 
-Heard = Mapping[Key, Score]
+MeasuredTake = Mapping[Key, Score]
 
 
 def probe(
@@ -173,7 +173,7 @@ def _chunks(versions: Sequence[Version], size: int) -> Iterator[list[Version]]:
         yield chunk
 
 
-def _report(model: str, songs: Sequence[Song], seed: int, bounds: Bounds, heard: Heard) -> Report:
+def _report(model: str, songs: Sequence[Song], seed: int, bounds: Bounds, heard: MeasuredTake) -> Report:
     composed = [song for song in songs if isinstance(song, Composed)]
     axes = Score._fields if composed else ("musicality",)  # without a caption there is nothing to be aligned to
     clean = {axis: _scores(heard, CLEAN, axis) for axis in axes}
@@ -200,14 +200,14 @@ def _report(model: str, songs: Sequence[Song], seed: int, bounds: Bounds, heard:
     )
 
 
-def _scores(heard: Heard, name: str, axis: str, strength: float = 0.0) -> dict[int, float]:
+def _scores(heard: MeasuredTake, name: str, axis: str, strength: float = 0.0) -> dict[int, float]:
     """Scores on an axis by song."""
     return {
         key.song: getattr(score, axis) for key, score in heard.items() if (key.name, key.strength) == (name, strength)
     }
 
 
-def _change(heard: Heard, name: str, axis: str, bound: float) -> Change:
+def _change(heard: MeasuredTake, name: str, axis: str, bound: float) -> Change:
     before, after = _scores(heard, CLEAN, axis), _scores(heard, name, axis)
     scores = np.array([before[song] for song in after])
     moved = np.abs(np.array(list(after.values())) - scores)
@@ -231,7 +231,7 @@ def _in_spreads(change: float, spread: float) -> float:
     return change / spread if spread else math.inf
 
 
-def _fall(heard: Heard, flaw: str, spread: float, bounds: Bounds) -> Fall | None:
+def _fall(heard: MeasuredTake, flaw: str, spread: float, bounds: Bounds) -> Fall | None:
     """None where no song had anything for the flaw to spoil."""
     clean = _scores(heard, CLEAN, "musicality")
     steps = [_scores(heard, flaw, "musicality", strength) for strength in STRENGTHS]
@@ -262,7 +262,7 @@ def _trend(line: NDArray[np.float64]) -> float:
     return 0.0 if math.isnan(trend) else trend
 
 
-def _orders(heard: Heard, bound: float) -> Iterator[Order]:
+def _orders(heard: MeasuredTake, bound: float) -> Iterator[Order]:
     """Which prompts should have the lower alignment: than what, and whether that is a must."""
     own, others = probes.OWN_REFERENCE, probes.OTHER_REFERENCES
     comparisons: list[tuple[str, str, tuple[str, ...], float | None]] = [
