@@ -27,7 +27,7 @@ from cmi.studio.make import make_set
 from cmi.studio.pairs import Material
 from cmi.studio.recordings import RATE
 from cmi.studio.render import render
-from cmi.studio.vocoder import Frames, noise_filters, periodic_filters, synthesize
+from cmi.studio.vocals import Frames, noise_filters, periodic_filters, synthesize
 
 ROUNDS = 3
 VOICE_RATE, HOP, SECONDS = 22_050, 110, 15

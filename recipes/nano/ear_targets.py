@@ -18,7 +18,7 @@ from cmi._util.workers import process_pool
 from cmi.studio.captions import facts
 from cmi.studio.corpus import KINDS
 from cmi.studio.flaws import FLAWS
-from cmi.studio.recordings import RATE, SECONDS, Source, piece_of
+from cmi.studio.recordings import RATE, SECONDS, TakeSource, piece_of
 from cmi.studio.styles import STYLES
 from cmi.studio.wordings import INSTRUMENTS
 
@@ -74,7 +74,7 @@ def answers(recipe: dict[str, Any]) -> dict[str, NDArray[np.float32]]:
     source = recipe["source"]
     if not source.get("track"):
         wishes = tuple((name, value) for name, value in source.get("wishes", ()))
-        known = facts(piece_of(Source(**{**source, "wishes": wishes})), vocals=bool(recipe.get("lyrics")))
+        known = facts(piece_of(TakeSource(**{**source, "wishes": wishes})), vocals=bool(recipe.get("lyrics")))
         heard: dict[str, set[str]] = {
             "style": {known.style},
             "instrument": set(known.instruments),

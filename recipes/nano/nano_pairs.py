@@ -14,7 +14,7 @@ from torch import Tensor
 
 from cmi.preferences import Preference, preference_row
 from cmi.reward.model.encoders.nano import TAGS
-from cmi.studio.track_pairs import TEXTS
+from cmi.studio.pairs import TEXTS
 
 EAR_SHARE = 0.6  # of the studio's pairs to train on
 APART = 1.0  # standard deviations of a tag between the takes of a pair about it

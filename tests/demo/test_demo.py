@@ -9,7 +9,7 @@ import pytest
 from cmi._util.errors import InputError
 from cmi.audio import content_hash
 from cmi.demo.page import page_of
-from cmi.demo.run import Plan, run_demo
+from cmi.demo.run import DemoPlan, run_demo
 from cmi.demo.tables import demo_tables
 from cmi.report.html import interval_bar, page, table_html
 from cmi.report.tables import Table
@@ -19,7 +19,7 @@ from cmi.reward.scoring.scorers import NamedScorer
 from cmi.stats.intervals import Interval
 from cmi.take import Prompt, Score, Take
 
-SMALLEST = Plan(takes=2, pairs=4, songs=3, seconds=1.0, clips=2, clip_seconds=4, listener="demo_ears:Constant")
+SMALLEST = DemoPlan(takes=2, pairs=4, songs=3, seconds=1.0, clips=2, clip_seconds=4, listener="demo_ears:Constant")
 EARS = """
 from cmi.bench.ask.nulls import NullListener
 

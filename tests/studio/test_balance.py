@@ -2,9 +2,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cmi.studio.balance import MOST, balanced, null_accuracies
-from cmi.studio.recordings import Heard
+from cmi.studio.recordings import MeasuredTake
 
-heard = st.builds(Heard, st.floats(-30, -10), st.just(30.0), st.floats(100, 8000), st.integers(0, 500))
+heard = st.builds(MeasuredTake, st.floats(-30, -10), st.just(30.0), st.floats(100, 8000), st.integers(0, 500))
 
 
 @given(st.lists(st.tuples(heard, heard), max_size=60), st.booleans())
@@ -17,12 +17,12 @@ def test_no_null_is_right_or_wrong_too_often_in_what_is_kept(pairs, strictly):
 
 
 def test_what_is_even_is_kept_whole():
-    loud, soft = Heard(-10, 30, 500, 10), Heard(-20, 30, 500, 10)
+    loud, soft = MeasuredTake(-10, 30, 500, 10), MeasuredTake(-20, 30, 500, 10)
     assert len(balanced({"1": (loud, soft), "2": (soft, loud), "3": (loud, loud)}, strictly=True)) == 3
 
 
 def test_of_a_lopsided_set_only_what_leans_goes():
-    loud, soft = Heard(-10, 30, 500, 10), Heard(-20, 30, 500, 10)
+    loud, soft = MeasuredTake(-10, 30, 500, 10), MeasuredTake(-20, 30, 500, 10)
     pairs = {f"{i}": (loud, soft) if i % 4 else (soft, loud) for i in range(40)}
     kept = balanced(pairs, strictly=False)
     assert sum(pairs[name] == (soft, loud) for name in kept) == 10
@@ -31,6 +31,6 @@ def test_of_a_lopsided_set_only_what_leans_goes():
 
 
 def test_a_null_that_can_not_tell_gets_half():
-    same = Heard(-10, 30, 500, 10)
+    same = MeasuredTake(-10, 30, 500, 10)
     assert set(null_accuracies([(same, same)]).values()) == {0.5}
     assert null_accuracies([(same._replace(notes=11), same)])["more notes"] == 1

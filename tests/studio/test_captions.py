@@ -30,8 +30,7 @@ from cmi.studio.captions import (
 )
 from cmi.studio.compose import compose
 from cmi.studio.corpus import KINDS
-from cmi.studio.instruments import INSTRUMENTS
-from cmi.studio.piece import Attributes, Key, Note, Part, Piece, even_beats
+from cmi.studio.piece import INSTRUMENTS, Attributes, InstrumentPart, MusicalKey, Note, Piece, even_beats
 from cmi.studio.styles import STYLES
 
 WALTZ = Facts("waltz", "nostalgic", 104.0, "sparse", ("accordion", "upright bass"), 3, "minor")
@@ -318,10 +317,12 @@ def test_others_are_where_a_wrong_caption_takes_its_facts_from():
 def test_facts_are_of_the_parts_that_sound_the_most_prominent_first():
     note = (Note(0, 1, 60, 80),)
     parts = (
-        Part("bass", "cello", 42, note), Part("drums", "drums", 0, ()), Part("melody", "piano", 0, note),
-        Part("harmony", "piano", 0, note),
-    )  # fmt: skip
-    piece = Piece("p", parts, even_beats(4, 90), 4, Key(0, "minor"), Attributes("pop", "calm", 90.0, "busy"))
+        InstrumentPart("bass", "cello", 42, note),
+        InstrumentPart("drums", "drums", 0, ()),
+        InstrumentPart("melody", "piano", 0, note),
+        InstrumentPart("harmony", "piano", 0, note),
+    )
+    piece = Piece("p", parts, even_beats(4, 90), 4, MusicalKey(0, "minor"), Attributes("pop", "calm", 90.0, "busy"))
     assert facts(piece, True) == Facts("pop", "calm", 90.0, "busy", ("piano", "cello"), 4, "minor", True)
     with pytest.raises(InputError, match="p: captions have no words for the mood 'purple'"):
         facts(replace(piece, attributes=Attributes("pop", "purple", 90.0, "busy")))

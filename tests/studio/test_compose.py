@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from cmi._util.errors import InputError
 from cmi.studio.compose import INSTRUMENTS, STYLES, compose
-from cmi.studio.piece import Note, Part, Piece, even_beats
+from cmi.studio.piece import InstrumentPart, Note, Piece, even_beats
 
 SEEDS = range(5)
 SCALES = {"major": {0, 2, 4, 5, 7, 9, 11}, "minor": {0, 2, 3, 5, 7, 8, 10, 11}}
@@ -34,11 +34,11 @@ def pieces(style: str) -> tuple[Piece, ...]:
     return tuple(drawn + asked)
 
 
-def part(piece: Piece, role: str) -> Part:
+def part(piece: Piece, role: str) -> InstrumentPart:
     return next(part for part in piece.parts if part.role == role)
 
 
-def pitched(piece: Piece) -> list[Part]:
+def pitched(piece: Piece) -> list[InstrumentPart]:
     return [part for part in piece.parts if part.role != "drums"]
 
 
@@ -46,7 +46,7 @@ def degrees(piece: Piece, notes: list[Note]) -> set[int]:
     return {(note.pitch - piece.key.tonic) % 12 for note in notes}
 
 
-def sounding(part: Part, beat: float) -> list[Note]:
+def sounding(part: InstrumentPart, beat: float) -> list[Note]:
     return [note for note in part.notes if note.start <= beat < note.start + note.length]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from cmi._util.errors import InputError
 from cmi.studio.corpus import corpus_names, read_score
-from cmi.studio.piece import Key
+from cmi.studio.piece import MusicalKey
 from cmi.studio.render import render
 
 SCALES = {"major": {0, 2, 4, 5, 7, 9, 11}, "minor": {0, 2, 3, 5, 7, 8, 10, 11}}
@@ -49,7 +49,7 @@ def test_listing_does_not_import_music21():
 
 def test_a_chorale_known_by_heart(pieces):
     chorale = pieces["bach/bwv66.6"]
-    assert chorale.key == Key(6, "minor")
+    assert chorale.key == MusicalKey(6, "minor")
     assert chorale.metre == 4
     assert [part.role for part in chorale.parts] == ["melody", "harmony", "harmony", "bass"]
     assert [note.pitch for note in chorale.parts[0].notes[:4]] == [73, 71, 69, 71]  # C#5 B4 | A4 B4

@@ -19,10 +19,8 @@ from cmi.preferences import read_preferences
 from cmi.studio.captions import facts, false_of
 from cmi.studio.flaws import FLAWS
 from cmi.studio.make import make_set
-from cmi.studio.pair_plan import SHARES
-from cmi.studio.pairs import HELD_OUT, Material, known_flaws, plan_pairs
-from cmi.studio.piece_pairs import MODALITIES
-from cmi.studio.recordings import RATE, SECONDS, Recipe, Source, piece_of, record
+from cmi.studio.pairs import HELD_OUT, MODALITIES, SHARES, Material, known_flaws, plan_pairs
+from cmi.studio.recordings import RATE, SECONDS, TakeRecipe, TakeSource, piece_of, record
 from cmi.studio.recordings import _played as played
 
 PAIRS = 8
@@ -141,9 +139,9 @@ def test_a_longer_plan_begins_with_a_shorter_one(plans):
 
 
 def test_takes_have_the_level_of_their_recipe_whatever_was_done_to_them():
-    clean = Recipe(Source(seed=5), gain=-2.0)
+    clean = TakeRecipe(TakeSource(seed=5), gain=-2.0)
     for flaw in ("", "noise", "abrupt-cut", "dropouts"):
-        sound, heard = record(Recipe(clean.source, flaw=flaw, strength=0.6 if flaw else 0, gain=-2.0))
+        sound, heard = record(TakeRecipe(clean.source, flaw=flaw, strength=0.6 if flaw else 0, gain=-2.0))
         assert heard.loudness == pytest.approx(-22, abs=0.6)
         assert heard.seconds == SECONDS
         assert abs(sound).max() <= 0.98
@@ -174,6 +172,6 @@ def test_a_recording_that_was_lost_is_made_again(made, tmp_path):
 
 
 def test_a_tune_that_a_flaw_left_without_notes_is_not_sung():
-    piece = piece_of(Source(seed=5))
+    piece = piece_of(TakeSource(seed=5))
     silent = replace(piece, parts=tuple(replace(p, notes=() if p.role == "melody" else p.notes) for p in piece.parts))
     assert played(silent, "golden river", 0).any()

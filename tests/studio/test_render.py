@@ -7,7 +7,7 @@ import pytest
 
 from cmi._util.errors import InputError
 from cmi.studio import render as rendering
-from cmi.studio.piece import Attributes, Key, Note, Part, Piece, even_beats
+from cmi.studio.piece import Attributes, InstrumentPart, MusicalKey, Note, Piece, even_beats
 from cmi.studio.render import LOUDNESS, PEAK, levelled, render, soundfont
 from cmi.studio.soundfont import open_font
 
@@ -16,12 +16,12 @@ PIANO, ORGAN, GUITAR, BASS, VIOLIN, STRINGS, CLARINET, SQUARE = 0, 16, 25, 33, 4
 ATTRIBUTES = Attributes("pop", "calm", 120.0, "moderate")
 
 
-def piece(*parts: Part, beats=None) -> Piece:
-    return Piece("test", parts, beats or even_beats(8, 120.0), 4, Key(0, "major"), ATTRIBUTES)
+def piece(*parts: InstrumentPart, beats=None) -> Piece:
+    return Piece("test", parts, beats or even_beats(8, 120.0), 4, MusicalKey(0, "major"), ATTRIBUTES)
 
 
-def part(notes, program=PIANO, role="melody", cents=0.0) -> Part:
-    return Part(role, "instrument", program, tuple(notes), cents)
+def part(notes, program=PIANO, role="melody", cents=0.0) -> InstrumentPart:
+    return InstrumentPart(role, "instrument", program, tuple(notes), cents)
 
 
 def single(pitch, program=SQUARE, velocity=100, cents=0.0, role="melody") -> Piece:

@@ -11,14 +11,14 @@ import soundfile
 from cmi._util.errors import InputError, MissingExtra
 from cmi.studio.compose import compose
 from cmi.studio.flaws import FLAWS
-from cmi.studio.recordings import RATE, SECONDS, Recipe, Source, record
+from cmi.studio.recordings import RATE, SECONDS, TakeRecipe, TakeSource, record
 from cmi.studio.show import (
     BANDS,
     COLUMNS,
     HIGHEST,
     LOWEST,
     MEASURES,
-    Version,
+    ShownVersion,
     differences,
     page_of,
     show_flaws,
@@ -55,7 +55,7 @@ def shown(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def clean():
-    return record(Recipe(Source(3)))[0]
+    return record(TakeRecipe(TakeSource(3)))[0]
 
 
 def test_every_version_has_a_recording_and_a_picture_and_all_links_lead_to_them(shown):
@@ -100,7 +100,7 @@ def test_the_same_arguments_give_the_same_bytes(shown, tmp_path):
 
 def test_text_is_escaped():
     piece = replace(compose(1), name="<script>alert('1')</script>")
-    version = Version("a&b", '"quoted" <b>', np.zeros((10, 2), np.float32), 0.5, "<i>", ())
+    version = ShownVersion("a&b", '"quoted" <b>', np.zeros((10, 2), np.float32), 0.5, "<i>", ())
     page = Page(page_of(piece, 1, [version]))
     assert len(page.all("script")) == 1
     assert not page.all("b") + page.all("i")
@@ -116,7 +116,7 @@ def test_marks_are_where_the_sound_differs_whatever_its_gain(clean):
 
 def test_what_is_the_same_has_no_marks_and_what_is_too_quiet_has_them_throughout(clean):
     assert differences(clean, clean) == ()
-    quiet = Version("level", "", clean, marks=differences(clean, clean / 10))
+    quiet = ShownVersion("level", "", clean, marks=differences(clean, clean / 10))
     assert quiet.where == "throughout"
 
 

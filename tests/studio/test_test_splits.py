@@ -10,8 +10,7 @@ pytest.importorskip("pyworld", reason="sung lyrics need the vocals extra")
 
 from cmi.preferences import read_preferences
 from cmi.studio.make import make_set
-from cmi.studio.pair_plan import SHARES
-from cmi.studio.pairs import HELD_OUT, Material
+from cmi.studio.pairs import HELD_OUT, SHARES, Material
 from cmi.studio.tracks import find_tracks
 
 TESTED = ("test", "heldout")

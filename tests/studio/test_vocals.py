@@ -9,12 +9,14 @@ pytest.importorskip("pyworld", reason="sung lyrics need the vocals extra")
 
 from cmi._util.errors import InputError, MissingExtra
 from cmi.studio import vocals
-from cmi.studio.piece import Attributes, Key, Note, Piece, even_beats
+from cmi.studio.piece import Attributes, MusicalKey, Note, Piece, even_beats
 from cmi.studio.vocals import sing, sung, syllables, words
 
 RATE = 22_050
 LYRICS = "Golden river in the morning light"
-CLOCK = Piece("song", (), even_beats(8, 80.0), 4, Key(0, "major"), Attributes("pop", "calm", 80.0, "sparse")).clock
+CLOCK = Piece(
+    "song", (), even_beats(8, 80.0), 4, MusicalKey(0, "major"), Attributes("pop", "calm", 80.0, "sparse")
+).clock
 MELODY = [Note(i, 0.9, pitch, 90) for i, pitch in enumerate((60, 64, 67, 65, 62, 55, 57, 59))]
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from cmi.studio.vocoder import Frames, minimum_phase, pulses, synthesize
+from cmi.studio.vocals import Frames, minimum_phase, pulses, synthesize
 
 RATE, HOP, BINS = 22_050, 110, 513
 
@@ -48,7 +48,7 @@ def test_silence_stays_silent():
 
 def test_it_sounds_as_worlds_own_synthesis_does():
     world = pytest.importorskip("pyworld", reason="needs the vocals extra")
-    from cmi.studio.vocoder import noise_filters, periodic_filters
+    from cmi.studio.vocals import noise_filters, periodic_filters
 
     times = np.arange(RATE) / RATE
     voice = sum(np.sin(2 * np.pi * 180 * k * times) / k for k in range(1, 30)) * np.hanning(RATE)

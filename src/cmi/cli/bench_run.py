@@ -126,7 +126,7 @@ def run(
 
         cmi bench run --listener qwen2.5-omni --data annotations/ --ray 8 --out answers/
     """
-    from cmi._util.shards import run_on_ray
+    from cmi._util.workers import run_on_ray
     from cmi.bench.ask.registry import ENDPOINT, IN_PROCESS, Options, short_name
     from cmi.bench.ask.run import RunPlan, audio_folders, model_name, read_data, run_elsewhere
 

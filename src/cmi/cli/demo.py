@@ -25,7 +25,7 @@ def demo(
     try:
         from cmi._util.files import write_whole
         from cmi.demo.page import page_of
-        from cmi.demo.run import Plan, run_demo
+        from cmi.demo.run import DemoPlan, run_demo
         from cmi.demo.tables import demo_tables
         from cmi.reward.scoring.scorers import load_scorer
     except ModuleNotFoundError as error:
@@ -39,7 +39,7 @@ def demo(
                 tasks[what] = bar.add_task(what)
             bar.update(tasks[what], completed=done, total=total)
 
-        found = run_demo(out, lambda: load_scorer("nano"), Plan(), report)
+        found = run_demo(out, lambda: load_scorer("nano"), DemoPlan(), report)
     page = out / "index.html"
     write_whole(page, page_of(found, out))
     print_tables(demo_tables(found), Console())

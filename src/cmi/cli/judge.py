@@ -151,7 +151,7 @@ def label(
 
     from cmi._util.errors import InputError
     from cmi._util.printable import printable
-    from cmi._util.shards import run_on_ray
+    from cmi._util.workers import run_on_ray
     from cmi.judge.label_run import PREFERENCES, write_consensus, write_labels
     from cmi.judge.report import filter_table, label_record, label_table
     from cmi.report.tables import print_tables

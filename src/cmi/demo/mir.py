@@ -105,17 +105,17 @@ def _score(folder: Path, answers: Path, heard: Sequence[Summary]) -> list[BenchC
 
 _WIDE = (
     "Of fewer than ten clips only shares have an interval, a wide one. Nulls need no ears: empty, example and constant "
-    "are what the deaf could say; the best null may also know which answer is the most frequent."
+    "are answers that need no listening; the best null may also know which answer is the most frequent."
 )
 
 
 def _rows(cells: Sequence[BenchCell], ears: str) -> list[list[str]]:
     """One for each metric: what is heard, beside answers without ears; empty where nothing can be heard here."""
     at = {(cell.model, cell.row, cell.metric): cell for cell in cells}
-    deaf = [model_name(null) for null in NULLS]
+    null_models = [model_name(null) for null in NULLS]
     rows = []
-    for row, metric in dict.fromkeys((cell.row, cell.metric) for cell in cells if cell.model == deaf[0]):
-        mine, nulls = at.get((ears, row, metric)), [at[model, row, metric] for model in deaf]
+    for row, metric in dict.fromkeys((cell.row, cell.metric) for cell in cells if cell.model == null_models[0]):
+        mine, nulls = at.get((ears, row, metric)), [at[model, row, metric] for model in null_models]
         told = mine or nulls[0]
         said = [number(mine.value, 1), interval((mine.low, mine.high), 1)] if mine else ["", ""]
         counts = [str(mine.unparsed), str(mine.missing)] if mine else ["", str(told.n)]

@@ -63,7 +63,7 @@ Progress = Callable[[str, int, int], None]  # what is done, how many of how many
 
 
 @dataclass(frozen=True)
-class Plan:
+class DemoPlan:
     """How much is made, and from which seeds. nano was trained on the set of seed 11, so that this one is new to it."""
 
     takes: int = 6
@@ -84,7 +84,7 @@ class Demo:
     """All that the page shows."""
 
     model: str
-    plan: Plan
+    plan: DemoPlan
     pick: Pick
     truths: Mapping[str, Mapping[str, Any]]  # by the name of the take, as the generator wrote them
     accuracies: list[Accuracy]
@@ -95,7 +95,7 @@ class Demo:
     versions: dict[str, str]
 
 
-def run_demo(out: Path, load: Callable[[], NamedScorer], plan: Plan, on_progress: Progress) -> Demo:
+def run_demo(out: Path, load: Callable[[], NamedScorer], plan: DemoPlan, on_progress: Progress) -> Demo:
     """Make music, ask what can be heard in it, have it judged by the scorer that `load` gives, and score answers."""
     make_folder(out)
     manifest = generate_set(
@@ -179,7 +179,7 @@ def _score(
     return results
 
 
-def _probe(path: Path, scorer: NamedScorer, plan: Plan, on_progress: Progress) -> list[Table]:
+def _probe(path: Path, scorer: NamedScorer, plan: DemoPlan, on_progress: Progress) -> list[Table]:
     settings = {"model": scorer.name, "songs": plan.songs, "seconds": plan.seconds, "seed": plan.songs_seed}
     kept = _kept(path, settings)
     if kept is None:

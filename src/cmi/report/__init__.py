@@ -1,1 +1,1 @@
-"""How results are shown: tables for terminals, papers, spreadsheets and machines."""
+"""How results are shown: tables for terminals, papers and machines; pages and pictures in one palette."""

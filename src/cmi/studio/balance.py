@@ -6,16 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from cmi.studio.recordings import Heard
+from cmi.studio.recordings import MeasuredTake
 
-NULLS: dict[str, Callable[[Heard], float]] = {
+NULLS: dict[str, Callable[[MeasuredTake], float]] = {
     "louder": lambda heard: heard.loudness,
     "longer": lambda heard: heard.seconds,
     "brighter": lambda heard: heard.brightness,
     "more notes": lambda heard: heard.notes,
 }
 MOST = 0.53  # that a null, or its contrary, may get right
-Pair = tuple[Heard, Heard]  # the better and the worse
+Pair = tuple[MeasuredTake, MeasuredTake]  # the better and the worse
 
 
 def verdicts(pair: Pair) -> dict[str, float]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from cmi.studio.piece import Key, Mode, Section
+from cmi.studio.piece import Mode, MusicalKey, PieceSection
 from cmi.studio.styles import Harmony, Style
 
 PHRASE = 4  # bars
@@ -50,7 +50,7 @@ class Bar(NamedTuple):
 class Chart(NamedTuple):
     rng: random.Random
     style: Style
-    key: Key
+    key: MusicalKey
     metre: int
     level: int  # 1 sparse, 2 moderate, 3 busy
     bars: tuple[Bar, ...]
@@ -61,12 +61,12 @@ class _Phrase(NamedTuple):
     closes: bool
 
 
-def pitch(key: Key, step: int, raised: bool = False) -> int:
+def pitch(key: MusicalKey, step: int, raised: bool = False) -> int:
     octave, degree = divmod(step, 7)
     return key.tonic + 12 * octave + SCALES[key.mode][degree] + (raised and degree == 6)
 
 
-def steps_within(key: Key, low: int, high: int) -> tuple[int, int]:
+def steps_within(key: MusicalKey, low: int, high: int) -> tuple[int, int]:
     """The lowest and the highest step whose pitch lies within `low` to `high`."""
     inside = [step for step in range(75) if low <= pitch(key, step) <= high]
     return inside[0], inside[-1]
@@ -98,8 +98,8 @@ def velocity(chart: Chart, bar: Bar, start: float, loudness: int) -> int:
 
 
 def lay_out(
-    rng: random.Random, harmony: Harmony, key: Key, metre: int, wanted: int
-) -> tuple[tuple[Bar, ...], tuple[Section, ...]]:
+    rng: random.Random, harmony: Harmony, key: MusicalKey, metre: int, wanted: int
+) -> tuple[tuple[Bar, ...], tuple[PieceSection, ...]]:
     """At least as many bars as wanted, with their chords, and the sections they make."""
     intro, phrases, outro = _outline(rng, wanted)
     opens, closes, bridges = (_Phrase(rng.choice(choices).split(), choices is harmony.closes) for choices in harmony)
@@ -135,10 +135,10 @@ def _form(phrases: int) -> list[tuple[str, int]]:
 
 
 def _number(
-    sections: list[tuple[str, list[_Phrase]]], key: Key, metre: int
-) -> tuple[tuple[Bar, ...], tuple[Section, ...]]:
+    sections: list[tuple[str, list[_Phrase]]], key: MusicalKey, metre: int
+) -> tuple[tuple[Bar, ...], tuple[PieceSection, ...]]:
     bars: list[Bar] = []
-    named: list[Section] = []
+    named: list[PieceSection] = []
     turns: dict[str, int] = {}
     for letter, phrases in sections:
         turn = turns.get(letter, 0)
@@ -151,12 +151,12 @@ def _number(
                 bars.append(Bar(start, _chords(tonic_first, key, start, metre), letter, turn, place, phrase.closes))
         bars[first] = bars[first]._replace(opens_section=True)
         bars[-1] = bars[-1]._replace(ends_section=True)
-        named.append(Section(letter + "'" * turn, first, len(bars) - first))
+        named.append(PieceSection(letter + "'" * turn, first, len(bars) - first))
     bars[-1] = bars[-1]._replace(last=True)
     return tuple(bars), tuple(named)
 
 
-def _chords(symbol: str, key: Key, start: int, metre: int) -> tuple[Chord, ...]:
+def _chords(symbol: str, key: MusicalKey, start: int, metre: int) -> tuple[Chord, ...]:
     """The chords of one bar: '1', '57' or '2/57'."""
     halves = symbol.split("/")
     edges = (0, metre) if len(halves) == 1 else (0, _SECOND_CHORD, metre)
@@ -166,7 +166,7 @@ def _chords(symbol: str, key: Key, start: int, metre: int) -> tuple[Chord, ...]:
     )
 
 
-def _chord(symbol: str, key: Key, start: int, length: int) -> Chord:
+def _chord(symbol: str, key: MusicalKey, start: int, length: int) -> Chord:
     root = int(symbol[0]) - 1
     degrees = tuple((root + step) % 7 for step in _COLOURS[symbol[1:]])
     raised = key.mode == "minor" and root == 4

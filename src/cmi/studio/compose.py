@@ -14,8 +14,7 @@ from typing import Literal, get_args
 
 from cmi._util.errors import InputError
 from cmi.studio.chart import Chart, lay_out
-from cmi.studio.instruments import INSTRUMENTS
-from cmi.studio.piece import Attributes, Key, Mode, Piece, Role, even_beats
+from cmi.studio.piece import INSTRUMENTS, Attributes, Mode, MusicalKey, Piece, Role, even_beats
 from cmi.studio.players import play
 from cmi.studio.styles import STYLES, Style
 
@@ -53,7 +52,7 @@ def compose(
     drawn_mode, drawn_density = rng.choice(_MODES), rng.choice((*_DENSITIES, "moderate"))
     tempo = drawn_tempo if tempo is None else float(tempo)
     metre, mode, density = metre or drawn_metre, mode or drawn_mode, density or drawn_density
-    key, mood = Key(rng.randrange(12), mode), rng.choice(chosen.moods[mode])
+    key, mood = MusicalKey(rng.randrange(12), mode), rng.choice(chosen.moods[mode])
     players = _band(rng, chosen) if instruments is None else _cast(instruments)
     bars, sections = lay_out(rng, chosen.harmony[mode], key, metre, _bars_in(seconds, tempo, metre))
     chart = Chart(rng, chosen, key, metre, _DENSITIES.index(density) + 1, bars)

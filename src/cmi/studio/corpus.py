@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from cmi._util.errors import InputError, MissingExtra
-from cmi.studio.piece import Attributes, Key, Mode, Note, Part, Piece, Role, by_start, even_beats
+from cmi.studio.piece import Attributes, InstrumentPart, Mode, MusicalKey, Note, Piece, Role, by_start, even_beats
 
 VELOCITY = 80
 
@@ -153,12 +153,12 @@ def _metre(name: str, score: Any) -> tuple[int, float, float]:
     return metre, beat, metre - pickup if pickup < metre else 0.0
 
 
-def _key(name: str, score: Any) -> Key:
+def _key(name: str, score: Any) -> MusicalKey:
     stated = score.recurse().getElementsByClass("Key").first()
     if stated is None or stated.mode not in ("major", "minor"):
         raise InputError(f"{name}: states no major or minor key")
     mode: Mode = "major" if stated.mode == "major" else "minor"
-    return Key(stated.tonic.pitchClass, mode)
+    return MusicalKey(stated.tonic.pitchClass, mode)
 
 
 def _notes(part: Any, beat: float, lead: float) -> tuple[Note, ...]:
@@ -177,10 +177,10 @@ def _tempo(score: Any, beat: float) -> float | None:
     return float(quarters) / beat if quarters else None
 
 
-def _part(kind: Kind, index: int, parts: int, notes: tuple[Note, ...]) -> Part:
+def _part(kind: Kind, index: int, parts: int, notes: tuple[Note, ...]) -> InstrumentPart:
     instrument, program = kind.instrument
     role: Role = "melody" if index == 0 else "bass" if index == parts - 1 else "harmony"
-    return Part(role, instrument, program, notes)
+    return InstrumentPart(role, instrument, program, notes)
 
 
 def _density(notes: list[tuple[Note, ...]], seconds: float) -> Literal["sparse", "moderate", "busy"]:

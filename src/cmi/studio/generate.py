@@ -33,9 +33,8 @@ from cmi._util.workers import process_pool
 from cmi.studio.captions import Caption, caption, facts, holds
 from cmi.studio.compose import STYLES
 from cmi.studio.flaws import FLAWS
-from cmi.studio.pair_plan import WIDEST_GAIN
-from cmi.studio.pairs import NOT_USED
-from cmi.studio.recordings import RATE, SECONDS, Recipe, Source, piece_of, record, write_flac
+from cmi.studio.pairs import NOT_USED, WIDEST_GAIN
+from cmi.studio.recordings import RATE, SECONDS, TakeRecipe, TakeSource, piece_of, record, write_flac
 from cmi.studio.render import soundfont
 from cmi.studio.wordings import Attribute
 from cmi.take import Score, Take
@@ -59,7 +58,7 @@ _FLAWS = tuple(name for name in FLAWS if name not in NOT_USED)
 class Generated:
     """A candidate before it is recorded."""
 
-    recipe: Recipe
+    recipe: TakeRecipe
     met: dict[Attribute, bool | None]
 
     @property
@@ -73,7 +72,7 @@ class Generated:
 def write_prompt(number: int, seed: int) -> Caption:
     """The caption that is the set's prompt of that number; nobody sings, and none is asked to."""
     rng = _rng("prompt", seed, number)
-    known = facts(piece_of(Source(_first_piece(number, seed), seconds=SECONDS)))
+    known = facts(piece_of(TakeSource(_first_piece(number, seed), seconds=SECONDS)))
     asked = caption(known, rng)
     while "vocals" in asked.says:
         asked = caption(known, rng)
@@ -86,7 +85,7 @@ def generate(asked: Caption, seed: int, first_piece: int) -> Generated:
     heeded = [attribute for attribute in sorted(asked.says) if rng.random() < HEEDED]
     source = _composed(asked, heeded, rng, first_piece)
     gain = round(rng.uniform(-WIDEST_GAIN, WIDEST_GAIN), 2)
-    recipe = Recipe(source, gain=gain)
+    recipe = TakeRecipe(source, gain=gain)
     if rng.random() >= CLEAN:
         strength = round(rng.uniform(WEAKEST, 1), 2)
         recipe = replace(recipe, flaw=rng.choice(_FLAWS), strength=strength, flaw_seed=rng.randrange(2**31))
@@ -121,7 +120,7 @@ def generate_set(
     return manifest
 
 
-class Truth:
+class GeneratedTruth:
     """A scorer that knows: a generated take's true musicality and alignment, from the manifest beside its prompt."""
 
     def score(self, takes: Sequence[Take]) -> list[Score]:
@@ -150,7 +149,7 @@ def _read_truth(manifest: Path) -> dict[str, Score]:
         raise InputError(f"{manifest}: rows without truth; only `cmi studio generate` writes it") from error
 
 
-def _composed(asked: Caption, heeded: Sequence[Attribute], rng: random.Random, first_piece: int) -> Source:
+def _composed(asked: Caption, heeded: Sequence[Attribute], rng: random.Random, first_piece: int) -> TakeSource:
     """A piece that does what is heeded; the rest is the composer's choice."""
     wishes: dict[str, Any] = {
         attribute: getattr(asked.facts, attribute) for attribute in _WISHES if attribute in heeded
@@ -167,12 +166,12 @@ def _composed(asked: Caption, heeded: Sequence[Attribute], rng: random.Random, f
     raise AssertionError("the piece that a caption was written for can be composed")
 
 
-def _source(seed: int, wishes: dict[str, Any]) -> Source:
+def _source(seed: int, wishes: dict[str, Any]) -> TakeSource:
     # a source's wishes are said to be words and numbers; the composer takes the names of several instruments too
-    return Source(seed, cast("tuple[tuple[str, str | float], ...]", tuple(wishes.items())), SECONDS)
+    return TakeSource(seed, cast("tuple[tuple[str, str | float], ...]", tuple(wishes.items())), SECONDS)
 
 
-def _in_mood(asked: Caption, source: Source) -> bool:
+def _in_mood(asked: Caption, source: TakeSource) -> bool:
     return piece_of(source).attributes.mood == asked.facts.mood
 
 

@@ -26,7 +26,7 @@ from cmi.report.tables import Table
 from cmi.studio.balance import Pair as HeardPair
 from cmi.studio.balance import balanced, null_accuracies
 from cmi.studio.pairs import Material, pair_name, plan_pair
-from cmi.studio.recordings import RATE, SECONDS, Heard, recipe_record, record, write_flac
+from cmi.studio.recordings import RATE, SECONDS, MeasuredTake, recipe_record, record, write_flac
 from cmi.studio.render import soundfont
 from cmi.studio.tracks import LICENCES, read_licences
 
@@ -112,7 +112,7 @@ def _names(made: Made) -> list[str]:
 
 
 def _heard(made: Made) -> HeardPair:
-    better, worse = (Heard(*made["takes"][role]["heard"]) for role in ("better", "worse"))
+    better, worse = (MeasuredTake(*made["takes"][role]["heard"]) for role in ("better", "worse"))
     return better, worse
 
 
@@ -123,7 +123,7 @@ def _file(folder: Path, name: str) -> Path:
 def _keep(pairs: Iterable[Made]) -> list[Made]:
     """The balanced pairs of each split and axis, in their order; what is silent is left out."""
     audible = [
-        made for made in pairs if all(Heard(*take["heard"]).loudness > SILENT for take in made["takes"].values())
+        made for made in pairs if all(MeasuredTake(*take["heard"]).loudness > SILENT for take in made["takes"].values())
     ]
     kept: set[str] = set()
     for (split, _), group in _groups(audible).items():

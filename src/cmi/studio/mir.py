@@ -20,7 +20,7 @@ from cmi._util.files import claim, make_folder, write_whole
 from cmi.bench.instruction import Instruction
 from cmi.bench.tasks.key import TONICS
 from cmi.studio.compose import compose
-from cmi.studio.piece import Attributes, Key, Note, Part, Piece, even_beats
+from cmi.studio.piece import Attributes, InstrumentPart, MusicalKey, Note, Piece, even_beats
 from cmi.studio.recordings import RATE, SECONDS, write_flac
 from cmi.studio.render import render
 
@@ -41,7 +41,7 @@ PROMPTS = {
 }
 
 
-class Clip(NamedTuple):
+class MirClip(NamedTuple):
     name: str
     piece: Piece
     seconds: int
@@ -84,15 +84,15 @@ def _line(dataset: str, answer: str, clip: str, seconds: int) -> str:
     return json.dumps(asked.to_record()) + "\n"
 
 
-def _clips(count: int, seed: int, seconds: int) -> Iterator[Clip]:
+def _clips(count: int, seed: int, seconds: int) -> Iterator[MirClip]:
     rng = random.Random(f"cmi.studio.mir {seed}")  # noqa: S311
     for i in range(count):
         piece = compose(rng.randrange(2**31), seconds=seconds)
-        yield Clip(f"piece{i:04d}", piece, seconds, piece_answers(piece, seconds))
+        yield MirClip(f"piece{i:04d}", piece, seconds, piece_answers(piece, seconds))
     for i in range(count):
         family, pitch = rng.choice(list(FAMILIES)), rng.randint(LOWEST, HIGHEST)
         note = single_note(FAMILIES[family], pitch)
-        yield Clip(f"note{i:04d}", note, NOTE_SECONDS, {"Nsynth_pitch": str(pitch), "Nsynth_instrument": family})
+        yield MirClip(f"note{i:04d}", note, NOTE_SECONDS, {"Nsynth_pitch": str(pitch), "Nsynth_instrument": family})
 
 
 def piece_answers(piece: Piece, seconds: int) -> dict[str, str]:
@@ -106,7 +106,7 @@ def piece_answers(piece: Piece, seconds: int) -> dict[str, str]:
     }
 
 
-def melody_of(piece: Piece, part: Part, seconds: int = SECONDS) -> list[tuple[float, int]]:
+def melody_of(piece: Piece, part: InstrumentPart, seconds: int = SECONDS) -> list[tuple[float, int]]:
     """When each note begins and which it is; of notes that begin together, the highest."""
     tops: dict[float, int] = {}
     for note, start in zip(part.notes, np.round(piece.clock([n.start for n in part.notes]), 3).tolist(), strict=True):
@@ -115,9 +115,9 @@ def melody_of(piece: Piece, part: Part, seconds: int = SECONDS) -> list[tuple[fl
 
 
 def single_note(program: int, pitch: int) -> Piece:
-    part = Part("melody", "instrument", program, (Note(0, NOTE_SECONDS - 1, pitch, 100),))
+    part = InstrumentPart("melody", "instrument", program, (Note(0, NOTE_SECONDS - 1, pitch, 100),))
     about = Attributes("single note", "plain", 60.0, "sparse")
-    return Piece(f"note {pitch}", (part,), even_beats(NOTE_SECONDS, 60.0), 4, Key(pitch % 12, "major"), about)
+    return Piece(f"note {pitch}", (part,), even_beats(NOTE_SECONDS, 60.0), 4, MusicalKey(pitch % 12, "major"), about)
 
 
 def _times(times: tuple[float, ...], seconds: int) -> str:

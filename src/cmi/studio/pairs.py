@@ -1,27 +1,325 @@
 """Pairs whose winner is known: a plan of recordings and prompts, from a seed.
 
+Pairs of pieces whose every note is known: composed for the pair, or scores of the corpus
+    Musicality    a clean take against a flawed one: of the same piece, or of another of the same style ('across').
+    Alignment     a take that does what the prompt asks against one that does not: another style, tempo or density than
+                  the text says; other words than the lyrics; nothing like the reference. Both are clean, or have the
+                  same flaw.
+    The reference is another section of the same piece, or another piece of the same style. Modalities are mixed as in
+    CMI-Pref: half of the prompts are text alone.
+
+Pairs of real recordings, about which nothing is known: the text asks for nothing in particular
+    Musicality    a stretch of a track against the same stretch flawed, or against another track's.
+    Alignment     with a stretch of a track as the reference, another stretch of it against another track's.
+
 Splits
-    train, valid    flaws but those held out
+    train, valid    flaws except those held out
     test            pieces that no other split has, the same flaws
     heldout         pieces that no other split has, and the flaws held out: in no other split
 
-A score or a track is in one split for good, by its name. Composed pieces are each pair's own. Every take lasts as long
-as any other and has a gain of its own, so that level and length tell nothing.
+A score or a track belongs to one split for good, by its name. Composed pieces belong to one pair each. Every take has
+the same length and a gain of its own, so that level and length tell nothing.
 """
 
+import hashlib
 import random
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, Literal
 
 from cmi._util.errors import InputError
+from cmi.preferences import Preference
+from cmi.studio.captions import Caption, Facts, caption, facts, false_of
+from cmi.studio.compose import STYLES
 from cmi.studio.corpus import corpus_names
-from cmi.studio.flaws import FLAWS
-from cmi.studio.pair_plan import SHARES, PairPlan, Split, split_of
-from cmi.studio.piece_pairs import plan_piece_pair
-from cmi.studio.track_pairs import LONG_ENOUGH, plan_track_pair, spoils_recordings
+from cmi.studio.flaws import FLAWS, SoundFlaw
+from cmi.studio.lyrics import write_lyrics
+from cmi.studio.recordings import SECONDS, TakeRecipe, TakeSource, piece_of
 from cmi.studio.tracks import Track
-from cmi.take import Axis
+from cmi.take import Axis, Modality, Pair, Prompt
+
+Split = Literal["train", "valid", "test", "heldout"]
+
+SHARES: dict[Split, float] = {"train": 0.76, "valid": 0.08, "test": 0.08, "heldout": 0.08}
+STRENGTHS = (0.25, 0.4, 0.55, 0.7, 0.85, 1.0)
+ACROSS = 0.4  # of musicality pairs are of two pieces
+BOTH_FLAWED = 0.3  # of alignment pairs
+SHARED_STRENGTH = 0.4
+WIDEST_GAIN = 4.0  # decibels
+
+
+@dataclass(frozen=True)
+class PairPlan:
+    id: str
+    split: Split
+    axis: Axis
+    text: str
+    caption: Caption | None  # None of a recording that nothing is known about
+    lyrics: str
+    reference: TakeRecipe | None
+    better: TakeRecipe
+    worse: TakeRecipe
+    better_first: bool
+    confidence: int
+    truth: dict[str, Any]
+
+    @property
+    def recipes(self) -> dict[str, TakeRecipe]:
+        takes = {"better": self.better, "worse": self.worse}
+        return takes if self.reference is None else {**takes, "reference": self.reference}
+
+    def preference(self, files: Mapping[str, Path], about: Mapping[str, Any]) -> Preference:
+        """The pair's row, once its recordings are in files."""
+        a, b = ("better", "worse") if self.better_first else ("worse", "better")
+        pair = Pair(Prompt(self.text, self.lyrics, files.get("reference")), files[a], files[b])
+        return Preference(pair, self.axis, "a" if self.better_first else "b", self.confidence, "studio", self.id, about)
+
+
+def split_of(piece: str) -> Split:
+    """The split that a score or a track belongs to, in whatever set it is used: by its name alone."""
+    place = int.from_bytes(hashlib.sha256(f"cmi.studio.split {piece}".encode()).digest()[:4]) / 2**32
+    return next((split for split, end in zip(SHARES, accumulate(SHARES.values()), strict=True) if place < end), "train")
+
+
+class PairMaker:
+    """One pair, from a generator of its own."""
+
+    def __init__(self, rng: random.Random, name: str, split: Split, flaws: Sequence[str]) -> None:
+        self.rng = rng
+        self.name = name
+        self.split: Split = split
+        self.flaws = flaws
+
+    def blemish(self) -> tuple[str, float]:
+        """What makes the worse take of a musicality pair worse."""
+        return self.rng.choice(self.flaws), self.rng.choice(STRENGTHS)
+
+    def shared_blemish(self) -> tuple[str, float]:
+        """What both takes of an alignment pair have, or nothing."""
+        return (self.rng.choice(self.flaws), SHARED_STRENGTH) if self.rng.random() < BOTH_FLAWED else ("", 0.0)
+
+    def flaw_seed(self, flaw: str) -> int:
+        return self.rng.randrange(2**31) if flaw else 0
+
+    def gain(self) -> float:
+        return round(self.rng.uniform(-WIDEST_GAIN, WIDEST_GAIN), 2)
+
+    def pair(
+        self,
+        axis: Axis,
+        text: str,
+        better: TakeRecipe,
+        worse: TakeRecipe,
+        confidence: int,
+        truth: dict[str, Any],
+        caption: Caption | None = None,
+        lyrics: str = "",
+        reference: TakeRecipe | None = None,
+    ) -> PairPlan:
+        flaw = worse.flaw
+        known = {"flaw": flaw, "strength": worse.strength, "family": FLAWS[flaw].family if flaw else ""}
+        pieces = {recipe.source.name for recipe in (better, worse, reference) if recipe is not None}
+        return PairPlan(
+            id=self.name,
+            split=self.split,
+            axis=axis,
+            text=text,
+            caption=caption,
+            lyrics=lyrics,
+            reference=reference,
+            better=better,
+            worse=worse,
+            better_first=self.rng.random() < 0.5,
+            confidence=confidence,
+            truth={**truth, **known, "pieces": sorted(pieces)},
+        )
+
+
+def sure_of(strength: float) -> int:
+    """How sure a listener would be of a flaw of that strength, from 1 to 5."""
+    return 1 + round(4 * strength)
+
+
+MODALITIES: dict[Modality, float] = {
+    "text": 0.495,
+    "text+audio": 0.204,
+    "text+lyrics": 0.149,
+    "text+lyrics+audio": 0.152,
+}
+SAME_STYLE = 0.3  # of references are another piece
+LINES = 4  # of lyrics: about half of a take is sung
+OTHER_TEMPOS = (1.6, 0.62, 1.45, 0.7, 1.8, 0.55)
+SLOWEST, FASTEST = 45.0, 200.0
+
+
+def plan_piece_pair(
+    rng: random.Random,
+    name: str,
+    split: Split,
+    axis: Axis,
+    flaws: Sequence[str],
+    first_seed: int,
+    scores: Sequence[str] = (),
+) -> PairPlan:
+    """A pair of pieces that are composed from `first_seed` on, or of two or more scores of one kind."""
+    maker = _PiecePairMaker(rng, name, split, flaws, first_seed, scores)
+    return maker.musicality() if axis == "musicality" else maker.alignment()
+
+
+class _PiecePairMaker(PairMaker):
+    """Composed pieces are the pair's own: no other pair, and so no other split, has them."""
+
+    def __init__(
+        self, rng: random.Random, name: str, split: Split, flaws: Sequence[str], first_seed: int, scores: Sequence[str]
+    ) -> None:
+        super().__init__(rng, name, split, flaws)
+        self.first_seed = first_seed
+        self.modality: Modality = rng.choices(list(MODALITIES), list(MODALITIES.values()))[0]
+        if scores:
+            self.source, self.another, self.third = (TakeSource(score=score) for score in _three(rng, scores))
+        else:
+            wishes = (("style", rng.choice(list(STYLES))),)
+            seconds = 2 * SECONDS if "audio" in self.modality else SECONDS  # the reference is the piece's other half
+            seeds = (first_seed, first_seed + 1, first_seed + 2)
+            self.source, self.another, self.third = (TakeSource(seed, wishes, seconds) for seed in seeds)
+        self.lyrics = write_lyrics(rng, LINES) if "lyrics" in self.modality else ""
+        self.facts = self._facts(self.source)
+        self.caption = caption(self.facts, rng)
+
+    def musicality(self) -> PairPlan:
+        flaw, strength = self.blemish()
+        across = self.rng.random() < ACROSS
+        better = self._take(self.source)
+        worse = self._take(self.another if across else self.source, flaw, strength)
+        return self._pair("musicality", better, worse, sure_of(strength), "across" if across else "same")
+
+    def alignment(self) -> PairPlan:
+        flaw, strength = self.shared_blemish()
+        otherwise = self._otherwise()
+        asked = [part for part in ("lyrics", "audio") if part in self.modality]
+        violated = self.rng.choice(["style", *otherwise, *asked])
+        better = self._take(self.source, flaw, strength)
+        if violated == "lyrics":
+            worse = replace(self._take(self.another, flaw, strength), lyrics=write_lyrics(self.rng, LINES))
+        else:
+            worse = self._take(otherwise.get(violated) or self._of_another_style(), flaw, strength)
+        confidence = 3 if violated in otherwise else 4 if violated == "lyrics" else 5
+        return self._pair("alignment", better, worse, confidence, violated)
+
+    def _otherwise(self) -> dict[str, TakeSource]:
+        """The same piece in another tempo or density, where that makes the text false; a score has but one."""
+        if self.source.score:
+            return {}
+        tempos = [round(self.facts.tempo * factor, 1) for factor in OTHER_TEMPOS]
+        wishes: list[tuple[str, str | float]] = [("tempo", t) for t in tempos if SLOWEST <= t <= FASTEST]
+        wishes += [("density", density) for density in ("sparse", "busy")]
+        found: dict[str, TakeSource] = {}
+        for name, value in wishes:
+            source = replace(self.source, wishes=(*self.source.wishes, (name, value)))
+            if name not in found and name in self.caption.says and name in false_of(self.caption, self._facts(source)):
+                found[name] = source
+        return found
+
+    def _of_another_style(self) -> TakeSource:
+        """A piece composed for this, of which the text is false."""
+        styles = [style for style in STYLES if style != self.facts.style]
+        for style in self.rng.sample(styles, len(styles)):
+            source = TakeSource(self.first_seed + 1, (("style", style),), self.source.seconds)
+            if false_of(self.caption, self._facts(source)):
+                break
+        return source
+
+    def _facts(self, source: TakeSource) -> Facts:
+        return facts(piece_of(source), vocals=bool(self.lyrics))
+
+    def _take(self, source: TakeSource, flaw: str = "", strength: float = 0.0) -> TakeRecipe:
+        return TakeRecipe(source, 0, flaw, strength, self.flaw_seed(flaw), self.lyrics, self.gain())
+
+    def _pair(self, axis: Axis, better: TakeRecipe, worse: TakeRecipe, confidence: int, kind: str) -> PairPlan:
+        reference, relation = self._reference() if "audio" in self.modality else (None, "")
+        truth = {"kind": kind, "modality": self.modality, "reference": relation, "says": sorted(self.caption.says)}
+        return self.pair(
+            axis, self.caption.text, better, worse, confidence, truth, self.caption, self.lyrics, reference
+        )
+
+    def _reference(self) -> tuple[TakeRecipe, str]:
+        if self.rng.random() < SAME_STYLE or piece_of(self.source).seconds < 1.5 * SECONDS:
+            return TakeRecipe(self.third, 0, gain=self.gain()), "same style"
+        return TakeRecipe(self.source, SECONDS, gain=self.gain()), "same piece"
+
+
+def _three(rng: random.Random, scores: Sequence[str]) -> list[str]:
+    """A score and two more of its kind, or itself again where its kind has no other."""
+    first = rng.choice(scores)
+    kind = [score for score in scores if score != first and score.split("/")[0] == first.split("/")[0]]
+    return [first, *rng.choices(kind or [first], k=2)]
+
+
+REFERRED = 0.4  # of musicality pairs have a reference too
+LONG_ENOUGH = SECONDS + 2  # seconds of a track that pairs are made of
+TEXTS = (
+    "A piece of music",
+    "Any music, in any style",
+    "Some music to listen to",
+    "music",
+    "A track in whatever style",
+    "Play something good",
+)
+
+
+def can_flaw_recordings(name: str) -> bool:
+    return isinstance(FLAWS[name], SoundFlaw)
+
+
+def plan_track_pair(
+    rng: random.Random, name: str, split: Split, axis: Axis, flaws: Sequence[str], tracks: Sequence[Track]
+) -> PairPlan:
+    """A pair of two tracks, or of one, out of two or more."""
+    maker = _TrackPairMaker(rng, name, split, [flaw for flaw in flaws if can_flaw_recordings(flaw)])
+    one, other = rng.sample(tracks, 2)
+    return maker.musicality(one, other) if axis == "musicality" else maker.alignment(one, other)
+
+
+class _TrackPairMaker(PairMaker):
+    def musicality(self, one: Track, other: Track) -> PairPlan:
+        flaw, strength = self.blemish()
+        across = self.rng.random() < ACROSS
+        here, there = self._places(one)
+        reference = self._take(one, there) if self.rng.random() < REFERRED else None
+        better = self._take(one, here)
+        worse = self._take(other, self._places(other)[0], flaw, strength) if across else None
+        truth = {"kind": "across" if across else "same", "modality": _modality(reference)}
+        worse = worse or self._take(one, here, flaw, strength)
+        text = self.rng.choice(TEXTS)
+        return self.pair("musicality", text, better, worse, sure_of(strength), truth, reference=reference)
+
+    def alignment(self, one: Track, other: Track) -> PairPlan:
+        flaw, strength = self.shared_blemish()
+        here, there = self._places(one)
+        reference = self._take(one, there)
+        better, worse = self._take(one, here, flaw, strength), self._take(other, self._places(other)[0], flaw, strength)
+        truth = {"kind": "audio", "modality": _modality(reference), "reference": "same piece"}
+        text = self.rng.choice(TEXTS)
+        return self.pair("alignment", text, better, worse, 4, truth, reference=reference)
+
+    def _places(self, track: Track) -> tuple[int, int]:
+        """Two stretches of a track, in seconds from its beginning: as far apart as they can be if it is short."""
+        last = int(track.seconds) - SECONDS
+        here = self.rng.randint(0, last)
+        free = [place for place in range(last + 1) if abs(place - here) >= SECONDS]
+        return here, self.rng.choice(free) if free else (0 if here > last / 2 else last)
+
+    def _take(self, track: Track, offset: int, flaw: str = "", strength: float = 0.0) -> TakeRecipe:
+        source = TakeSource(track=track.name[:16], path=str(track.path))
+        return TakeRecipe(source, offset, flaw, strength, self.flaw_seed(flaw), gain=self.gain())
+
+
+def _modality(reference: TakeRecipe | None) -> str:
+    return "text" if reference is None else "text+audio"
+
 
 HELD_OUT = ("hum", "pumping", "smear", "detuned-copy", "tempo-drift", "stuck", "clashing-keys")
 NOT_USED = ("level",)  # levels are evened out
@@ -45,7 +343,7 @@ def plan_pair(number: int, seed: int, material: Material) -> PairPlan:
     name, flaws = pair_name(number, seed), _flaws(split, material.held_out)
     made_of = rng.random()
     tracks = _tracks(split, material.tracks)
-    if made_of < material.tracks_share and len(tracks) > 1 and any(map(spoils_recordings, flaws)):
+    if made_of < material.tracks_share and len(tracks) > 1 and any(map(can_flaw_recordings, flaws)):
         return plan_track_pair(rng, name, split, axis, flaws, tracks)
     scores = _scores(split) if material.scores and made_of < material.tracks_share + material.scores else ()
     return plan_piece_pair(rng, name, split, axis, flaws, seed * 10_000_000 + number * 4, scores)

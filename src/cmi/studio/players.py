@@ -9,9 +9,8 @@ from functools import lru_cache
 from itertools import pairwise
 
 from cmi.studio.chart import WHOLE_BAR, Bar, Chart, Chord, pitch, steps_within, strikes, struck, velocity
-from cmi.studio.instruments import DRUMS, INSTRUMENTS
 from cmi.studio.melody import melody
-from cmi.studio.piece import Note, Part, Role, by_start
+from cmi.studio.piece import DRUMS, INSTRUMENTS, InstrumentPart, Note, Role, by_start
 
 _BREATH = 0.98  # share of the time to its next sounding that a pitch may last
 
@@ -25,10 +24,10 @@ _DRUM_LENGTH = 0.25
 _TIMEKEEPERS = ("closed hat", "ride", "shaker", "tambourine", "pedal hat")  # who plays in an intro
 
 
-def play(chart: Chart, role: Role, instrument: str) -> Part:
+def play(chart: Chart, role: Role, instrument: str) -> InstrumentPart:
     """What `instrument` plays in this role."""
     if role == "drums":
-        return Part(role, instrument, 0, _written(chart, _drums(chart)))
+        return InstrumentPart(role, instrument, 0, _written(chart, _drums(chart)))
     program, _, centre = INSTRUMENTS[instrument]
     players: dict[Role, Callable[[], list[Note]]] = {
         "melody": lambda: melody(chart, centre),
@@ -36,7 +35,7 @@ def play(chart: Chart, role: Role, instrument: str) -> Part:
         "bass": lambda: _bass(chart),
         "pad": lambda: _pad(chart),
     }
-    return Part(role, instrument, program, _written(chart, players[role]()))
+    return InstrumentPart(role, instrument, program, _written(chart, players[role]()))
 
 
 def _written(chart: Chart, notes: Iterable[Note]) -> tuple[Note, ...]:

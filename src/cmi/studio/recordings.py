@@ -3,7 +3,7 @@
     piece (composed, or a score of the corpus) -> its flaw -> rendered -> sung over -> cropped -> its flaw -> levelled
     track (a real recording)                                          -> cropped -> its flaw -> levelled
 
-A flaw of a piece spoils the notes, a flaw of a recording the sound. Level comes last: each take has the loudness its
+A flaw of a piece changes the notes, a flaw of a recording the sound. Level comes last: each take has the loudness its
 recipe says, whatever was done to it, so that no flaw is known by its level.
 """
 
@@ -41,7 +41,7 @@ Sound = NDArray[np.float32]  # (n, 2)
 
 
 @dataclass(frozen=True)
-class Source:
+class TakeSource:
     """What is played: a seed and wishes for the composer, a score's name, or a track."""
 
     seed: int = 0
@@ -58,8 +58,8 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Recipe:
-    source: Source
+class TakeRecipe:
+    source: TakeSource
     offset: int = 0  # seconds into the piece
     flaw: str = ""
     strength: float = 0.0
@@ -73,7 +73,7 @@ class Recipe:
         return hashlib.sha256(json.dumps(recipe_record(self), sort_keys=True).encode()).hexdigest()[:12]
 
 
-class Heard(NamedTuple):
+class MeasuredTake(NamedTuple):
     """What can be known of a recording without listening to the music: what nulls go by."""
 
     loudness: float  # dBFS RMS of the mono mix
@@ -83,14 +83,14 @@ class Heard(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def piece_of(source: Source) -> Piece:
+def piece_of(source: TakeSource) -> Piece:
     """The clean piece of a source that is not a track."""
     if source.score:
         return repeated(read_score(source.score), 2 * SECONDS)
     return compose(source.seed, seconds=source.seconds, **dict(source.wishes))  # type: ignore[arg-type]
 
 
-def record(recipe: Recipe) -> tuple[Sound, Heard]:
+def record(recipe: TakeRecipe) -> tuple[Sound, MeasuredTake]:
     """The recording that a recipe asks for, and what nulls know of it."""
     flaw = FLAWS[recipe.flaw] if recipe.flaw else None
     rng = np.random.default_rng(recipe.flaw_seed)
@@ -98,7 +98,7 @@ def record(recipe: Recipe) -> tuple[Sound, Heard]:
     if recipe.source.track:
         sound = _from_track(Path(recipe.source.path), recipe.offset)
         if isinstance(flaw, PieceFlaw):
-            raise InputError(f"{recipe.source.path}: a recording has no notes for {recipe.flaw} to spoil")
+            raise InputError(f"{recipe.source.path}: a recording has no notes that {recipe.flaw} could change")
     else:
         piece = piece_of(recipe.source)
         if isinstance(flaw, PieceFlaw):
@@ -108,7 +108,7 @@ def record(recipe: Recipe) -> tuple[Sound, Heard]:
     if isinstance(flaw, SoundFlaw):
         sound = flaw.apply(sound, RATE, recipe.strength, rng)
     sound = _at_level(sound, LOUDNESS + recipe.gain)
-    return sound, Heard(_decibels(sound), len(sound) / RATE, _brightness(sound), notes)
+    return sound, MeasuredTake(_decibels(sound), len(sound) / RATE, _brightness(sound), notes)
 
 
 def write_flac(sound: Sound, path: Path) -> None:
@@ -192,8 +192,8 @@ def _notes_between(piece: Piece, start: float, stop: float) -> int:
     return int(sum(((times >= start) & (times < stop)).sum() for times in begins))
 
 
-def recipe_record(recipe: Recipe) -> dict[str, Any]:
+def recipe_record(recipe: TakeRecipe) -> dict[str, Any]:
     """The recipe for a manifest; what is left out is as it is by default."""
     source = {key: value for key, value in asdict(recipe.source).items() if key != "path"}
-    plain = asdict(Recipe(Source()))
+    plain = asdict(TakeRecipe(TakeSource()))
     return {key: value for key, value in {**asdict(recipe), "source": source}.items() if value != plain[key]}

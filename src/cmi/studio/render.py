@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cmi._util.errors import InputError, MissingExtra
-from cmi.studio.piece import Note, Part, Piece
+from cmi.studio.piece import InstrumentPart, Note, Piece
 from cmi.studio.soundfont import DRUM_BANK, Font, open_font, release, tone
 
 LOUDNESS = 10 ** (-18 / 20)  # RMS
@@ -75,7 +75,7 @@ def levelled(sound: NDArray[np.float32]) -> NDArray[np.float32]:
     return sound * np.float32(min(LOUDNESS / loudness, PEAK / peak))
 
 
-def _play(piece: Piece, part: Part, font: Font, sound: NDArray[np.float32], rate: int, begin: int) -> None:
+def _play(piece: Piece, part: InstrumentPart, font: Font, sound: NDArray[np.float32], rate: int, begin: int) -> None:
     """Add a part to the sound, of shape (2, n), which begins with sample `begin` of the piece; the rest is dropped."""
     bank, program = (DRUM_BANK, 0) if part.role == "drums" else (0, part.program)
     starts = piece.clock([note.start for note in part.notes])
@@ -98,6 +98,6 @@ def _play(piece: Piece, part: Part, font: Font, sound: NDArray[np.float32], rate
         into += heard
 
 
-def _require_playable(piece: Piece, part: Part, note: Note) -> None:
+def _require_playable(piece: Piece, part: InstrumentPart, note: Note) -> None:
     if not (0 <= note.pitch <= 127 and 1 <= note.velocity <= 127 and note.start >= 0 and note.length > 0):
         raise InputError(f"{piece.name}: the {part.instrument} has {note}, which can't be played")

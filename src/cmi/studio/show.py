@@ -28,7 +28,7 @@ from cmi.studio.captions import caption, facts
 from cmi.studio.flaws import FLAWS, Flaw, SoundFlaw, composition, performance, production, tape
 from cmi.studio.pairs import known_flaws
 from cmi.studio.piece import Piece
-from cmi.studio.recordings import RATE, Recipe, Sound, Source, piece_of, record, write_flac
+from cmi.studio.recordings import RATE, Sound, TakeRecipe, TakeSource, piece_of, record, write_flac
 
 ONE_OF_EACH = ("noise", "wrong-notes", "bars-shuffled")
 STRENGTH = 0.6
@@ -62,13 +62,13 @@ MEASURES: dict[Callable[..., float], tuple[float, str]] = {  # times so much, in
 }
 
 
-class Span(NamedTuple):
+class MarkedSpan(NamedTuple):
     start: float  # seconds
     end: float
 
 
 @dataclass(frozen=True)
-class Version:
+class ShownVersion:
     """One recording of the piece, clean or with a flaw."""
 
     name: str
@@ -76,7 +76,7 @@ class Version:
     sound: Sound
     strength: float = 0.0
     measured: str = ""  # in words
-    marks: tuple[Span, ...] = ()
+    marks: tuple[MarkedSpan, ...] = ()
 
     @property
     def audio(self) -> str:
@@ -110,7 +110,7 @@ def show_flaws(
     require_matplotlib()
     wanted = known_flaws(flaws)
     chosen = [flaw for flaw in FLAWS.values() if flaw.name in wanted or flaw.family in wanted]
-    source = Source(seed, (("style", style),) if style else ())
+    source = TakeSource(seed, (("style", style),) if style else ())
     piece, index = piece_of(source), folder / "index.html"
     for made in (folder, folder / "audio", folder / "pictures"):
         make_folder(made)
@@ -124,9 +124,9 @@ def show_flaws(
     return index
 
 
-def _versions(source: Source, flaws: Sequence[Flaw], strength: float) -> list[Version]:
-    clean, _ = record(Recipe(source))
-    versions = [Version("clean", "as composed", clean)]
+def _versions(source: TakeSource, flaws: Sequence[Flaw], strength: float) -> list[ShownVersion]:
+    clean, _ = record(TakeRecipe(source))
+    versions = [ShownVersion("clean", "as composed", clean)]
     for flaw in flaws:
         rng = np.random.default_rng(source.seed)
         if isinstance(flaw, SoundFlaw):  # on the clean recording at its level, which `record` would restore
@@ -135,20 +135,24 @@ def _versions(source: Source, flaws: Sequence[Flaw], strength: float) -> list[Ve
         else:
             piece = piece_of(source)
             measured = flaw.measure(piece, flaw.apply(piece, strength, rng))
-            sound, _ = record(Recipe(source, flaw=flaw.name, strength=strength, flaw_seed=source.seed))
+            sound, _ = record(TakeRecipe(source, flaw=flaw.name, strength=strength, flaw_seed=source.seed))
         factor, words = MEASURES[flaw.measure]
         marks = differences(clean, sound)
-        versions.append(Version(flaw.name, flaw.description, sound, strength, words.format(factor * measured), marks))
+        versions.append(
+            ShownVersion(flaw.name, flaw.description, sound, strength, words.format(factor * measured), marks)
+        )
     return versions
 
 
-def differences(clean: Sound, flawed: Sound) -> tuple[Span, ...]:
+def differences(clean: Sound, flawed: Sound) -> tuple[MarkedSpan, ...]:
     """Where a version differs most from the clean one, of the same length; nowhere if it does not."""
     heard = np.sqrt(_framed(np.square(flawed * np.float32(_gain(clean, flawed)) - clean)) / FRAME)
     if heard.max() < INAUDIBLE:
         return ()
     edges = np.flatnonzero(np.diff(heard >= MARKED * heard.max(), prepend=False, append=False))
-    spans = [Span(start * FRAME / RATE, min(end * FRAME, len(clean)) / RATE) for start, end in edges.reshape(-1, 2)]
+    spans = [
+        MarkedSpan(start * FRAME / RATE, min(end * FRAME, len(clean)) / RATE) for start, end in edges.reshape(-1, 2)
+    ]
     merged = spans[:1]
     for span in spans[1:]:
         if span.start - merged[-1].end < SHORTEST_GAP:
@@ -173,7 +177,7 @@ def _framed(sound: Sound) -> Sound:
     return np.add.reduceat(sound.mean(axis=1), np.arange(0, len(sound), FRAME))
 
 
-def draw(version: Version, path: Path, highest: float) -> None:
+def draw(version: ShownVersion, path: Path, highest: float) -> None:
     """The waveform, up to `highest` on its axis, above the spectrogram; both with their marks."""
     seconds = len(version.sound) / RATE
     figure = new_figure(*SIZE, dpi=DOTS, facecolor=GROUND)
@@ -227,7 +231,7 @@ def _bands() -> NDArray[np.float64]:
     return np.maximum(1 - np.abs(bins - centres) / width, 0)
 
 
-def page_of(piece: Piece, seed: int, versions: Sequence[Version]) -> str:
+def page_of(piece: Piece, seed: int, versions: Sequence[ShownVersion]) -> str:
     """The page's HTML, the same for the same piece and versions."""
     known = facts(piece)
     text = caption(known, random.Random(f"cmi.studio.show {seed}")).text  # noqa: S311
@@ -245,7 +249,7 @@ def page_of(piece: Piece, seed: int, versions: Sequence[Version]) -> str:
     return page(f"{piece.name}: clean and flawed", body, CSS, SCRIPT)
 
 
-def _row(version: Version) -> str:
+def _row(version: ShownVersion) -> str:
     about = [version.description[:1].upper() + version.description[1:]]
     alt = f"Waveform and spectrogram of {version.name}"
     if version.measured:

@@ -100,7 +100,7 @@ class Region:
 
 
 @dataclass(frozen=True, eq=False)
-class Voice:
+class SoundfontVoice:
     """What sounds when a key is struck: one recording or several together."""
 
     key: int
@@ -129,15 +129,15 @@ class Font:
         self._recordings = np.frombuffer(chunks["smpl"], "<i2")
         self._presets = {(int(head["bank"]), int(head["preset"])): i for i, head in enumerate(tables["phdr"][:-1])}
         self._regions: dict[tuple[int, int], list[Region]] = {}
-        self._voices: dict[tuple[int, tuple[Region, ...]], Voice] = {}
+        self._voices: dict[tuple[int, tuple[Region, ...]], SoundfontVoice] = {}
 
     @lru_cache(maxsize=10_000)  # noqa: B019  fonts are few and stay open
-    def voice(self, bank: int, program: int, key: int, velocity: int) -> Voice:
+    def voice(self, bank: int, program: int, key: int, velocity: int) -> SoundfontVoice:
         """What plays a note. Equal notes have the same voice; where the font leaves a key out, the next one's plays."""
         regions = self._preset(bank, program)
         distances = [_outside(key, region.keys) + 128 * _outside(velocity, region.velocities) for region in regions]
         nearest = tuple(region for region, far in zip(regions, distances, strict=True) if far == min(distances))
-        return self._voices.setdefault((key, nearest), Voice(key, nearest, self._recordings))
+        return self._voices.setdefault((key, nearest), SoundfontVoice(key, nearest, self._recordings))
 
     def _preset(self, bank: int, program: int) -> list[Region]:
         if (bank, program) not in self._presets:
@@ -149,11 +149,11 @@ class Font:
         return self._regions[bank, program]
 
 
-class _Kept(OrderedDict[tuple[Voice, float, float, int], _Samples]):
+class _KeptSamples(OrderedDict[tuple[SoundfontVoice, float, float, int], _Samples]):
     size = 0  # bytes
 
 
-_tones = _Kept()
+_tones = _KeptSamples()
 
 
 @lru_cache(maxsize=2)
@@ -161,7 +161,7 @@ def open_font(path: Path) -> Font:
     return Font(path)
 
 
-def tone(voice: Voice, cents: float, seconds: float, rate: int) -> _Samples:
+def tone(voice: SoundfontVoice, cents: float, seconds: float, rate: int) -> _Samples:
     """The voice's sound, of shape (2, n), out of tune by `cents` and held for `seconds` or as long as it lasts.
 
     It may be longer than asked for, and is not to be written to. The same request gives the same samples whatever was
@@ -191,7 +191,7 @@ def release(seconds: float, rate: int) -> _Samples:
     return ((fall - fall[-1]) / (1 - fall[-1])).astype(np.float32)
 
 
-def _make_tone(voice: Voice, cents: float, seconds: float, rate: int) -> _Samples:
+def _make_tone(voice: SoundfontVoice, cents: float, seconds: float, rate: int) -> _Samples:
     layers = [_layer(voice, region, cents, seconds, rate) for region in voice.regions]
     sound = np.zeros((2, max(layer.size for layer in layers)), np.float32)
     for region, layer in zip(voice.regions, layers, strict=True):
@@ -203,7 +203,7 @@ def _make_tone(voice: Voice, cents: float, seconds: float, rate: int) -> _Sample
     return sound
 
 
-def _layer(voice: Voice, region: Region, cents: float, seconds: float, rate: int) -> _Samples:
+def _layer(voice: SoundfontVoice, region: Region, cents: float, seconds: float, rate: int) -> _Samples:
     time = np.arange(round(min(seconds, _lasts(region.volume)) * rate), dtype=np.float32) / np.float32(rate)
     swing = _modulation(region.modulation, time)
     bend = region.bend(voice.key) + cents

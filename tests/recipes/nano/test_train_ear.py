@@ -14,11 +14,11 @@ from cmi.preferences import read_preferences
 from cmi.reward.model.encoders.ear import log_mel
 from cmi.reward.model.encoders.nano import levelled
 from cmi.studio.make import make_set
-from cmi.studio.recordings import Recipe, Source, recipe_record
+from cmi.studio.recordings import TakeRecipe, TakeSource, recipe_record
 
 
 def test_answers_are_what_the_recipe_says():
-    recipe = Recipe(Source(seed=3, wishes=(("style", "waltz"), ("tempo", 200.0))), flaw="noise", strength=0.7)
+    recipe = TakeRecipe(TakeSource(seed=3, wishes=(("style", "waltz"), ("tempo", 200.0))), flaw="noise", strength=0.7)
     found = answers(recipe_record(recipe))
     assert {name for name, value in zip(NAMES["style"], found["style"], strict=True) if value} == {"waltz"}
     assert dict(zip(NAMES["flaw"], found["flaw"], strict=True))["noise"] == pytest.approx(0.7)
@@ -28,7 +28,7 @@ def test_answers_are_what_the_recipe_says():
 
 
 def test_of_a_track_only_the_flaw_is_known():
-    found = answers(recipe_record(Recipe(Source(track="0123456789abcdef"), flaw="hum", strength=0.4)))
+    found = answers(recipe_record(TakeRecipe(TakeSource(track="0123456789abcdef"), flaw="hum", strength=0.4)))
     assert found["flaw"].sum() == pytest.approx(0.4)
     assert np.isnan(found["tempo"]).all()
     assert all((found[subject] == -1).all() for subject in NAMES if subject != "flaw")

@@ -9,36 +9,40 @@ import pytest
 
 from cmi.studio.flaws import COMPOSITION_FLAWS, FLAWS
 from cmi.studio.flaws.composition import bars_changed, music_lost
-from cmi.studio.piece import Attributes, Key, Note, Part, Piece, even_beats
+from cmi.studio.piece import Attributes, InstrumentPart, MusicalKey, Note, Piece, even_beats
 
 BARS, METRE = 12, 4
 STRENGTHS = np.linspace(0, 1, 11).tolist()
 every_flaw = pytest.mark.parametrize("flaw", COMPOSITION_FLAWS, ids=lambda flaw: flaw.name)
 
-TUNE = Part("melody", "flute", 73, tuple(Note(i / 2, 0.5, 60 + (5 * i + i // 8) % 13, 90) for i in range(8 * BARS)))
-CHORDS = Part("harmony", "piano", 0, tuple(Note(4.0 * b, 4, p + b, 70) for b in range(BARS) for p in (48, 52, 55)))
-DRUMS = Part("drums", "drums", 0, tuple(Note(i / 2, 0.25, 42, 80) for i in range(8 * BARS)))
+TUNE = InstrumentPart(
+    "melody", "flute", 73, tuple(Note(i / 2, 0.5, 60 + (5 * i + i // 8) % 13, 90) for i in range(8 * BARS))
+)
+CHORDS = InstrumentPart(
+    "harmony", "piano", 0, tuple(Note(4.0 * b, 4, p + b, 70) for b in range(BARS) for p in (48, 52, 55))
+)
+DRUMS = InstrumentPart("drums", "drums", 0, tuple(Note(i / 2, 0.25, 42, 80) for i in range(8 * BARS)))
 
 
-def piece(*parts: Part, bars: float = BARS) -> Piece:
+def piece(*parts: InstrumentPart, bars: float = BARS) -> Piece:
     beats = even_beats(round(bars * METRE), 120)
-    return Piece("test", parts, beats, METRE, Key(0, "major"), Attributes("pop", "calm", 120, "moderate"))
+    return Piece("test", parts, beats, METRE, MusicalKey(0, "major"), Attributes("pop", "calm", 120, "moderate"))
 
 
 BAND = piece(TUNE, CHORDS, DRUMS)
-SILENT = piece(Part("melody", "flute", 73, ()))
+SILENT = piece(InstrumentPart("melody", "flute", 73, ()))
 ODD_PIECES = {
     "nothing": piece(),
     "no notes": SILENT,
     "no beats": replace(SILENT, beats=(0.0,)),
     "drums alone": piece(DRUMS),
-    "one note": piece(Part("melody", "flute", 73, (Note(0, 1, 60, 90),))),
-    "one bar": piece(Part("melody", "flute", 73, (Note(0, 1, 60, 90),)), bars=1),
-    "less than a bar": piece(Part("melody", "flute", 73, (Note(0, 1, 60, 90),)), bars=0.5),
+    "one note": piece(InstrumentPart("melody", "flute", 73, (Note(0, 1, 60, 90),))),
+    "one bar": piece(InstrumentPart("melody", "flute", 73, (Note(0, 1, 60, 90),)), bars=1),
+    "less than a bar": piece(InstrumentPart("melody", "flute", 73, (Note(0, 1, 60, 90),)), bars=0.5),
     "a bar and a half": piece(replace(TUNE, notes=TUNE.notes[:12]), bars=1.5),
     "no melody": piece(CHORDS, DRUMS),
     "no drums": piece(TUNE, CHORDS),
-    "outermost pitches": piece(TUNE, Part("bass", "bass", 32, (Note(0, 1, 0, 90), Note(1, 1, 127, 90)))),
+    "outermost pitches": piece(TUNE, InstrumentPart("bass", "bass", 32, (Note(0, 1, 0, 90), Note(1, 1, 127, 90)))),
 }
 
 
@@ -46,7 +50,7 @@ def spoilt(name: str, before: Piece, strength: float, seed: int = 0) -> Piece:
     return FLAWS[name].apply(before, strength, np.random.default_rng(seed))
 
 
-def bar(part: Part, number: int) -> list[tuple[float, int]]:
+def bar(part: InstrumentPart, number: int) -> list[tuple[float, int]]:
     """What a part plays in a bar: when, and at what pitch."""
     return [(n.start - number * METRE, n.pitch) for n in part.notes if n.start // METRE == number]
 
@@ -123,14 +127,14 @@ def test_bars_moved_at_a_lesser_strength_are_moved_at_a_greater_one():
 
 @pytest.mark.parametrize("name", ["bars-shuffled", "bar-looped"])
 def test_a_note_held_over_several_bars_never_overlaps_itself(name):
-    pad = Part("pad", "strings", 48, tuple(Note(8.0 * i, 8, 60, 70) for i in range(BARS // 2)))
+    pad = InstrumentPart("pad", "strings", 48, tuple(Note(8.0 * i, 8, 60, 70) for i in range(BARS // 2)))
     for seed in range(10):
         notes = spoilt(name, piece(pad), 0.5, seed).parts[0].notes
         assert all(a.start + a.length <= b.start for a, b in pairwise(notes))
 
 
 def test_a_note_is_held_on_where_its_bars_still_follow_each_other():
-    pad = Part("pad", "strings", 48, (Note(0, BARS * METRE + 2, 60, 70),))
+    pad = InstrumentPart("pad", "strings", 48, (Note(0, BARS * METRE + 2, 60, 70),))
     tune = piece(TUNE, pad)
     after = spoilt("bar-looped", tune, 0.01, seed=4)
     changed = [b for b in range(BARS) if bar(TUNE, b) != bar(after.parts[0], b)]
@@ -159,14 +163,14 @@ def test_random_notes_are_nested_and_only_in_the_tune(seed):
 
 
 def test_a_melody_below_other_parts_is_still_the_tune():
-    bells = Part("harmony", "bells", 14, (Note(0, 4, 96, 80),))
+    bells = InstrumentPart("harmony", "bells", 14, (Note(0, 4, 96, 80),))
     after = spoilt("random-tune", piece(bells, TUNE), 1.0)
     assert after.parts[0] == bells
     assert after.parts[1] != TUNE
 
 
 def test_without_a_melody_the_highest_part_is_the_tune():
-    bass = Part("bass", "bass", 32, (Note(0, 4, 36, 80),))
+    bass = InstrumentPart("bass", "bass", 32, (Note(0, 4, 36, 80),))
     before = piece(bass, CHORDS, DRUMS)
     after = spoilt("random-tune", before, 1.0)
     assert (after.parts[0], after.parts[2]) == (bass, DRUMS)

@@ -7,33 +7,35 @@ import pytest
 
 from cmi.studio.flaws import FLAWS, PERFORMANCE_FLAWS
 from cmi.studio.flaws.performance import notes_changed, onset_deviation
-from cmi.studio.piece import Attributes, Key, Note, Part, Piece, even_beats
+from cmi.studio.piece import Attributes, InstrumentPart, MusicalKey, Note, Piece, even_beats
 
 BARS, METRE = 8, 4
 STRENGTHS = np.linspace(0, 1, 11).tolist()
 every_flaw = pytest.mark.parametrize("flaw", PERFORMANCE_FLAWS, ids=lambda flaw: flaw.name)
 
-TUNE = Part("melody", "flute", 73, tuple(Note(i / 2, 0.5, (60, 62, 64, 67)[i % 4], 90) for i in range(64)))
-CHORDS = Part("harmony", "piano", 0, tuple(Note(4.0 * b, 4, p, 70) for b in range(BARS) for p in (60, 64, 67)))
-DRUMS = Part("drums", "drums", 0, tuple(Note(i / 2, 0.25, 42, 80) for i in range(64)))
+TUNE = InstrumentPart("melody", "flute", 73, tuple(Note(i / 2, 0.5, (60, 62, 64, 67)[i % 4], 90) for i in range(64)))
+CHORDS = InstrumentPart(
+    "harmony", "piano", 0, tuple(Note(4.0 * b, 4, p, 70) for b in range(BARS) for p in (60, 64, 67))
+)
+DRUMS = InstrumentPart("drums", "drums", 0, tuple(Note(i / 2, 0.25, 42, 80) for i in range(64)))
 
 
-def piece(*parts: Part) -> Piece:
+def piece(*parts: InstrumentPart) -> Piece:
     beats = even_beats(BARS * METRE, 120)
-    return Piece("test", parts, beats, METRE, Key(0, "major"), Attributes("pop", "calm", 120, "moderate"))
+    return Piece("test", parts, beats, METRE, MusicalKey(0, "major"), Attributes("pop", "calm", 120, "moderate"))
 
 
 BAND = piece(TUNE, CHORDS, DRUMS)
-SILENT = piece(Part("melody", "flute", 73, ()))
+SILENT = piece(InstrumentPart("melody", "flute", 73, ()))
 ODD_PIECES = {
     "nothing": piece(),
     "no notes": SILENT,
     "no beats": replace(SILENT, beats=(0.0,)),
     "drums alone": piece(DRUMS),
-    "one note": piece(Part("melody", "flute", 73, (Note(0, 1, 60, 90),))),
+    "one note": piece(InstrumentPart("melody", "flute", 73, (Note(0, 1, 60, 90),))),
     "no melody": piece(CHORDS, DRUMS),
     "no drums": piece(TUNE, CHORDS),
-    "outermost pitches": piece(Part("bass", "bass", 32, (Note(0, 1, 0, 90), Note(1, 1, 127, 90)))),
+    "outermost pitches": piece(InstrumentPart("bass", "bass", 32, (Note(0, 1, 0, 90), Note(1, 1, 127, 90)))),
 }
 
 
@@ -106,7 +108,7 @@ def test_a_wrong_note_stays_wrong_in_the_same_way():
     assert changed(weaker, BAND) < changed(stronger, BAND)
 
 
-@pytest.mark.parametrize("key", [Key(0, "major"), Key(9, "minor")])
+@pytest.mark.parametrize("key", [MusicalKey(0, "major"), MusicalKey(9, "minor")])
 def test_wrong_notes_are_out_of_the_key(key):
     before = replace(BAND, key=key)
     new = changed(spoilt("wrong-notes", before, 1.0), before)

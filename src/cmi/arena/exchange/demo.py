@@ -21,7 +21,7 @@ from cmi.preferences import preference_row, write_rows
 from cmi.take import Modality
 
 if TYPE_CHECKING:
-    from cmi.studio.pair_plan import PairPlan
+    from cmi.studio.pairs import PairPlan
 
 TITLE = "Demo"
 CONSENT = "This is a demonstration. What you vote is kept in a file on this computer and goes nowhere."

@@ -24,7 +24,7 @@ from cmi.reward.scoring.score_log import score_takes
 from cmi.reward.scoring.scorers import NamedScorer, load_scorer, require_scores
 from cmi.stats.intervals import Interval, wilson
 from cmi.studio.balance import null_accuracies
-from cmi.studio.recordings import Heard
+from cmi.studio.recordings import MeasuredTake
 from cmi.take import Score, Take
 
 SPLITS = ("test", "heldout")
@@ -111,7 +111,7 @@ class Accuracy:
 
 
 def accuracies(
-    asked: Iterable[OrderedTakes], right: Iterable[float], heard: Mapping[str, tuple[Heard, Heard]]
+    asked: Iterable[OrderedTakes], right: Iterable[float], heard: Mapping[str, tuple[MeasuredTake, MeasuredTake]]
 ) -> list[Accuracy]:
     """By axis and group, in the order of their names."""
     groups: defaultdict[tuple[str, str], list[tuple[float, str]]] = defaultdict(list)
@@ -122,7 +122,7 @@ def accuracies(
 
 
 def _accuracy(
-    axis: str, group: str, values: Sequence[tuple[float, str]], heard: Mapping[str, tuple[Heard, Heard]]
+    axis: str, group: str, values: Sequence[tuple[float, str]], heard: Mapping[str, tuple[MeasuredTake, MeasuredTake]]
 ) -> Accuracy:
     n = len(values)
     nulls = null_accuracies([heard[name] for _, name in values]) if group != OWN_PROMPT else {"chance": 0.5}
@@ -145,13 +145,13 @@ def table(title: str, found: Iterable[Accuracy]) -> Table:
     return Table(title, ["axis", "pairs", "n", "right (%)", "95 %", "best null"], rows, labels=2)
 
 
-def read_heard(folder: Path) -> dict[str, tuple[Heard, Heard]]:
+def read_heard(folder: Path) -> dict[str, tuple[MeasuredTake, MeasuredTake]]:
     """What nulls know of the better and the worse take of each pair."""
     if not (folder / "made.jsonl").is_file():
         raise InputError(f"{folder}: no made.jsonl, expected a folder of `cmi studio make`")
     lines = (json.loads(line) for line in (folder / "made.jsonl").read_text(encoding="utf-8").splitlines())
     return {
-        line["pair"]: (Heard(*line["takes"]["better"]["heard"]), Heard(*line["takes"]["worse"]["heard"]))
+        line["pair"]: (MeasuredTake(*line["takes"]["better"]["heard"]), MeasuredTake(*line["takes"]["worse"]["heard"]))
         for line in lines
     }
 

@@ -136,7 +136,7 @@ class VersionKey(NamedTuple):
     strength: float = 0.0
 
 
-Heard = Mapping[VersionKey, Score]
+VersionScores = Mapping[VersionKey, Score]
 
 
 def probe(
@@ -175,7 +175,7 @@ def _chunks(versions: Sequence[ProbeVersion], size: int) -> Iterator[list[ProbeV
         yield chunk
 
 
-def _report(model: str, songs: Sequence[Song], seed: int, bounds: Bounds, heard: Heard) -> ProbeReport:
+def _report(model: str, songs: Sequence[Song], seed: int, bounds: Bounds, heard: VersionScores) -> ProbeReport:
     composed = [song for song in songs if isinstance(song, Composed)]
     axes = Score._fields if composed else ("musicality",)  # without a caption there is nothing to be aligned to
     clean = {axis: _scores(heard, CLEAN, axis) for axis in axes}
@@ -202,14 +202,14 @@ def _report(model: str, songs: Sequence[Song], seed: int, bounds: Bounds, heard:
     )
 
 
-def _scores(heard: Heard, name: str, axis: str, strength: float = 0.0) -> dict[int, float]:
+def _scores(heard: VersionScores, name: str, axis: str, strength: float = 0.0) -> dict[int, float]:
     """Scores on an axis by song."""
     return {
         key.song: getattr(score, axis) for key, score in heard.items() if (key.name, key.strength) == (name, strength)
     }
 
 
-def _change(heard: Heard, name: str, axis: str, bound: float) -> ScoreChange:
+def _change(heard: VersionScores, name: str, axis: str, bound: float) -> ScoreChange:
     before, after = _scores(heard, CLEAN, axis), _scores(heard, name, axis)
     scores = np.array([before[song] for song in after])
     moved = np.abs(np.array(list(after.values())) - scores)
@@ -233,7 +233,7 @@ def _in_spreads(change: float, spread: float) -> float:
     return change / spread if spread else math.inf
 
 
-def _fall(heard: Heard, flaw: str, spread: float, bounds: Bounds) -> Fall | None:
+def _fall(heard: VersionScores, flaw: str, spread: float, bounds: Bounds) -> Fall | None:
     """None where no song had anything for the flaw to spoil."""
     clean = _scores(heard, CLEAN, "musicality")
     steps = [_scores(heard, flaw, "musicality", strength) for strength in STRENGTHS]
@@ -264,7 +264,7 @@ def _trend(line: NDArray[np.float64]) -> float:
     return 0.0 if math.isnan(trend) else trend
 
 
-def _orders(heard: Heard, bound: float) -> Iterator[Order]:
+def _orders(heard: VersionScores, bound: float) -> Iterator[Order]:
     """Which prompts should have the lower alignment: than what, and whether that is a must."""
     own, others = probes.OWN_REFERENCE, probes.OTHER_REFERENCES
     comparisons: list[tuple[str, str, tuple[str, ...], float | None]] = [

@@ -238,7 +238,7 @@ def _in_other_order(lyrics: str, rng: random.Random) -> str:
 
 @lru_cache(maxsize=1)
 def _with_voice(seed: int, lyrics: str) -> Sound:
-    return recordings.record(recordings.Recipe(recordings.Source(seed), lyrics=lyrics))[0]
+    return recordings.record(recordings.TakeRecipe(recordings.TakeSource(seed), lyrics=lyrics))[0]
 
 
 @lru_cache(maxsize=1)  # versions come song by song

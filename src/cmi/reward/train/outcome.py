@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cmi._util.errors import InputError
-from cmi._util.files import sync_folder, sync_tree, write_whole
+from cmi._util.files import move_into_place, write_whole
 from cmi.report.tables import Table, to_markdown
 from cmi.reward.model.checkpoint import WEIGHTS
 from cmi.reward.model.head import RewardHead
@@ -102,10 +102,8 @@ def save_outcome(out: Path, config: TrainConfig, run: TrainingRun, best: Best, c
     model.head = RewardHead(run.trainee.head.config)
     model.head.load_state_dict(best.head)
     model.save_pretrained(made, model_card_kwargs={"model_name": out.name, "figures": card(run.facts, outcome)})
-    sync_tree(made)
     for path in sorted(made.iterdir(), key=lambda path: path.name == WEIGHTS):
-        path.replace(out / path.name)
-    sync_folder(out)
+        move_into_place(path, out / path.name)
     made.rmdir()
     about = {name: value for name, value in asdict(outcome).items() if name != "folder"}
     write_whole(out / RUN / OUTCOME, json.dumps(about, indent=1, ensure_ascii=False, allow_nan=False))

@@ -6,13 +6,13 @@ Families
     composition   what it is
 
 Kinds
-    SoundFlaw   spoils a recording: `FLAWS[name].apply(samples, rate, strength, rng)`, samples (n, channels) float32
-    PieceFlaw   spoils a piece, before it is played: `FLAWS[name].apply(piece, strength, rng)`
+    SoundFlaw   damages a recording: `FLAWS[name].apply(samples, rate, strength, rng)`, samples (n, channels) float32
+    PieceFlaw   damages a piece before it is played: `FLAWS[name].apply(piece, strength, rng)`
 
 Strength
     0 changes nothing, 0.5 is plain to an attentive listener, 1 is blatant. Anything outside 0 to 1 is a ValueError.
     With generators of one seed, `measure(before, after)` is 0 at strength 0 and never falls as strength grows.
-    A measure of 0 at another strength says that the flaw found nothing to spoil: silence, a lone part to detune.
+    A measure of 0 at another strength says that the flaw found nothing to damage: silence, a lone part to detune.
 
 Level
     Sound flaws keep the RMS of the input, so that loudness does not betray them; only `level` is about it.
@@ -38,7 +38,7 @@ class SoundFlaw:
 
     name: str
     description: str
-    deed: Callable[[Sound, int, float, Generator], Sound]
+    change: Callable[[Sound, int, float, Generator], Sound]
     measure: Callable[[Sound, Sound], float]
     keeps_level: bool = True
     family: Family = "production"
@@ -48,7 +48,7 @@ class SoundFlaw:
         loudness = production.rms(samples)
         if not (_checked(strength) and loudness):
             return samples.copy()
-        return production.settled(self.deed(samples, rate, strength, rng), loudness if self.keeps_level else None)
+        return production.settled(self.change(samples, rate, strength, rng), loudness if self.keeps_level else None)
 
 
 @dataclass(frozen=True)
@@ -58,14 +58,14 @@ class PieceFlaw:
     name: str
     family: Literal["performance", "composition"]
     description: str
-    deed: Callable[[Piece, float, Generator], Piece]
+    change: Callable[[Piece, float, Generator], Piece]
     measure: Callable[[Piece, Piece], float]
 
     def apply(self, piece: Piece, strength: float, rng: Generator) -> Piece:
-        """Another piece, or the same where there is nothing to spoil."""
+        """Another piece, or the same if there is nothing to damage."""
         if not (_checked(strength) and any(part.notes for part in piece.parts)):
             return piece
-        return self.deed(piece, strength, rng)
+        return self.change(piece, strength, rng)
 
 
 Flaw = SoundFlaw | PieceFlaw

@@ -1,7 +1,7 @@
 """Composition flaws: well played and badly made.
 
 Each takes a piece, a strength above 0 up to 1 and a random generator, and returns another piece of the same beats.
-What is spoilt at a lesser strength is spoilt at a greater one too, with the same seed.
+What is damaged at a lower strength is also damaged at a higher one, with the same seed.
 
     flaw           what is done, and what strength 1 means                          measured by
     bars-shuffled  all bars elsewhere than they were, the same way in every part    bars_changed
@@ -24,7 +24,7 @@ from math import ceil, inf
 from numpy.random import Generator
 
 from cmi.studio.flaws.performance import pitched, repitched
-from cmi.studio.piece import Note, Part, Piece, by_start
+from cmi.studio.piece import InstrumentPart, Note, Piece, by_start
 
 CLASHES = (-6, -1, 1, 6)  # semitones
 BEYOND_TUNE = 5  # semitones that random notes may go above and below the tune
@@ -106,7 +106,7 @@ def _bar(piece: Piece, note: Note) -> int:
     return int(note.start // piece.metre)
 
 
-def _mean_pitch(part: Part) -> float:
+def _mean_pitch(part: InstrumentPart) -> float:
     return sum(note.pitch for note in part.notes) / len(part.notes)
 
 
@@ -121,7 +121,7 @@ def _rearranged(piece: Piece, sources: Sequence[int]) -> Piece:
         offset = note.start - sources[bar] * piece.metre
         return note._replace(start=bar * piece.metre + offset, length=min(note.length, room[bar] - offset))
 
-    def arranged(part: Part) -> tuple[Note, ...]:
+    def arranged(part: InstrumentPart) -> tuple[Note, ...]:
         bars = {source: [note for note in part.notes if _bar(piece, note) == source] for source in set(sources)}
         beyond = [note for note in part.notes if _bar(piece, note) >= count]
         return by_start([*(moved(note, bar) for bar in range(count) for note in bars[sources[bar]]), *beyond])

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from cmi.studio.piece import Key, Note, Part, Piece, by_start
+from cmi.studio.piece import InstrumentPart, MusicalKey, Note, Piece, by_start
 
 LATEST = 0.2  # seconds
 WRONG_SHARE = 0.5
@@ -100,13 +100,13 @@ def pitched(piece: Piece) -> list[int]:
 def repitched(piece: Piece, pitches: Mapping[Place, int]) -> Piece:
     """The piece with other pitches in the places named."""
 
-    def notes(p: int, part: Part) -> tuple[Note, ...]:
+    def notes(p: int, part: InstrumentPart) -> tuple[Note, ...]:
         return by_start(note._replace(pitch=pitches.get((p, n), note.pitch)) for n, note in enumerate(part.notes))
 
     return replace(piece, parts=tuple(replace(part, notes=notes(p, part)) for p, part in enumerate(piece.parts)))
 
 
-def _jittered(part: Part, reach: float, strength: float, rng: Generator) -> Part:
+def _jittered(part: InstrumentPart, reach: float, strength: float, rng: Generator) -> InstrumentPart:
     """Notes moved without overtaking each other, so that each goes farther the greater the strength."""
     starts = np.array([note.start for note in part.notes], dtype=np.float64)
     shifts, ties = rng.uniform(-reach, reach, len(starts)), rng.random(len(starts))
@@ -125,7 +125,7 @@ def _off_key(piece: Piece, place: Place, step: int) -> int:
     return next((p for p in playable if not _in_key(p, piece.key)), playable[0])
 
 
-def _in_key(pitch: int, key: Key) -> bool:
+def _in_key(pitch: int, key: MusicalKey) -> bool:
     return (pitch - key.tonic) % 12 in SCALES[key.mode]
 
 
@@ -139,5 +139,5 @@ def _wander(count: int, rng: Generator) -> NDArray[np.float64]:
     return curve / max(np.abs(curve).max(initial=0), 1e-9)
 
 
-def _onsets(piece: Piece, part: Part) -> NDArray[np.float64]:
+def _onsets(piece: Piece, part: InstrumentPart) -> NDArray[np.float64]:
     return piece.clock(sorted(note.start for note in part.notes)) if part.notes else np.empty(0)

@@ -20,7 +20,7 @@ Below 1: what is added (noise, hum, over-reverb, ringing) has amplitude strength
 Corners and the clipping threshold move geometrically, from where they do nothing. Gaps grow in number and in length,
 depths of ducking and of level in dB, phases in angle.
 
-These are the bare deeds. `FLAWS[name].apply` also checks the strength and keeps the level, by `settled`.
+These functions make the bare changes. `FLAWS[name].apply` also checks the strength and keeps the level, by `settled`.
 """
 
 from math import ceil, exp, log, log2, pi

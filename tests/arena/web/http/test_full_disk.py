@@ -64,7 +64,7 @@ def test_an_upload_that_finds_no_room_leaves_nothing(owner, settings, tmp_path: 
         if step == "_copy":
             patched.setattr(uploads.shutil, "copyfileobj", lambda _, file: write_to_a_full_disk())
         else:
-            patched.setattr(uploads, "sync_folder", full)
+            patched.setattr(uploads, "move_into_place", full)
         answer = owner.post("/api/owner/sounds", files={"file": (tmp_path / "take.wav").read_bytes()})
     assert (answer.status_code, answer.json()) == (503, {"code": "full", "message": SENTENCE})
     assert list(settings.folder.iterdir()) == []
