@@ -1,0 +1,57 @@
+"""The house rules that no linter knows: no import cycles between packages, unique class names, a light `import cmi`."""
+
+import ast
+import subprocess
+import sys
+from collections import defaultdict
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import cmi
+
+SOURCE = Path(cmi.__file__).parent
+FILES = sorted(SOURCE.rglob("*.py"))
+
+
+def package_of(module: str) -> str:
+    """The package or module directly below cmi: 'cmi.reward.model.head' is of 'reward'."""
+    return module.split(".")[1] if "." in module else ""
+
+
+def imports_when_loaded(path: Path) -> set[str]:
+    """Modules of cmi that a file imports at its top level, which is when cycles matter."""
+    found = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("cmi."):
+            found.add(node.module)
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if alias.name.startswith("cmi.")}
+    return found
+
+
+def test_packages_do_not_import_each_other_in_a_circle():
+    needs: defaultdict[str, set[str]] = defaultdict(set)
+    for path in FILES:
+        own = package_of(".".join(["cmi", *path.relative_to(SOURCE).with_suffix("").parts]))
+        needs[own] |= {package_of(module) for module in imports_when_loaded(path)} - {own}
+    TopologicalSorter(needs).prepare()  # CycleError names the circle
+
+
+def test_every_class_name_is_defined_once():
+    places: defaultdict[str, list[str]] = defaultdict(list)
+    for path in FILES:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(str(path.relative_to(SOURCE)))
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+def test_importing_cmi_loads_nothing_heavy():
+    code = "import sys, cmi; print(*sorted({'torch', 'numpy', 'transformers', 'rich', 'typer'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+def test_no_file_needs_a_table_of_contents():
+    longest = {str(path.relative_to(SOURCE)): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
+    assert {name: lines for name, lines in longest.items() if lines > 430} == {}
