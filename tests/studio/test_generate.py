@@ -12,7 +12,7 @@ from cmi.reward.pick.candidates import read_folder, read_manifest
 from cmi.studio import generate as module
 from cmi.studio.captions import facts, false_of
 from cmi.studio.flaws import FLAWS, PieceFlaw
-from cmi.studio.generate import MANIFEST, GeneratedTruth, generate, generate_set, write_prompt
+from cmi.studio.generate import MANIFEST, Truth, generate, generate_set, write_prompt
 from cmi.studio.recordings import TakeRecipe, TakeSource, piece_of
 from cmi.take import Prompt, Score, Take
 
@@ -72,7 +72,7 @@ def test_truth_scores_takes_by_the_manifest(made):
     rows = [json.loads(line) for line in (made / MANIFEST).read_text().splitlines()]
     takes = [Take(Prompt(row["text"]), made / row["audio"]) for row in rows]
     truths = [row["truth"] for row in rows]
-    assert GeneratedTruth().score(takes) == [Score(truth["musicality"], truth["alignment"]) for truth in truths]
+    assert Truth().score(takes) == [Score(truth["musicality"], truth["alignment"]) for truth in truths]
     assert [truth["quality"] for truth in truths] == [
         pytest.approx((truth["musicality"] + truth["alignment"]) / 2) for truth in truths
     ]
@@ -81,12 +81,12 @@ def test_truth_scores_takes_by_the_manifest(made):
 
 def test_truth_says_nothing_about_what_it_does_not_know(made, tmp_path):
     with pytest.raises(InputError, match=r"not in .*takes\.jsonl"):
-        GeneratedTruth().score([Take(Prompt(""), made / "000" / "other.flac")])
+        Truth().score([Take(Prompt(""), made / "000" / "other.flac")])
     with pytest.raises(InputError, match="no such file"):
-        GeneratedTruth().score([Take(Prompt(""), tmp_path / "a" / "b.flac")])
+        Truth().score([Take(Prompt(""), tmp_path / "a" / "b.flac")])
     (tmp_path / MANIFEST).write_text('{"audio": "a/b.flac"}\n')
     with pytest.raises(InputError, match="rows without truth"):
-        GeneratedTruth().score([Take(Prompt(""), tmp_path / "a" / "b.flac")])
+        Truth().score([Take(Prompt(""), tmp_path / "a" / "b.flac")])
 
 
 def test_other_settings_and_other_peoples_folders_are_refused(made, tmp_path):

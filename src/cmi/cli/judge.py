@@ -235,6 +235,27 @@ def audit(
         print_tables([audit_table(found)], Console())
 
 
+@app.command()
+def endpoint(
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8123,
+    prompt: PromptName = "two-axes",
+    first: Annotated[
+        float, typer.Option(min=0, max=1, help="The share of answers that name the first recording.")
+    ] = 0.0,
+    faults: Annotated[float, typer.Option(min=0, max=1, help="The share of calls that fail.")] = 0.0,
+) -> None:
+    """Serve a judge that follows a simple rule, to try the other commands without a model, a key or a bill.
+
+    Example:
+
+        cmi judge endpoint --port 8123 --faults 0.2
+    """
+    _require_packages()
+    from cmi.testing.rule_endpoint import serve_rule
+
+    serve_rule(port, prompt, first, faults)
+
+
 def spec_of(
     model: str,
     url: str,

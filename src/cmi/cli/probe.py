@@ -18,6 +18,10 @@ def probe(
     audio: Annotated[
         Path | None, typer.Option(help="Probe with the recordings of this folder.", show_default=False)
     ] = None,
+    set_: Annotated[
+        Path | None,
+        typer.Option("--set", help="Count right answers on the pairs of this studio set instead.", show_default=False),
+    ] = None,
     pieces: Annotated[
         int, typer.Option(min=3, max=1000, help="Songs; each is scored in about a hundred versions.")
     ] = 16,
@@ -58,6 +62,8 @@ def probe(
         cmi probe my_models:MyScorer --pieces 5
 
         cmi probe my_models:MyScorer --audio takes/ --json
+
+        cmi probe nano --set pairs/
     """
     import sys
 
@@ -70,16 +76,22 @@ def probe(
 
     try:
         with loading("torch"):
-            from cmi.reward.probe import report as probe_report
-            from cmi.reward.probe.probe import Bounds
-            from cmi.reward.probe.probe import probe as run_probe
-            from cmi.reward.probe.versions import Song, compose_songs, read_songs
+            from cmi.probe import report as probe_report
+            from cmi.probe.accuracy import measure_accuracy
+            from cmi.probe.probe import Bounds
+            from cmi.probe.probe import probe as run_probe
+            from cmi.probe.versions import Song, compose_songs, read_songs
             from cmi.reward.scoring.scorers import load_scorer
     except ModuleNotFoundError as error:
         raise MissingExtra("probing a scorer", "studio") from error
 
     if plot is not None:
         require_picture(plot)
+    if set_ is not None:
+        with loading(model):
+            scorer = load_scorer(model, revision, device)
+        print_tables(measure_accuracy(scorer, set_), Console())
+        return
     songs: list[Song] = []
     songs += compose_songs(pieces, seconds, seed) if audio is None else read_songs(audio, pieces, seconds)
     with loading(model):

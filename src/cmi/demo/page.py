@@ -7,9 +7,9 @@ from urllib.parse import quote
 
 from cmi.demo.run import Demo
 from cmi.demo.tables import PAIRS_NOTE, TakeRow, picked_sentence, prompt_text, take_rows
+from cmi.probe.accuracy import ALL, Accuracy, Proportion, table
 from cmi.report.html import details, fact_list, interval_bar, page, table_html
 from cmi.report.numbers import interval, percent
-from cmi.reward.probe.accuracy import ALL, Accuracy, Proportion, table
 
 CHANCE = 0.5
 

@@ -33,10 +33,7 @@ from cmi.bench.scoring.tables import score_tables
 from cmi.demo.mir import hear_mir
 from cmi.demo.small_probe import small_probe
 from cmi.preferences import read_preferences
-from cmi.report.tables import Table, to_json
-from cmi.reward.pick.candidates import read_folder
-from cmi.reward.pick.pick import Pick, Weights, pick, takes_of
-from cmi.reward.probe.accuracy import (
+from cmi.probe.accuracy import (
     Accuracy,
     accuracies,
     answers,
@@ -45,7 +42,10 @@ from cmi.reward.probe.accuracy import (
     questions,
     read_heard,
 )
-from cmi.reward.probe.versions import compose_songs
+from cmi.probe.versions import compose_songs
+from cmi.report.tables import Table, to_json
+from cmi.reward.pick.candidates import read_folder
+from cmi.reward.pick.pick import Pick, Weights, pick, takes_of
 from cmi.reward.scoring.score_log import score_takes
 from cmi.reward.scoring.scorers import NamedScorer, ScoredTake, require_scores
 from cmi.rewardbench.evaluation.tables import full_tables

@@ -12,11 +12,11 @@ from pathlib import Path
 from statistics import stdev
 from tempfile import TemporaryDirectory
 
+from cmi.probe import versions as probes
+from cmi.probe.probe import Bounds, VersionKey
+from cmi.probe.versions import CLEAN, Song
 from cmi.report.numbers import interval, percent
 from cmi.report.tables import Table
-from cmi.reward.probe import versions as probes
-from cmi.reward.probe.probe import Bounds, VersionKey
-from cmi.reward.probe.versions import CLEAN, Song
 from cmi.reward.scoring.scorers import NamedScorer, require_scores
 from cmi.stats.intervals import wilson
 from cmi.take import Score

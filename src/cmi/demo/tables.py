@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from cmi.demo.run import Demo
+from cmi.probe.accuracy import ALL, Proportion
 from cmi.report.numbers import interval, number, percent
 from cmi.report.tables import Table
 from cmi.reward.pick.pick import Ranked
-from cmi.reward.probe.accuracy import ALL, Proportion
 
 MARKS = {True: "✓", False: "✗", None: "?"}
 

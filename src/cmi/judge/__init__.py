@@ -1,1 +1,27 @@
-"""A judge hears two takes of a prompt and says which is better; here is how to ask it, and how far to trust it."""
+"""Judges: which of two takes of a prompt is better? How to ask a judge, and how far to trust it."""
+
+from typing import TYPE_CHECKING
+
+from cmi._util.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from cmi.judge.label_run import label
+    from cmi.judge.load_judge import Spec, open_judge
+    from cmi.judge.verdict import Judge, Verdict
+
+__all__ = ["Judge", "Spec", "Verdict", "label", "open_judge"]
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    __all__,
+    {
+        "label_run": ("label",),
+        "load_judge": (
+            "Spec",
+            "open_judge",
+        ),
+        "verdict": (
+            "Judge",
+            "Verdict",
+        ),
+    },
+)

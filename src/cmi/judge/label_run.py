@@ -16,9 +16,11 @@ from cmi._util.files import write_whole
 from cmi.audio import Waveform
 from cmi.judge.consensus import Answers, davidson, dawid_skene, hard
 from cmi.judge.labels import Retention, axes_of, label_preferences, retained
+from cmi.judge.load_judge import Spec, open_judge
+from cmi.judge.prompt_file import DEFAULT
 from cmi.judge.report import label_record
-from cmi.judge.run import Judged, read_run
-from cmi.preferences import AXES, NamedPair, write_preferences
+from cmi.judge.run import Judged, askings, judge_pairs, read_run
+from cmi.preferences import AXES, NamedPair, Preference, read_pairs, read_preferences, write_preferences
 from cmi.take import Audio, Axis, Choice
 
 PREFERENCES, LABELS = "preferences.jsonl", "labels.json"
@@ -27,6 +29,21 @@ CLASS_OF: dict[Choice, int] = {"a": 0, "b": 1, "both": 2, "neither": 2}
 CHOICE_OF: tuple[Choice, ...] = ("a", "b", "both")
 
 Soft = dict[str, dict[str, float]]
+
+
+def label(
+    pairs: Path | str, judge: str, out: Path | str, retention: Retention = "axis", prompt: str = DEFAULT
+) -> list[Preference]:
+    """Ask a judge about each pair in both orders, and keep the labels on which both orders agree.
+
+    `judge` is a name as `cmi judge --model` takes it: `scorer:nano`, `omni:music-flamingo`, `module:Class`. Verdicts
+    and labels are kept in `out`; the same call resumes. For a judge behind an endpoint use `cmi judge label`.
+    """
+    asked, folder = read_pairs(pairs), Path(out)
+    with open_judge(Spec(judge, prompt=prompt), folder, asked) as opened:
+        judged = judge_pairs(askings(asked, both_orders=True), opened, folder, lambda count: None)
+    write_labels(asked, judged, folder, retention)
+    return list(read_preferences(folder / PREFERENCES))
 
 
 def write_labels(pairs: Sequence[NamedPair], judged: Judged, folder: Path, retention: Retention) -> int:

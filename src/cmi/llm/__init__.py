@@ -48,8 +48,9 @@ The folder
     endpoint.json     the response format that the endpoint takes: json_schema, else json_object, else plain
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from cmi._util.lazy import lazy_names
 
 if TYPE_CHECKING:
     from cmi.llm.budget import Budget, BudgetSpent, Estimate, Prices, Usage
@@ -72,27 +73,33 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from cmi.llm.reasoning import separate_reasoning
 
-_HOMES = {
-    "budget": ("Budget", "BudgetSpent", "Estimate", "Prices", "Usage"),
-    "client": ("Chat",),
-    "endpoint": ("Endpoint", "Sending"),
-    "local": ("LocalModel", "load_model"),
-    "message": (
-        "Answer", "AudioLLM", "Failure", "Message", "Request", "Schema", "SentAudio", "Sound", "Text",
-        "require_sendable", "system", "user",
-    ),
-    "reasoning": ("separate_reasoning",),
-}  # fmt: skip
 __all__ = [
     "Answer", "AudioLLM", "Budget", "BudgetSpent", "Chat", "Endpoint", "Estimate", "Failure", "LocalModel", "Message",
     "Prices", "Request", "Schema", "Sending", "SentAudio", "Sound", "Text", "Usage", "load_model", "require_sendable",
     "separate_reasoning", "system", "user",
 ]  # fmt: skip
-
-
-def __getattr__(name: str) -> Any:
-    """Names are loaded when they are asked for: a model in this process needs no HTTP, an endpoint needs no torch."""
-    for module, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"cmi.llm.{module}"), name)
-    raise AttributeError(f"module 'cmi.llm' has no attribute {name!r}")
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    __all__,
+    {
+        "budget": ("Budget", "BudgetSpent", "Estimate", "Prices", "Usage"),
+        "client": ("Chat",),
+        "endpoint": ("Endpoint", "Sending"),
+        "local": ("LocalModel", "load_model"),
+        "message": (
+            "Answer",
+            "AudioLLM",
+            "Failure",
+            "Message",
+            "Request",
+            "Schema",
+            "SentAudio",
+            "Sound",
+            "Text",
+            "require_sendable",
+            "system",
+            "user",
+        ),
+        "reasoning": ("separate_reasoning",),
+    },
+)

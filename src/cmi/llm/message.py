@@ -48,10 +48,12 @@ class Message:
 
 
 def system(text: str) -> Message:
+    """A message that tells the model its role."""
     return Message("system", (Text(text),))
 
 
 def user(*parts: str | Part) -> Message:
+    """A message of texts and sounds."""
     return Message("user", tuple(Text(part) if isinstance(part, str) else part for part in parts))
 
 

@@ -76,3 +76,7 @@ __all__ = [
     "wilson",
     "win_rates",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

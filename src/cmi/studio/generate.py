@@ -120,7 +120,7 @@ def generate_set(
     return manifest
 
 
-class GeneratedTruth:
+class Truth:
     """A scorer that knows: a generated take's true musicality and alignment, from the manifest beside its prompt."""
 
     def score(self, takes: Sequence[Take]) -> list[Score]:

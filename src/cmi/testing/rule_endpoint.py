@@ -1,13 +1,12 @@
 """A local endpoint that judges by a rule anyone can check, to try `cmi judge` without a model, a key or a bill.
 
-    python -m cmi.testing.rule_endpoint --port 8123 --first 0.1 --faults 0.2
+    cmi judge endpoint --port 8123 --first 0.1 --faults 0.2
 
 Musicality is tonality: one minus the spectral flatness of a recording, so that music beats noise and silence; marks
 that are close are a tie. It does not use the prompt: alignment is always 'both'. A share `first` of its
 answers names the first recording, drawn by what it hears, so that the same request gets the same answer.
 """
 
-import argparse
 import hashlib
 import json
 import random
@@ -52,19 +51,10 @@ def judge_by_rule(body: Body, role: Role, first: float = 0.0, seed: int = 0) -> 
     return json.dumps(answer | ({role.reason: "by rule"} if role.reason else {}))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="A local endpoint that judges by a rule.")
-    parser.add_argument("--port", type=int, default=8123)
-    parser.add_argument("--prompt", default=DEFAULT, help="the role that it answers in")
-    parser.add_argument("--first", type=float, default=0.0, help="share of answers that name the first recording")
-    parser.add_argument("--faults", type=float, default=0.0, help="share of calls that go wrong")
-    asked = parser.parse_args()
-    answer = partial(judge_by_rule, role=read_role(asked.prompt), first=asked.first)
-    with fake_endpoint(answer, asked.port, faults=asked.faults) as server:
+def serve_rule(port: int, prompt: str = DEFAULT, first: float = 0.0, faults: float = 0.0) -> None:
+    """Serve until the process is stopped; the address is printed."""
+    answer = partial(judge_by_rule, role=read_role(prompt), first=first)
+    with fake_endpoint(answer, port, faults=faults) as server:
         print(server.url, flush=True)
         while True:
             time.sleep(3600)
-
-
-if __name__ == "__main__":
-    main()

@@ -114,7 +114,7 @@ class NoisyJudge:
         return self.alignment if axis == "alignment" else self.musicality
 
 
-class Truth(NamedTuple):
+class KnownWinner(NamedTuple):
     """What is known of a pair on its axis. `kind` is what is wrong with the worse take."""
 
     better: Choice
@@ -122,16 +122,16 @@ class Truth(NamedTuple):
     kind: str
 
 
-def truth_of(labelled: Preference) -> Truth:
+def truth_of(labelled: Preference) -> KnownWinner:
     """InputError for a tie, and where neither a flaw's strength nor a confidence tells the margin."""
     about = labelled.about.get("truth", {})
     if labelled.choice not in ("a", "b"):
         raise InputError(f"pair {labelled.id}: a tie, expected a pair whose better take is known")
     if labelled.axis == "musicality" and about.get("strength"):
-        return Truth(labelled.choice, float(about["strength"]), str(about.get("flaw", "")))
+        return KnownWinner(labelled.choice, float(about["strength"]), str(about.get("flaw", "")))
     if labelled.confidence is None:
         raise InputError(f"pair {labelled.id}: neither 'truth.strength' nor 'confidence' tells how plain the truth is")
-    return Truth(labelled.choice, (labelled.confidence - 1) / (SUREST - 1), str(about.get("kind", "")))
+    return KnownWinner(labelled.choice, (labelled.confidence - 1) / (SUREST - 1), str(about.get("kind", "")))
 
 
 def chance_right(judge: NoisyJudge, axis: Axis, margin: float, deaf: bool = False) -> float:

@@ -53,6 +53,8 @@ Answer = str | Reply | InputError
 
 
 class Listener(Protocol):
+    """Whatever answers questions about clips in text."""
+
     def answer(self, questions: Sequence[Question]) -> Sequence[Answer]:
         """One answer for each question, in their order."""
 

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from cmi import __version__
+from cmi._util.cache import cache_folder
 from cmi._util.errors import InputError
 from cmi._util.runlog import RunLog
 from cmi._util.runlog import read_records as read_log
 from cmi.bench.evaluation import Protocol
 from cmi.bench.metrics.tools import Tools
 from cmi.bench.scoring.one_file import BenchCell, score_file, with_verdicts
-from cmi.bench.scoring.responses import ResponseFile, find_annotations
+from cmi.bench.scoring.responses import ResponseFile, find_annotations, find_responses
 from cmi.stats.comparison import SEED
 
 DEFAULT_EMBEDDER = "minilm"
@@ -42,6 +43,26 @@ class Settings:
             "resamples": self.resamples,
             "seed": SEED,
         }
+
+
+def score(
+    answers: Path | str,
+    annotations: Path | str | None = None,
+    protocol: Protocol = "strict",
+    embedder: str = DEFAULT_EMBEDDER,
+    resamples: int = 1000,
+) -> list[BenchCell]:
+    """Score the answers in a file MODEL_DATASET.jsonl, or in a folder of such files: a cell for each metric and null.
+
+    >>> from pathlib import Path
+    >>> import cmi.bench
+    >>> samples = Path(cmi.bench.__file__).parent / "samples"
+    >>> cell, *nulls = cmi.bench.score(samples / "responses" / "listener_GS_key.jsonl", samples / "annotations")
+    >>> cell.metric, round(cell.value, 1), cell.n, cell.unparsed
+    ('GES', 80.8, 24, 0)
+    """
+    settings = Settings(Path(annotations) if annotations else None, [protocol], embedder, "", resamples, cache_folder())
+    return score_all(find_responses([Path(answers)]), settings, None, lambda name: None, lambda count: None)
 
 
 def score_all(

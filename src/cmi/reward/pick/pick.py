@@ -20,7 +20,7 @@ from cmi._util.errors import InputError
 from cmi._util.files import copy_whole, make_folder
 from cmi.reward.pick.candidates import Candidate, Group
 from cmi.reward.scoring.scorers import ScoredTake
-from cmi.take import Score, Take
+from cmi.take import Score, Scorer, Take
 
 Scores = Mapping[Take, ScoredTake | InputError]
 
@@ -95,6 +95,24 @@ def pick(group: Group, scores: Scores, weights: Weights) -> Pick:
             ranking.append(Ranked(candidate, scored.score, weights.mean(scored.score), scored.notes))
     ranking.sort(key=lambda ranked: (-ranked.mean, ranked.candidate.name))
     return Pick(group, tuple(ranking), tuple(broken))
+
+
+def pick_best(takes: Sequence[Take], scorer: Scorer, weights: Weights = Weights()) -> Take:  # noqa: B008
+    """The take with the highest weighted mean of musicality and alignment; of equal ones the first.
+
+    >>> from pathlib import Path
+    >>> from cmi.take import Prompt
+    >>> class Longer:
+    ...     def score(self, takes):
+    ...         return [Score(len(take.audio.name), 0.0) for take in takes]
+    >>> takes = [Take(Prompt("slow sad piano"), Path(name)) for name in ("one.wav", "three.wav", "two.wav")]
+    >>> pick_best(takes, Longer()).audio.name
+    'three.wav'
+    """
+    if not takes:
+        raise InputError("no takes to pick from")
+    scores = scorer.score(takes)
+    return max(zip(takes, scores, strict=True), key=lambda scored: weights.mean(scored[1]))[0]
 
 
 def takes_of(groups: Sequence[Group]) -> list[Take]:

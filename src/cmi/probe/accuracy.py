@@ -1,12 +1,11 @@
 """How often a scorer is right about a studio set: by split, axis and kind of pair, with intervals and the best null.
 
-    python -m cmi.reward.probe.accuracy MODEL SET
+    cmi probe MODEL --set SET
 
 A pair is right if the better take has the higher score on its axis; an equal score counts half. Beside the pairs, as a
 listener is asked only with a studio's truth: a take under its own prompt against the same under another pair's.
 """
 
-import argparse
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,14 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from rich.console import Console
-
 from cmi._util.errors import InputError
 from cmi.preferences import Preference, read_preferences
 from cmi.report.numbers import interval, percent
-from cmi.report.tables import Table, print_tables
+from cmi.report.tables import Table
 from cmi.reward.scoring.score_log import score_takes
-from cmi.reward.scoring.scorers import NamedScorer, load_scorer, require_scores
+from cmi.reward.scoring.scorers import NamedScorer, require_scores
 from cmi.stats.intervals import Interval, wilson
 from cmi.studio.balance import null_accuracies
 from cmi.studio.recordings import MeasuredTake
@@ -156,24 +153,13 @@ def read_heard(folder: Path) -> dict[str, tuple[MeasuredTake, MeasuredTake]]:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("model")
-    parser.add_argument("set", type=Path, help="a folder of `cmi studio make`")
-    parser.add_argument("--splits", nargs="+", default=SPLITS)
-    arguments = parser.parse_args()
-    pairs = list(read_preferences(arguments.set / "preferences.jsonl"))
-    heard = read_heard(arguments.set)
-    scorer = load_scorer(arguments.model)
+def measure_accuracy(scorer: NamedScorer, folder: Path, splits: Sequence[str] = SPLITS) -> list[Table]:
+    """One table for each split of a set that `cmi studio make` wrote."""
+    pairs = list(read_preferences(folder / "preferences.jsonl"))
+    heard = read_heard(folder)
     tables = []
-    for split in arguments.splits:
+    for split in splits:
         own = [one for one in pairs if one.about["split"] == split]
         asked = [*questions(own), *prompt_questions(own)]
         tables.append(table(f"{scorer.name}: {split}", accuracies(asked, ask(asked, scorer), heard)))
-    print_tables(tables, Console(width=110))
-
-
-if __name__ == "__main__":
-    from cmi.cli import run_plainly
-
-    run_plainly(main)
+    return tables

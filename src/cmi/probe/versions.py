@@ -142,7 +142,7 @@ def plan(songs: Sequence[Song], clean: Sequence[Path], seed: int) -> Iterator[Pr
     """
     for i, song in enumerate(songs):
         others = [clean[(i + step) % len(songs)] for step in (1, 2)]
-        rng = random.Random(f"cmi.reward.probe.versions {seed} {song.name}")  # noqa: S311
+        rng = random.Random(f"cmi.probe.versions {seed} {song.name}")  # noqa: S311
         fitting = None if song.piece is None else caption(facts(song.piece), rng)
         base = ProbeVersion(i, CLEAN, Prompt("" if fitting is None else fitting.text))
         yield base

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from cmi._util.errors import InputError
 from cmi.audio import content_hash
+from cmi.probe import versions as probes
+from cmi.probe.versions import CLEAN, FEWEST, STRENGTHS, Composed, ProbeVersion, Song
 from cmi.report.tables import to_plain
-from cmi.reward.probe import versions as probes
-from cmi.reward.probe.versions import CLEAN, FEWEST, STRENGTHS, Composed, ProbeVersion, Song
 from cmi.reward.scoring.score_log import score_takes
 from cmi.reward.scoring.scorers import NamedScorer, require_scores
 from cmi.stats import Interval, bootstrap, bootstrap_interval, spearman, wilson

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
+from cmi.probe.probe import HALF, RANDOM_CHANGE, ProbeReport
+from cmi.probe.versions import STRENGTHS
 from cmi.report.numbers import interval, number, percent
 from cmi.report.palette import QUIET, SERIES
 from cmi.report.pictures import new_figure, new_panels, save_picture
 from cmi.report.tables import Table
-from cmi.reward.probe.probe import HALF, RANDOM_CHANGE, ProbeReport
-from cmi.reward.probe.versions import STRENGTHS
 
 VERDICTS = {True: "pass", False: "FAIL", None: "-"}
 

@@ -10,9 +10,9 @@ import pytest
 import soundfile
 
 from cmi._util.errors import InputError
-from cmi.reward.probe import report as probe_report
-from cmi.reward.probe import versions as probes
-from cmi.reward.probe.probe import CHUNK, Bounds, probe
+from cmi.probe import report as probe_report
+from cmi.probe import versions as probes
+from cmi.probe.probe import CHUNK, Bounds, probe
 from cmi.reward.scoring.scorers import NamedScorer
 from cmi.studio import recordings
 from cmi.studio.flaws import SOUND_FLAWS, TAPE_FLAWS
