@@ -63,7 +63,7 @@ def test_a_dry_run_asks_nothing(data):
     [
         (["--shard", "3/2"], "expected i/n such as 2/4"),
         (["--shard", "1/2", "--ray", "2"], "leave out --shard"),
-        (["--tasks", "keys"], "is no task or data set"),
+        (["--tasks", "keys"], "is not a task or a data set"),
         (["--listener", "nobody"], "is not a listener"),
         (["--data", "/no/such/folder"], "no such file or folder"),
     ],

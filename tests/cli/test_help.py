@@ -60,10 +60,11 @@ def test_commands_are_listed_in_the_order_of_use():
 
 
 def test_verbose_errors_name_their_cause(tmp_path):
-    command = ["judge", "pairs", str(tmp_path / "missing.jsonl"), "--model", "scorer:nano", "--out", str(tmp_path)]
+    (tmp_path / "pairs.jsonl").write_bytes(b'{"text": "\xff"}')
+    command = ["judge", "pairs", str(tmp_path / "pairs.jsonl"), "--model", "scorer:nano", "--out", str(tmp_path)]
     plain, verbose = (run_plainly_to_its_end([*command, *more]) for more in ([], ["-v"]))
-    assert plain.count("\n") == 1 and "because of FileNotFoundError" not in plain
-    assert "because of FileNotFoundError" in verbose
+    assert plain.count("\n") == 1 and "because of UnicodeDecodeError" not in plain
+    assert "because of UnicodeDecodeError" in verbose
 
 
 def run_plainly_to_its_end(arguments: list[str]) -> str:

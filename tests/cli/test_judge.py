@@ -141,8 +141,8 @@ def test_an_endpoint_in_a_file(pairs: Path, tmp_path: Path):
     bad = tmp_path / "bad.toml"
     for text, sentence in (
         ('url = "http://localhost/v1"', "'model' is missing"),
-        ('url = "http://localhost/v1"\nmodel = "m"\nkey = "sk"', "'key' is unknown"),
-        ('url = "http://localhost/v1"\nmodel = "m"\n[sending]\nformat = "ogg"', "wav or mp3"),
+        ('url = "http://localhost/v1"\nmodel = "m"\nkey = "sk"', "'key' is not known"),
+        ('url = "http://localhost/v1"\nmodel = "m"\n[sending]\nformat = "ogg"', "expected one of wav, mp3"),
         ('url = "http://localhost/v1"\nmodel = "m"\ntimeout = "1"', "'timeout' is str"),
     ):
         bad.write_text(text)

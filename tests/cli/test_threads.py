@@ -11,7 +11,7 @@ import os, sys
 from cmi.take import Score
 class Told:
     def score(self, takes):
-        assert "torch" in sys.modules
+        import torch
         print("spin", os.environ.get("GOMP_SPINCOUNT"), file=sys.stderr)
         return [Score(0.0, 0.0) for _ in takes]
 """
