@@ -16,7 +16,7 @@ CANNOT_RUN = {  # the reason: a pattern of commands
     "nano downloads musicnn's weights": r"--model nano|scorer:nano|^score take1\.wav|^pick takes/ |^pick takes --curve",
     "goes on from a run of nano": r"runs/(nano|real)",
     "asks a model behind an endpoint": r"--url |--endpoint ",
-    "serves until it is stopped": r"^arena serve",
+    "serves until it is stopped": r"^arena serve|^judge endpoint",
     "needs a PostgreSQL server": r"postgresql://",
     "starts a Ray cluster": r"--ray ",
     "needs a checkpoint of CMI-RM": r"CMI-RM/|^train |runs/mine",
