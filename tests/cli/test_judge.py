@@ -143,7 +143,7 @@ def test_an_endpoint_in_a_file(pairs: Path, tmp_path: Path):
         ('url = "http://localhost/v1"', "'model' is missing"),
         ('url = "http://localhost/v1"\nmodel = "m"\nkey = "sk"', "'key' is not known"),
         ('url = "http://localhost/v1"\nmodel = "m"\n[sending]\nformat = "ogg"', "expected one of wav, mp3"),
-        ('url = "http://localhost/v1"\nmodel = "m"\ntimeout = "1"', "'timeout' is str"),
+        ('url = "http://localhost/v1"\nmodel = "m"\ntimeout = "1"', "'timeout' is '1', expected a number"),
     ):
         bad.write_text(text)
         with pytest.raises(InputError, match=sentence):

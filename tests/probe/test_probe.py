@@ -226,7 +226,8 @@ def test_takes_are_asked_for_in_chunks_and_their_files_go(songs):
 
     report = probe(NamedScorer("watching", Watching()), songs[:3], on_scored=lambda *step: steps.append(step))
     assert max(sizes) <= CHUNK
-    assert sum(sizes) == report.takes == 3 * (1 + 8 + len(RECORDING_FLAWS) * 4 + 3)
+    assert report.takes == 3 * (1 + 8 + len(RECORDING_FLAWS) * 4 + 3)
+    assert 0.9 * report.takes < sum(sizes) <= report.takes  # versions with the same bytes are scored once
     assert steps[0] == (0, report.takes)
     assert steps[-1] == (report.takes, report.takes)
     assert not any(path.exists() or path.parent.exists() for path in places)

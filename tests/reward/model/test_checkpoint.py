@@ -110,7 +110,7 @@ def test_files_that_are_no_checkpoint_are_bad_input(tmp_path):
     ("text", "message"),
     [
         ("model: [", "not YAML"),
-        ("- 1", "expected a mapping"),
+        ("- 1", "expected a table of named fields"),
     ],
 )
 def test_a_broken_configuration_is_bad_input(folder, text, message):
