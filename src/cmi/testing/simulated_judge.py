@@ -7,9 +7,9 @@ opinion    drawn once per pair: a tie with probability `tied`, else right with a
 answer     per question: with probability `first` the take that came first, else the opinion
 slip       probability that an answer of `SimulatedJudge` names the other take
 
-The opinion does not depend on the order, because an LLM mostly repeats its errors. Asked in both orders, a share `first`
-of the verdicts contradict each other, apart from ties. A pair's margin, 0 to 1, is the strength of the worse take's flaw
-on musicality, else it follows from the confidence.
+The opinion does not depend on the order, because an LLM mostly repeats its errors. Asked in both orders, a share
+`first` of the verdicts contradict each other, apart from ties. A pair's margin, 0 to 1, is the strength of the worse
+take's flaw on musicality, else it follows from the confidence.
 """
 
 import random
@@ -60,7 +60,7 @@ class SimulatedJudge:
     def __init__(self, pairs: Sequence[NamedPair], errors: Errors) -> None:
         self.errors = errors
         hearing = Hearing(errors.right, errors.right, errors.tied)
-        self._judge = NoisyJudge(errors.seed, hearing, hearing, first=errors.first, unnoticed=0.0)
+        self._judge = NoisyJudge(errors.seed, hearing, hearing, first=errors.first, deaf=0.0)
         self._known = {pair.pair: pair for pair in pairs}
 
     @property
@@ -106,7 +106,7 @@ class NoisyJudge:
     musicality: Hearing = Hearing(0.55, 0.9, 0.07)
     alignment: Hearing = Hearing(0.5, 0.85, 0.22)
     first: float = 0.1
-    unnoticed: float = 0.15  # share of the kinds of flaws
+    deaf: float = 0.15  # share of the kinds of flaws that it does not notice; the name is a key of ablation records
     overconfident: float = 0.7
     both_orders: bool = True
 
@@ -141,7 +141,7 @@ def chance_right(judge: NoisyJudge, axis: Axis, margin: float, is_unnoticed: boo
 
 
 def is_unnoticed(judge: NoisyJudge, axis: Axis, kind: str) -> bool:
-    return draws(judge.seed, "deaf", axis, kind).random() < judge.unnoticed
+    return draws(judge.seed, "deaf", axis, kind).random() < judge.deaf
 
 
 def opinion(judge: NoisyJudge, labelled: Preference) -> Choice:

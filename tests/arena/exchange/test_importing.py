@@ -171,7 +171,7 @@ def test_a_bad_row_is_named_and_nothing_is_imported(sqlite_database, folder: Pat
     [
         (
             {"x_rating": [float("nan")]},
-            "line 2: the field 'x_rating' has nan, which is not a number in JSON; mend it or leave",
+            "line 2: the field 'x_rating' has nan, which is not a number in JSON; fix it or leave",
         ),
         ({"x_rating": {"deep": [float("inf")]}}, "line 2: the field 'x_rating' has inf, which"),
         ({"x_notes": ["half \ud83d"]}, "line 2: the field 'x_notes' has half of a character"),

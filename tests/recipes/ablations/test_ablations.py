@@ -27,7 +27,7 @@ from ...reward.train.conftest import burst, tone, write_rows
 SPLITS = {"train": 80, "valid": 12, "test": 40, "heldout": 40}
 RIGHT = Hearing(1.0, 1.0, 0.0)
 CONTRARY = Hearing(0.0, 0.0, 0.0)
-CLEAR = NoisyJudge(0, RIGHT, RIGHT, first=0.0, unnoticed=0.0)
+CLEAR = NoisyJudge(0, RIGHT, RIGHT, first=0.0, deaf=0.0)
 EXPERTS = Experts(0, wrong=0.0, noise=0.1)
 
 

@@ -23,7 +23,7 @@ from ...reward.train.conftest import write_rows
 
 SURE = 0.9999  # of the intervals: a right judge passes all of these tests
 N = 4000
-FAIR = NoisyJudge(3, Hearing(0.6, 0.9, 0.0), Hearing(0.5, 0.8, 0.0), first=0.0, unnoticed=0.0)
+FAIR = NoisyJudge(3, Hearing(0.6, 0.9, 0.0), Hearing(0.5, 0.8, 0.0), first=0.0, deaf=0.0)
 
 
 def pair(
@@ -102,7 +102,7 @@ def test_it_guesses_about_flaws_it_does_not_notice():
     rows = [pair(number, margin=1.0, flaw=f"flaw {number % 40}") for number in range(N)]
     right = Counter()
     for row in rows:
-        right[row.about["truth"]["flaw"]] += opinion(replace(FAIR, unnoticed=0.5), row) == "a"
+        right[row.about["truth"]["flaw"]] += opinion(replace(FAIR, deaf=0.5), row) == "a"
     shares = [count / (N / 40) for count in right.values()]
     assert all(abs(share - 0.5) < 0.2 or abs(share - 0.9) < 0.15 for share in shares)
     assert 8 < sum(share < 0.7 for share in shares) < 32
