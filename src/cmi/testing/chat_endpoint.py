@@ -3,8 +3,8 @@
     with fake_endpoint(lambda body: "C minor", latency=0.2, rate=50, faults=0.2) as server:
         endpoint = Endpoint(server.url, "fake")
 
-A share `faults` of the calls fail, all kinds equally often, drawn from the call's Idempotency-Key and how often it came,
-not from the order of calls. A key with a good answer gets the same answer again and is not billed again.
+A share `faults` of the calls fail, all kinds equally often, by the call's Idempotency-Key and how often it came,
+not by the order of calls. A key with a good answer gets the same answer again and is not billed again.
 
 A stream is sent letter by letter and ends with the connection, so only its content shows whether it was cut off.
 `stream_only` refuses requests that do not ask for a stream.

@@ -20,9 +20,7 @@ def not_found() -> Refusal:
 
 
 def too_large(most_bytes: int) -> Refusal:
-    return Refusal(
-        413, "too large", f"This is too large: the maximum is {most_bytes:,} bytes.", {"connection": "close"}
-    )
+    return Refusal(413, "too large", f"This is larger than {most_bytes:,} bytes, the maximum.", {"connection": "close"})
 
 
 def too_slow() -> Refusal:

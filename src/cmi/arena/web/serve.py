@@ -131,9 +131,7 @@ def _check_public_url(public_url: str) -> None:
     if parts.query or parts.fragment:
         raise InputError(f"--public-url {public_url}: expected https://host, without a query or a fragment")
     if parts.scheme == "http" and host_name(parts.netloc) not in LOOPBACK_HOSTS:
-        raise InputError(
-            f"--public-url {public_url}: anyone on the network could read the sessions over http; use https"
-        )
+        raise InputError(f"--public-url {public_url}: others could read the sessions over http; use https")
 
 
 def is_loopback(host: str) -> bool:
