@@ -49,10 +49,10 @@ def test_show_writes_a_page_of_one_flaw_of_each_family_and_says_where_it_is(run,
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("show", "page", "--flaw", "wobble"), "no flaw and no family is called 'wobble'"),
+        (("show", "page", "--flaw", "wobble"), "unknown flaw or family 'wobble'"),
         (("show", "page", "--style", "polka"), "style 'polka' is not one of"),
         (("show", "taken"), "taken: Not a directory"),
-        (("make", "set", "--hold-out", "wobble"), "no flaw and no family is called 'wobble'"),
+        (("make", "set", "--hold-out", "wobble"), "unknown flaw or family 'wobble'"),
         (("make", "taken"), "taken: Not a directory"),
     ],
 )

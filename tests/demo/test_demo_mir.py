@@ -56,8 +56,8 @@ def test_tasks_whose_packages_are_not_installed_are_named_with_what_to_install(t
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     table, _ = hear(tmp_path / "mir", "reference")
     [madmom] = [note for note in table.notes if "beats and keys" in note]
-    assert madmom.startswith("Not heard here: key, beat, downbeat; ") and "cmi[listen]" in madmom
-    assert any("Not heard here: pitch, melody; " in note and "cmi[listen]" in note for note in table.notes)
+    assert madmom.startswith("Not answered: key, beat, downbeat; ") and "cmi[listen]" in madmom
+    assert any("Not answered: pitch, melody; " in note and "cmi[listen]" in note for note in table.notes)
     assert set(column(table, "reference").values()) == {""}
     assert set(column(table, "failed").values()) == {"2"}
     assert column(table, "constant")["beat", "FM@70ms"] != ""

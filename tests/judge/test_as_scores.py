@@ -2,7 +2,7 @@
 
 import math
 
-from cmi.judge.as_scores import pair_scores, scored_axes
+from cmi.judge.labels import pair_scores, scored_axes
 from cmi.judge.run import Asking, Judged
 from cmi.judge.verdict import Opinion, Verdict
 from cmi.take import Axis, Choice, Score

@@ -145,7 +145,7 @@ def test_a_folder_is_for_one_judge_and_its_pairs(tmp_path: Path, make_pairs):
     with pytest.raises(InputError, match="other settings"):
         judge_pairs(askings(pairs, True), SimulatedJudge(pairs, Errors(seed=1)), tmp_path / "run")
     changed = [pair._replace(pair=Pair(Prompt("other words"), pair.pair.a, pair.pair.b)) for pair in pairs]
-    with pytest.raises(InputError, match="other words"):
+    with pytest.raises(InputError, match="another prompt"):
         judge_pairs(askings(changed, True), SimulatedJudge(changed, Errors()), tmp_path / "run")
 
 

@@ -113,7 +113,7 @@ def test_openais_key_goes_to_openai_alone(monkeypatch: pytest.MonkeyPatch, url: 
 
 def test_a_refusal_without_a_key_says_how_to_send_one(canned: Callable[..., Any], tmp_path: Path):
     with canned(lambda handler: handler.send(b"", status=401)) as server:
-        with pytest.raises(InputError, match="no key was sent: name the variable that holds it by --key-env"):
+        with pytest.raises(InputError, match="no key was sent: name its environment variable with --key-env"):
             ask(server.url, tmp_path)
         with pytest.raises(InputError, match="UNSET_KEY is not set"):
             ask(server.url, tmp_path, key_env="UNSET_KEY")

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cmi.llm import separate_reasoning
+from cmi.llm.message import UNFINISHED
 from cmi.llm.reading import read_response
-from cmi.llm.reasoning import UNFINISHED
 
 words = st.text(st.characters(exclude_characters="<>", exclude_categories=["Cs"]), max_size=40).map(str.strip)
 

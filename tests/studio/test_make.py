@@ -99,7 +99,7 @@ def test_a_whole_family_can_be_held_out():
     for plan in plans:
         families = {FLAWS[recipe.flaw].family for recipe in plan.recipes.values() if recipe.flaw}
         assert families <= ({"performance"} if plan.split == "heldout" else {"production", "composition"})
-    with pytest.raises(InputError, match="no flaw and no family is called 'wobble'"):
+    with pytest.raises(InputError, match="unknown flaw or family 'wobble'"):
         known_flaws(["wobble"])
 
 

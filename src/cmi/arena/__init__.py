@@ -1,1 +1,1 @@
-"""A place to collect pairwise votes on music: invites, pages, votes, and the statistics of a study."""
+"""Collect pairwise votes on music: invitations, web pages, votes and the statistics of a study."""

@@ -288,7 +288,7 @@ def judge(
     from cmi.report.tables import print_tables
 
     require_packages("a judge in CMI-RewardBench", "judge", "httpx", "soundfile", "soxr")
-    from cmi.judge.as_scores import pair_scores, scored_axes
+    from cmi.judge.labels import pair_scores, scored_axes
     from cmi.judge.load_judge import open_judge
     from cmi.judge.report import run_table
     from cmi.judge.run import askings, judge_pairs

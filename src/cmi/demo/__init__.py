@@ -1,1 +1,1 @@
-"""What cmi does, shown in minutes: takes ranked, pairs judged, a scorer probed, answers scored, a page."""
+"""A demonstration of cmi in minutes: ranked takes, judged pairs, a probed scorer, scored answers, a page."""

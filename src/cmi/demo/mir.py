@@ -1,11 +1,11 @@
-"""What can be heard: the studio's MIR set asked of models that hear and of answers that need no ears.
+"""The demonstration's MIR part: ask a listener and null baselines about the studio's MIR set.
 
-    annotations/, audio/    the set, whose truth is exact (`cmi.studio.mir`)
-    answers-1f3a9c02/       a listener's answers; with other packages installed it is another listener
-    nulls/                  those of the listeners without ears
+    annotations/, audio/    the set, with exact truth (`cmi.studio.mir`)
+    answers-1f3a9c02/       the listener's answers; other installed packages make it another listener
+    nulls/                  the null baselines' answers
     scores.jsonl            CMI-Bench's metrics of all
 
-Clips are shared out over processes, one for each core, by the shards of `cmi bench run`.
+Clips are distributed over one process per core, as shards of `cmi bench run`.
 """
 
 import hashlib
@@ -36,39 +36,29 @@ Progress = Callable[[str, int, int], None]
 
 
 def hear_mir(folder: Path, listener: str, clips: int, seconds: int, seed: int, on_progress: Progress) -> list[Table]:
-    """The listener beside nulls, then each in full. Call it before torch is at work: processes are forked.
+    """Return the listener beside the nulls, then each in full. Call it before torch starts threads, because it forks.
 
-    What failed for want of a package or a network is asked again by the next call.
+    Questions that failed, for lack of a package or network, are asked again by the next call.
     """
     made = iter(range(1, 2 * clips + 1))
     make_mir_set(folder, clips, seed, lambda: on_progress("MIR clips recorded", next(made), 2 * clips), seconds)
     data = read_data([folder / "annotations"])
-    ears = load_listener(listener, Options())
-    answers = folder / f"answers-{hashlib.sha256(ears.full.encode()).hexdigest()[:8]}"
-    plan = RunPlan(answers, ears.short, ears.full, data, retry_failed=True)
+    named = load_listener(listener, Options())
+    answers = folder / f"answers-{hashlib.sha256(named.full.encode()).hexdigest()[:8]}"
+    plan = RunPlan(answers, named.short, named.full, data, retry_failed=True)
     heard = _hear(listener, plan, clips, on_progress)
     for null in NULLS:
         run(NullListener(null), RunPlan(folder / "nulls", model_name(null), null, data))
     cells = _score(folder, answers, heard)
     title = f"What can be heard: {clips} pieces of {seconds} s, {clips} notes, protocol {PROTOCOL}"
-    notes = [f"Listener: {ears.full}.", *_unheard(heard), _WIDE]
-    headers = [
-        "task",
-        "metric",
-        "n",
-        ears.short,
-        "95 %",
-        "unparsed",
-        "failed",
-        *(null.removeprefix("null:") for null in NULLS),
-        "best null",
-        "its value",
-    ]
-    return [Table(title, headers, _rows(cells, ears.short), labels=2, notes=notes), *score_tables(cells)]
+    notes = [f"Listener: {named.full}.", *_explain_failures(heard), _NULLS_NOTE]
+    nulls = [null.removeprefix("null:") for null in NULLS]
+    headers = ["task", "metric", "n", named.short, "95 %", "unparsed", "failed", *nulls, "best null", "its value"]
+    return [Table(title, headers, _rows(cells, named.short), labels=2, notes=notes), *score_tables(cells)]
 
 
 def _hear(listener: str, plan: RunPlan, clips: int, on_progress: Progress) -> list[Summary]:
-    """How the listener's answers stand when all are there. Shard i of so many has the i-th clip of each data set."""
+    """Ask the listener about all clips; shard i has the i-th clip of each data set."""
 
     def run_shards() -> None:
         with process_pool() as pool:
@@ -80,17 +70,16 @@ def _hear(listener: str, plan: RunPlan, clips: int, on_progress: Progress) -> li
 
 
 def _hear_shard(listener: str, plan: RunPlan) -> None:
-    run(_loaded(listener), plan)
+    run(_load(listener), plan)
 
 
 @cache
-def _loaded(listener: str) -> Listener:
-    """One for each process: its models are loaded once."""
+def _load(listener: str) -> Listener:
     return load_listener(listener, Options()).listener
 
 
 def _score(folder: Path, answers: Path, heard: Sequence[Summary]) -> list[BenchCell]:
-    """All metrics of all listeners; the one with ears is scored where it could answer at all."""
+    """Score all listeners; leave out data sets to which the listener has no answers."""
     known = {summary.path for summary in heard if summary.answered}
     files = [file for file in find_responses([answers]) if str(file.path) in known]
     settings = Settings(folder / "annotations", [PROTOCOL], DEFAULT_EMBEDDER, "", 1000, cache_folder())
@@ -103,19 +92,19 @@ def _score(folder: Path, answers: Path, heard: Sequence[Summary]) -> list[BenchC
     )
 
 
-_WIDE = (
-    "Of fewer than ten clips only shares have an interval, a wide one. Nulls need no ears: empty, example and constant "
-    "are answers that need no listening; the best null may also know which answer is the most frequent."
+_NULLS_NOTE = (
+    "With fewer than ten clips only shares have an interval, a wide one. The nulls do not use the audio: they answer "
+    "nothing, the prompt's example or a constant; the best null may also know which answer is the most frequent."
 )
 
 
-def _rows(cells: Sequence[BenchCell], ears: str) -> list[list[str]]:
-    """One for each metric: what is heard, beside answers without ears; empty where nothing can be heard here."""
+def _rows(cells: Sequence[BenchCell], listener: str) -> list[list[str]]:
+    """One row per metric: the listener beside the nulls; empty cells if the listener has no answers."""
     at = {(cell.model, cell.row, cell.metric): cell for cell in cells}
     null_models = [model_name(null) for null in NULLS]
     rows = []
     for row, metric in dict.fromkeys((cell.row, cell.metric) for cell in cells if cell.model == null_models[0]):
-        mine, nulls = at.get((ears, row, metric)), [at[model, row, metric] for model in null_models]
+        mine, nulls = at.get((listener, row, metric)), [at[model, row, metric] for model in null_models]
         told = mine or nulls[0]
         said = [number(mine.value, 1), interval((mine.low, mine.high), 1)] if mine else ["", ""]
         counts = [str(mine.unparsed), str(mine.missing)] if mine else ["", str(told.n)]
@@ -129,11 +118,11 @@ def _rows(cells: Sequence[BenchCell], ears: str) -> list[list[str]]:
 _TASKS = {dataset.row: dataset.task.replace("_", " ") for dataset in DATASETS.values()}
 
 
-def _unheard(heard: Sequence[Summary]) -> list[str]:
-    """Why questions could not be answered, each reason once with its tasks."""
+def _explain_failures(heard: Sequence[Summary]) -> list[str]:
+    """Why questions failed: each reason once, with its tasks."""
     tasks: dict[str, list[str]] = {}
     for summary in heard:
         if summary.failed:
             share = "" if not summary.answered else f" ({summary.failed} of {summary.questions})"
             tasks.setdefault(summary.error, []).append(DATASETS[summary.dataset].task + share)
-    return [f"Not heard here: {', '.join(names)}; {error}." for error, names in tasks.items()]
+    return [f"Not answered: {', '.join(names)}; {error}." for error, names in tasks.items()]

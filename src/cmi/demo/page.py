@@ -1,4 +1,4 @@
-"""The demonstration's page: takes to listen to in their order, pairs against nulls, the probe, MIR, CMI-Bench."""
+"""The demonstration's page: ranked takes, pairs against nulls, the probe, MIR, CMI-Bench."""
 
 import shlex
 from html import escape
@@ -39,15 +39,15 @@ tr.scorer td { font-weight: 600 }
 
 
 def page_of(demo: Demo, out: Path) -> str:
-    """The page's HTML, the same for the same results. Recordings are found relative to `out`, where it lies."""
+    """Write the HTML; recordings are linked relative to `out`, the page's folder."""
     body = "\n".join([_head(demo), _takes(demo, out), _pairs(demo), _probe(demo), _mir(demo), _bench(demo), _next(out)])
     return page("cmi: a demonstration", body, STYLE)
 
 
 def _head(demo: Demo) -> str:
     return f"""<h1>What cmi heard on this machine</h1>
-<p>All music here was made by cmi’s studio, so that the right answers are known. They are construction, not listening:
-nano learnt from such music, though not from these pieces, and what people would say was not asked.</p>
+<p>All music here was made by cmi’s studio, so the right answers are known by construction. No people were asked, and
+nano was trained on such music, though not on these pieces.</p>
 {fact_list({"Scored by": demo.model, **demo.versions})}"""
 
 
@@ -84,8 +84,8 @@ def _pairs(demo: Demo) -> str:
     rows = "\n".join(row for found in demo.accuracies if found.group == ALL for row in _pair_rows(demo.model, found))
     heads = "".join(f"<th>{head}</th>" for head in ("axis", "by", "n", "right", "95 %", "0 to 100 %, chance dashed"))
     return f"""<h2>Pairs whose better take is known</h2>
-<p>How often the better take of a pair wins, by the scorer and by nulls that need no ear for music. Seed
-{demo.plan.pairs_seed}. {escape(PAIRS_NOTE)} An interval that reaches a null’s has not been told apart from it.</p>
+<p>How often the better take of a pair wins, by the scorer and by null baselines. Seed
+{demo.plan.pairs_seed}. {escape(PAIRS_NOTE)} If the scorer’s interval overlaps a null’s, they cannot be told apart.</p>
 <div class="scroll"><table>
 <thead><tr>{heads}</tr></thead>
 <tbody>
@@ -119,9 +119,9 @@ prompts that do not fit.</p>
 def _mir(demo: Demo) -> str:
     side_by_side, *listeners = demo.mir
     return f"""<h2>What can be heard</h2>
-<p>The other half of cmi is CMI-Bench: questions about music, as audio language models are asked them. Here they are
-about clips whose notes are known, and are put to supervised models that can hear (<code>cmi bench run --listener
-reference</code>) and to answers that need no ears.</p>
+<p>The other half of cmi is CMI-Bench: questions about music for audio language models. Here they are about clips whose
+notes are known, and supervised models (<code>cmi bench run --listener reference</code>) answer them beside nulls that
+do not use the audio.</p>
 {table_html(side_by_side)}
 {details("Every listener in full", [table_html(table) for table in listeners])}"""
 
@@ -129,9 +129,9 @@ reference</code>) and to answers that need no ears.</p>
 def _bench(demo: Demo) -> str:
     scores, *nulls = demo.bench
     return f"""<h2>CMI-Bench on sample answers</h2>
-<p>An audio language model’s answers on 14 tasks. These were written for the demonstration.</p>
+<p>An audio language model’s answers on 14 tasks, written for the demonstration.</p>
 {table_html(scores)}
-{details("Answers that need no ears", [table_html(table) for table in nulls])}"""
+{details("Null baselines", [table_html(table) for table in nulls])}"""
 
 
 def _next(out: Path) -> str:

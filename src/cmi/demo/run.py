@@ -1,15 +1,15 @@
-"""The demonstration: music whose truth is known is made here, and cmi says what it hears.
+"""The demonstration: make music whose truth is known, and have cmi judge it.
 
-    takes/          takes for one prompt by the studio's imperfect generator, with what is true of each
+    takes/          takes for one prompt by the studio's imperfect generator, with their truth
     pairs/          a small preference set by the studio
     scores.jsonl    the scores of both
     rewardbench/    the same pairs as a data set of CMI-RewardBench
     probe.json      a few songs in many versions, and how the scores moved
     bench.jsonl     CMI-Bench's metrics for the sample answers that come with cmi
-    mir/            a small MIR set by the studio, what listeners answered about it, and how well
+    mir/            a small MIR set by the studio, with answers and scores
     index.html      the page that shows it all
 
-Each part is kept as it comes: the same call again computes nothing that is there.
+Each part is stored as it is made; the same call reuses it.
 """
 
 import json
@@ -64,7 +64,7 @@ Progress = Callable[[str, int, int], None]  # what is done, how many of how many
 
 @dataclass(frozen=True)
 class DemoPlan:
-    """How much is made, and from which seeds. nano was trained on the set of seed 11, so that this one is new to it."""
+    """How much is made, and from which seeds. nano was trained on seed 11, so these pieces are new to it."""
 
     takes: int = 6
     takes_seed: int = 3
@@ -73,16 +73,14 @@ class DemoPlan:
     songs: int = 4
     seconds: float = 10.0  # of a song
     songs_seed: int = 1
-    clips: int = 4  # of the MIR set: so many pieces, and as many notes
+    clips: int = 4  # of the MIR set: pieces, and as many single notes
     clip_seconds: int = 10
     clips_seed: int = 1
-    listener: str = "reference"  # who is asked about them
+    listener: str = "reference"
 
 
 @dataclass(frozen=True)
 class Demo:
-    """All that the page shows."""
-
     model: str
     plan: DemoPlan
     pick: Pick
@@ -96,14 +94,14 @@ class Demo:
 
 
 def run_demo(out: Path, load: Callable[[], NamedScorer], plan: DemoPlan, on_progress: Progress) -> Demo:
-    """Make music, ask what can be heard in it, have it judged by the scorer that `load` gives, and score answers."""
+    """Run all parts with the scorer that `load` returns."""
     make_folder(out)
     manifest = generate_set(
         out / "takes", 1, plan.takes, plan.takes_seed, on_made=lambda *step: on_progress("takes generated", *step)
     )
     make_set(out / "pairs", plan.pairs, plan.pairs_seed, on_made=lambda *step: on_progress("pairs recorded", *step))
     mir = hear_mir(out / "mir", plan.listener, plan.clips, plan.clip_seconds, plan.clips_seed, on_progress)
-    scorer = load()  # after the studio's processes were forked: they need no model
+    scorer = load()  # after the studio's processes were forked, which need no model
     return Demo(
         model=scorer.name,
         plan=plan,
@@ -131,7 +129,7 @@ def _pick(out: Path, scorer: NamedScorer, on_progress: Progress) -> Pick:
 
 
 def _judge(out: Path, scorer: NamedScorer, on_progress: Progress) -> list[Accuracy]:
-    """Of all splits: whatever they are for, none of these pieces was in a training."""
+    """Uses all splits, because no scorer was trained on these pieces."""
     pairs = list(read_preferences(out / "pairs" / "preferences.jsonl"))
     asked = [*questions(pairs), *prompt_questions(pairs)]
     takes = asked_takes(asked)
@@ -141,7 +139,7 @@ def _judge(out: Path, scorer: NamedScorer, on_progress: Progress) -> list[Accura
 
 
 def _rewardbench(out: Path, scorer: NamedScorer, on_progress: Progress) -> list[Table]:
-    """As `cmi rewardbench run --data studio=pairs/ --split all` would have it; the scores come from the log."""
+    """Like `cmi rewardbench run --data studio=pairs/ --split all`, with the scores from the log."""
     folder = out / "rewardbench"
     questions = benchmark.prepare([f"studio={out / 'pairs'}"], folder, "all")
     takes = len({key for question in questions for key in question.keys})
@@ -166,7 +164,7 @@ def _rewardbench(out: Path, scorer: NamedScorer, on_progress: Progress) -> list[
 def _score(
     out: Path, takes: list[Take], scorer: NamedScorer, what: str, on_progress: Progress
 ) -> list[ScoredTake | InputError]:
-    """InputError for the first take that can't be scored."""
+    """InputError for the first take that cannot be scored."""
     done = 0
 
     def on_scored(more: int) -> None:
@@ -193,12 +191,11 @@ def _probe(path: Path, scorer: NamedScorer, plan: DemoPlan, on_progress: Progres
 
 
 def _kept(path: Path, settings: dict[str, Any]) -> dict[str, Any] | None:
-    """What an earlier call wrote with the same settings."""
     try:
         found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         return found if found.get("settings") == settings else None
     except (OSError, ValueError, AttributeError) as error:
-        raise InputError(f"{path}: not what `cmi demo` wrote ({error}); remove it") from error
+        raise InputError(f"{path}: not written by `cmi demo` ({error}); remove it") from error
 
 
 def _bench(log: Path, on_progress: Progress) -> list[Table]:

@@ -1,8 +1,8 @@
-"""A glance at what `cmi probe` asks: a few versions of a few songs, and how often the score does as it should.
+"""A small version of `cmi probe`: a few versions of a few songs, and how often the scores behave as they should.
 
-hold still    the same music in another file: musicality moves by no more than the probe's bound
+hold still    the same music in another file: musicality changes by no more than the probe's bound
 fall          a flaw: musicality is lower than the clean song's
-fit           a prompt that does not fit: alignment is lower than under one that does
+fit           a prompt that does not fit: alignment is lower than with one that does
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,10 +21,10 @@ from cmi.reward.scoring.scorers import NamedScorer, require_scores
 from cmi.stats.intervals import wilson
 from cmi.take import Score
 
-BOUND = Bounds().change  # of the spread of the clean songs' scores
+BOUND = Bounds().change  # in standard deviations of the clean songs' scores
 STILL, FALL = "musicality holds still in another file", "a flaw lowers musicality"
 FIT = "a prompt that does not fit lowers alignment"
-# A scorer that draws at random holds still by chance: two draws are normal, and apart by the root of two.
+# How often a scorer that draws normal scores at random would pass.
 RANDOM = {STILL: erf(BOUND / 2), FALL: 0.5, FIT: 0.5}
 
 _UNCHANGED = ("gain -6 dB", "polarity", "20 ms later", "mp3", "ogg")
@@ -34,7 +34,7 @@ _STRENGTHS = (0.5, 1.0)
 
 @dataclass(frozen=True)
 class Expected:
-    """A version, what it is compared with, and what should happen to which score."""
+    """What should happen to a score of a version, compared with another version."""
 
     what: str
     version: tuple[str, float]  # its name and strength
@@ -55,8 +55,8 @@ EXPECTED = (
 def small_probe(
     scorer: NamedScorer, songs: Sequence[Song], seed: int, on_scored: Callable[[int, int], None]
 ) -> list[Table]:
-    """A summary, and every version; `on_scored` hears how many of how many takes are done."""
-    heard = _hear(scorer, songs, seed, on_scored)
+    """Return a summary and a table of all versions; `on_scored` gets the number of takes done and in all."""
+    heard = _score_versions(scorer, songs, seed, on_scored)
     spread = {
         axis: stdev(getattr(heard[VersionKey(i, CLEAN)], axis) for i in range(len(songs))) for axis in Score._fields
     }
@@ -66,22 +66,22 @@ def small_probe(
         Table(
             f"{scorer.name}: {len(songs)} songs in {len(heard) // len(songs)} versions each",
             ["what should be", "n", "is so (%)", "95 %", "random scorer"],
-            [[kind, *_counted(found), f"{100 * RANDOM[kind]:.0f}"] for kind, found in kinds.items()],
+            [[kind, *_count_cells(found), f"{100 * RANDOM[kind]:.0f}"] for kind, found in kinds.items()],
             notes=[
-                f"To hold still is to move by {BOUND:g} spreads or less, a spread being the standard deviation of the "
-                "clean songs' musicality. The intervals take versions of a song for independent: `cmi probe` does not."
+                f"To hold still is to change by at most {BOUND:g} standard deviations of the clean songs' musicality. "
+                "Unlike `cmi probe`, the intervals assume that versions of a song are independent."
             ],
         ),
         Table(
             "Each version",
             ["what should be", "version", "score", "n", "is so (%)", "95 %"],
-            [[one.what, one.name, one.axis, *_counted(found)] for one, found in outcomes.items()],
+            [[one.what, one.name, one.axis, *_count_cells(found)] for one, found in outcomes.items()],
             labels=3,
         ),
     ]
 
 
-def _hear(
+def _score_versions(
     scorer: NamedScorer, songs: Sequence[Song], seed: int, on_scored: Callable[[int, int], None]
 ) -> dict[VersionKey, Score]:
     wanted = {one.version for one in EXPECTED} | {(one.against, 0.0) for one in EXPECTED}
@@ -101,7 +101,7 @@ def _hear(
 
 
 def _outcomes(expected: Expected, heard: Mapping[VersionKey, Score], spread: float) -> list[bool]:
-    """Whether it is so, for each song that has the version: a flaw may find nothing to spoil."""
+    """Whether each song that has the version behaves as expected; some flaws cannot be applied to every song."""
     found = []
     for key, score in heard.items():
         if (key.name, key.strength) == expected.version:
@@ -111,8 +111,8 @@ def _outcomes(expected: Expected, heard: Mapping[VersionKey, Score], spread: flo
     return found
 
 
-def _counted(found: Iterable[bool]) -> tuple[str, str, str]:
-    """How many, the share that is so, and its interval."""
+def _count_cells(found: Iterable[bool]) -> tuple[str, str, str]:
+    """Number, share of passes and interval, as cells."""
     verdicts = list(found)
     n, right = len(verdicts), sum(verdicts)
     return str(n), percent(right / n if n else None, 0), interval(wilson(right, n), 0, 100)

@@ -1,4 +1,4 @@
-"""The demonstration for a terminal, and what is known of its takes in words."""
+"""The demonstration's tables for the terminal."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ MARKS = {True: "✓", False: "✗", None: "?"}
 
 @dataclass(frozen=True)
 class TakeRow:
-    """A take by its place in the ranking, and the truth about it."""
+    """A take with its rank and the truth about it."""
 
     rank: int
     ranked: Ranked
@@ -36,12 +36,12 @@ class TakeRow:
 
     @property
     def asked(self) -> str:
-        """'style ✓, tempo ✗': whether each thing that was asked for is there; '?' where listeners might disagree."""
+        """'style ✓, tempo ✗': which of the requested attributes are met; '?' if listeners might disagree."""
         return ", ".join(f"{what} {MARKS[met]}" for what, met in self.truth["met"].items())
 
 
 def take_rows(demo: Demo) -> list[TakeRow]:
-    """The best first, by the scorer."""
+    """The takes, the best first."""
     ranking = demo.pick.ranking
     return [TakeRow(place, one, demo.truths[one.candidate.name]) for place, one in enumerate(ranking, 1)]
 
@@ -51,7 +51,7 @@ def prompt_text(demo: Demo) -> str:
 
 
 def picked_sentence(demo: Demo) -> str:
-    """Which take is best, and how good the pick is by the truth."""
+    """Name the best take, and say how good it truly is."""
     rows = take_rows(demo)
     picked = rows[0].quality
     better = sum(row.quality > picked for row in rows)
@@ -64,13 +64,12 @@ def picked_sentence(demo: Demo) -> str:
 
 
 PAIRS_NOTE = (
-    "The nulls know nothing but loudness, length, brightness or the number of notes, and the studio chose pairs that "
-    "these hardly tell. The pieces are new: nano was trained on those of another seed."
+    "The nulls use only loudness, length, brightness or the number of notes, and the studio chose pairs on which these "
+    "are near chance. The pieces are new: nano was trained on those of another seed."
 )
 
 
 def demo_tables(demo: Demo) -> list[Table]:
-    """Takes ranked, pairs judged, the probe's summary, what can be heard, CMI-Bench's scores."""
     return [_ranking(demo), preferences(demo), demo.probe[0], demo.mir[0], demo.bench[0]]
 
 

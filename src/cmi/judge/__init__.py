@@ -1,4 +1,4 @@
-"""Judges: which of two takes of a prompt is better? How to ask a judge, and how far to trust it."""
+"""Judges compare two takes of a prompt: ask them, label pairs with them, and audit them."""
 
 from typing import TYPE_CHECKING
 

@@ -1,19 +1,19 @@
-"""How far a judge can be trusted: is it swayed by the order, does it contradict itself, does it use the audio?
+"""Audit a judge: does the order of the takes sway it, does it contradict itself, does it use the audio?
 
-Of the pairs as they are, asked in both orders and again
-    position           the share of decided answers that name what was heard first; 0.5 if order does not matter
+Original pairs, asked in both orders and again
+    position           share of decided answers that name the first take; 0.5 if the order does not matter
     consistency        pairs that get the same answer in both orders
-    self-consistency   askings that get the same answer when repeated
-    ties, unparsed     answers that name no winner; answers that are not a verdict
-    at odds            answers whose marks say the contrary of their choice
+    self-consistency   questions that get the same answer when repeated
+    ties, unparsed     answers without a winner; answers that are not a verdict
+    at odds            answers whose marks contradict their choice
 
-Of pairs whose right answer is beyond doubt, both orders together
+Pairs with an obvious right answer, both orders together
     sensitivity        the right take wins in both orders
     specificity        no take wins in both orders when both are the same clip
     J                  Youden's: sensitivity + specificity - 1; 0 if the audio is not used
 
-The burden of proof is on the judge: it is unfit unless the 95 % interval of J lies above 0 for each kind of pair. An
-always-first judge is 'consistent' about nothing; one that does not use the audio may be consistent about everything.
+A judge is unfit unless the 95 % interval of J lies above 0 for each kind of pair. Consistency alone proves nothing: a
+judge that does not use the audio may be perfectly consistent.
 """
 
 import math
@@ -32,11 +32,11 @@ from cmi.stats import Interval, Share, bootstrap, share_interval
 from cmi.take import Axis, Choice
 
 MOST_UNPARSED = 0.1
-MOST_BIAS = 0.15  # of the share of first takes, from 0.5
+MOST_BIAS = 0.15  # deviation from 0.5 of the share of first takes
 LEAST_SELF_CONSISTENT = 0.7
 RESAMPLES = 1000
 
-# What each kind of pair with a known winner tests, in words.
+# What each kind of pair with a known winner tests.
 TESTED = {
     "silence": "music from silence",
     "noise": "music from noise",
@@ -48,8 +48,6 @@ TESTED = {
 
 @dataclass(frozen=True)
 class PositionBias:
-    """The share of decided answers that name the first take, by axis."""
-
     axis: Axis
     decided: int
     value: float
@@ -58,7 +56,7 @@ class PositionBias:
 
 @dataclass(frozen=True)
 class Discrimination:
-    """A kind of pairs whose right answer is known, with Youden's J against the pairs of one clip."""
+    """One kind of pairs with a known winner; Youden's J uses the specificity on pairs of one clip."""
 
     kind: str
     axis: Axis
@@ -82,7 +80,7 @@ class Audit:
 
     @property
     def faults(self) -> list[str]:
-        """Why the judge is unfit; nothing if it is fit."""
+        """Why the judge is unfit; empty if it is fit."""
         found = []
         if self.unparsed.value > MOST_UNPARSED:
             found.append(f"{self.unparsed.value:.0%} of its answers are not a verdict")
@@ -97,7 +95,7 @@ class Audit:
             if share.n and share.interval.high < LEAST_SELF_CONSISTENT
         ]
         if not self.hearing:
-            found.append("nothing shows that it hears")
+            found.append("no test shows that it uses the audio")
         found += [
             f"on {one.axis} it does not tell {TESTED[one.kind]} (J {one.youden:.2f}, 95 % from {one.interval.low:.2f})"
             for one in self.hearing
@@ -107,7 +105,7 @@ class Audit:
 
 
 def audit(judged: Judged, items: Sequence[AuditItem]) -> Audit:
-    """All measures, from verdicts about an audit's items in both orders."""
+    """Compute all measures from verdicts about the items in both orders."""
     plain = [item for item in items if item.kind == "as it is"]
     axes = axes_of(judged)
     verdicts = list(judged.verdicts.values())
@@ -122,12 +120,12 @@ def audit(judged: Judged, items: Sequence[AuditItem]) -> Audit:
         unparsed=Share(sum(not verdict.opinions for verdict in verdicts), len(verdicts)),
         failed=Share(len(judged.failures), len(verdicts) + len(judged.failures)),
         specificity=specificity,
-        hearing=_hearing(judged, items, axes, specificity),
+        hearing=_discriminations(judged, items, axes, specificity),
     )
 
 
 def youden(sensitivity: Share, specificity: Share) -> tuple[float, Interval]:
-    """J and its 95 % interval, of Wilson's intervals by the method of variance estimates recovery (Newcombe 1998)."""
+    """J and its 95 % interval, from Wilson intervals by variance estimates recovery (Newcombe 1998)."""
     value = sensitivity.value + specificity.value - 1
     shares = (sensitivity, specificity)
     below = math.hypot(*(share.value - share.interval.low for share in shares))
@@ -135,8 +133,8 @@ def youden(sensitivity: Share, specificity: Share) -> tuple[float, Interval]:
     return value, Interval(max(-1.0, value - below), min(1.0, value + above))
 
 
-def _said(judged: Judged, item: AuditItem, axis: Axis) -> tuple[Opinion, Opinion] | None:
-    """What was said in both orders, by the pair's own letters."""
+def _opinions(judged: Judged, item: AuditItem, axis: Axis) -> tuple[Opinion, Opinion] | None:
+    """Opinions in both orders, in terms of the pair's own a and b; None if one is missing."""
     verdicts = [judged.verdicts.get(Asking(item.pair.id, order)) for order in ("forward", "reverse")]
     opinions = [verdict.opinions.get(axis) if verdict else None for verdict in verdicts]
     forward, reverse = opinions
@@ -144,10 +142,10 @@ def _said(judged: Judged, item: AuditItem, axis: Axis) -> tuple[Opinion, Opinion
 
 
 def _position(judged: Judged, items: Sequence[AuditItem], axis: Axis) -> PositionBias | None:
-    """Over pairs heard in both orders; whole pairs are drawn for the interval."""
+    """Over pairs asked in both orders; the bootstrap draws whole pairs."""
     rows: list[tuple[int, bool]] = []
     for number, item in enumerate(items):
-        if said := _said(judged, item, axis):
+        if said := _opinions(judged, item, axis):
             firsts: tuple[Choice, Choice] = ("a", "b")
             rows += [(number, o.choice == first) for o, first in zip(said, firsts, strict=True) if o.choice not in TIES]
     if not rows:
@@ -160,7 +158,7 @@ def _position(judged: Judged, items: Sequence[AuditItem], axis: Axis) -> Positio
 
 
 def _consistency(judged: Judged, items: Sequence[AuditItem], axis: Axis) -> Share:
-    both = [said for item in items if (said := _said(judged, item, axis))]
+    both = [said for item in items if (said := _opinions(judged, item, axis))]
     return Share(sum(agreed(*said) is not None for said in both), len(both))
 
 
@@ -180,20 +178,20 @@ def _share(verdicts: Sequence[Any], axis: Axis, holds: Any) -> Share:
 
 
 def _specificity(judged: Judged, items: Sequence[AuditItem], axis: Axis) -> Share:
-    """Of pairs of one clip, those that no take wins in both orders."""
-    said = [found for item in items if item.kind == "same clip" and (found := _said(judged, item, axis))]
+    """Share of same-clip pairs in which no take wins in both orders."""
+    said = [found for item in items if item.kind == "same clip" and (found := _opinions(judged, item, axis))]
     return Share(sum(agreed(*found) not in ("a", "b") for found in said), len(said))
 
 
-def _hearing(
+def _discriminations(
     judged: Judged, items: Sequence[AuditItem], axes: Sequence[Axis], specificity: Mapping[Axis, Share]
 ) -> list[Discrimination]:
     right: Mapping[tuple[str, Axis], list[bool]] = defaultdict(list)
     for item in items:
         for wanted, winner in item.expected.items():
             axis: Axis = wanted if wanted in axes else "overall"
-            if winner not in TIES and (said := _said(judged, item, axis)):
-                right[_test(item, wanted), axis].append(agreed(*said) == winner)
+            if winner not in TIES and (said := _opinions(judged, item, axis)):
+                right[_name_test(item, wanted), axis].append(agreed(*said) == winner)
     found = []
     for kind, axis in sorted(right, key=lambda key: (list(TESTED).index(key[0]), key[1])):
         sensitivity = Share(sum(right[kind, axis]), len(right[kind, axis]))
@@ -201,7 +199,7 @@ def _hearing(
     return found
 
 
-def _test(item: AuditItem, axis: Axis) -> str:
+def _name_test(item: AuditItem, axis: Axis) -> str:
     if item.kind != "as it is":
         return item.kind
     return "misfit" if axis == "alignment" else "flawed"

@@ -1,12 +1,12 @@
-"""What an audit asks: pairs as they are, and pairs made of them whose right answer nobody can doubt.
+"""The pairs of an audit: original ones, and ones made from them whose right answer is obvious.
 
-    as it is        the pairs themselves; with a known winner (a studio set has them) they test flaws and misfits
+    as it is        original pairs; those with a known winner (from a studio set) test flaws and misfits
     same clip       a take against itself: no winner
-    silence         a take against as much silence
-    noise           a take against white noise that is as loud
-    other prompt    a take against the take of another pair: which of them was made for this prompt?
+    silence         a take against silence of the same length
+    noise           a take against white noise of the same loudness
+    other prompt    a take against another pair's take: only one was made for this prompt
 
-Everything is drawn by a seed; the right answer is a as often as b.
+A seed decides everything; the right answer is a as often as b.
 """
 
 import random
@@ -22,12 +22,12 @@ from cmi.preferences import NamedPair
 from cmi.take import Audio, Axis, Choice, Pair
 
 Kind = Literal["as it is", "same clip", "silence", "noise", "other prompt"]
-RATE = 16_000  # of sounds that are made
+RATE = 16_000
 SECONDS = 30.0  # of silence and noise, at most
 
 
 class AuditItem(NamedTuple):
-    """One pair of an audit. `expected` is the right choice by axis; {} where none is known, or there is none."""
+    """One pair of an audit; `expected` is the right choice by axis, {} if there is none."""
 
     kind: Kind
     pair: NamedPair
@@ -38,28 +38,30 @@ class AuditItem(NamedTuple):
 
 
 def audit_items(pairs: Sequence[NamedPair], count: int, seed: int = 0) -> list[AuditItem]:
-    """`count` items of each kind, or as many as there are pairs."""
+    """Make `count` items of each kind, or as many as there are pairs."""
     rng = random.Random(f"cmi.judge.audit {seed}")  # noqa: S311
     sample = rng.sample(list(pairs), min(count, len(pairs)))
     if len(sample) < 2:
-        raise InputError("an audit needs two pairs at least")
+        raise InputError("an audit needs at least two pairs")
     items = [AuditItem("as it is", pair._replace(id=f"as it is: {pair.id}")) for pair in sample]
     for number, pair in enumerate(sample):
-        items += _made(pair, sample[(number + 1) % len(sample)], rng)
+        items += _make_items(pair, sample[(number + 1) % len(sample)], rng)
     return items
 
 
-def _made(pair: NamedPair, other: NamedPair, rng: random.Random) -> Iterator[AuditItem]:
+def _make_items(pair: NamedPair, other: NamedPair, rng: random.Random) -> Iterator[AuditItem]:
     good = _better(pair)
-    yield AuditItem("same clip", _named("same clip", pair, good, good, None, rng))
-    length = _length(good)
-    yield AuditItem("silence", _named("silence", pair, good, _silence(length), "musicality", rng))
-    yield AuditItem("noise", _named("noise", pair, good, _noise(good, rng), "musicality", rng))
+    yield AuditItem("same clip", _name_pair("same clip", pair, good, good, None, rng))
+    silence = Waveform(np.zeros(_length(good), np.float32), RATE)
+    yield AuditItem("silence", _name_pair("silence", pair, good, silence, "musicality", rng))
+    yield AuditItem("noise", _name_pair("noise", pair, good, _noise(good, rng), "musicality", rng))
     if pair.pair.prompt.text and pair.pair.prompt != other.pair.prompt:
-        yield AuditItem("other prompt", _named("other prompt", pair, good, _better(other), "alignment", rng))
+        yield AuditItem("other prompt", _name_pair("other prompt", pair, good, _better(other), "alignment", rng))
 
 
-def _named(kind: Kind, pair: NamedPair, right: Audio, wrong: Audio, axis: Axis | None, rng: random.Random) -> NamedPair:
+def _name_pair(
+    kind: Kind, pair: NamedPair, right: Audio, wrong: Audio, axis: Axis | None, rng: random.Random
+) -> NamedPair:
     is_first = rng.random() < 0.5
     a, b = (right, wrong) if is_first else (wrong, right)
     known: dict[Axis, Choice] = {axis: "a" if is_first else "b"} if axis else {}
@@ -77,12 +79,7 @@ def _sound(audio: Audio) -> Waveform:
 
 def _length(audio: Audio) -> int:
     """In samples at RATE."""
-    sound = _sound(audio)
-    return round(min(sound.seconds, SECONDS) * RATE)
-
-
-def _silence(length: int) -> Waveform:
-    return Waveform(np.zeros(length, np.float32), RATE)
+    return round(min(_sound(audio).seconds, SECONDS) * RATE)
 
 
 def _noise(like: Audio, rng: random.Random) -> Waveform:

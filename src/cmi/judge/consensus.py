@@ -1,17 +1,16 @@
-"""One soft label out of several judges' verdicts: how probably a wins, b wins, neither does.
+"""Combine several judges' verdicts into soft labels: the probabilities that a wins, b wins, or they tie.
 
 Dawid-Skene (1979)
-    Each judge in each order has its own way of erring, a confusion matrix over (a, b, tie); the pairs' true classes and
-    the matrices are found together by expectation-maximisation. A judge that minds the order, or that guesses, gets
-    little weight. Counts are smoothed by one answer, spread with a lean towards being right, which keeps a and b apart.
+    Each judge in each order has a confusion matrix over (a, b, tie); expectation-maximisation finds the matrices
+    together with the pairs' true classes. A judge that guesses or depends on the order gets little weight. Counts are
+    smoothed by one answer with a lean towards being right, which tells class a from class b.
 
 Davidson-Bradley-Terry (Davidson 1970)
-    Each recording has a strength; a take wins against another, or ties with it, by their difference, by how freely the
-    judge calls ties, and by how much it favours what comes first, both of each judge's own. Strengths have a normal
-    prior, so recordings that always win stay finite. It gains from recordings that are in several pairs.
+    The difference of two recordings' strengths, and each judge's tendency to ties and to the first take, give the
+    probabilities. A normal prior keeps the strengths of recordings that always win finite. This model gains from
+    recordings that appear in several pairs.
 """
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,26 +21,26 @@ from cmi._util.errors import MissingExtra
 A, B, TIE = 0, 1, 2
 CLASSES = 3
 ROUNDS, SMALL = 500, 1e-7
-LEAN = 0.5  # of the smoothing answer that is on the diagonal
+LEAN = 0.5  # share of the smoothing answer on the diagonal
 PRIOR = 1.0  # the standard deviation of strengths
 
 Array = NDArray[Any]
 
 
 class Answers(NamedTuple):
-    """What was said, a row for each asking: which item, which judge, whether swapped, and the class it named."""
+    """One row per answer."""
 
     item: Array  # (n,)  0..items-1
     judge: Array  # (n,)  0..judges-1
-    swapped: Array  # (n,)  1 where b was heard first
-    said: Array  # (n,)  A, B or TIE, by the pair's own letters
+    swapped: Array  # (n,)  1 if b was heard first
+    said: Array  # (n,)  A, B or TIE, in the pair's own order
 
 
 def dawid_skene(answers: Answers, items: int) -> Array:
-    """The chances of (a, b, tie) for each item: (items, 3); one that nobody spoke of has the overall shares."""
-    raters = 2 * answers.judge + answers.swapped  # an order is a rater of its own
+    """Probabilities of (a, b, tie), shape (items, 3); an item without answers gets the overall shares."""
+    raters = 2 * answers.judge + answers.swapped  # each order counts as its own rater
     count = int(raters.max()) + 1
-    said = np.zeros((items, count, CLASSES))  # (I, R, 3)  how often a rater said what of an item
+    said = np.zeros((items, count, CLASSES))  # (I, R, 3)  counts
     np.add.at(said, (answers.item, raters, answers.said), 1.0)
     chances = _normalised(said.sum(axis=1) + 1 / CLASSES)  # (I, 3)
     smoothing = np.full((CLASSES, CLASSES), (1 - LEAN) / CLASSES) + LEAN * np.eye(CLASSES)
@@ -56,7 +55,7 @@ def dawid_skene(answers: Answers, items: int) -> Array:
 
 
 def davidson(answers: Answers, takes: Array) -> Array:
-    """The chances of (a, b, tie) for each item: (items, 3). `takes` (items, 2) are the recordings a and b, 0..T-1."""
+    """Probabilities of (a, b, tie), shape (items, 3). `takes` (items, 2) are the recordings a and b, 0..T-1."""
     try:
         from scipy.optimize import minimize
     except ModuleNotFoundError as error:
@@ -71,9 +70,8 @@ def davidson(answers: Answers, takes: Array) -> Array:
         chances = _chances(gap, ties[answers.judge])  # (n, 3)
         rows = np.arange(len(gap))
         total = -np.log(chances[rows, answers.said]).sum() + (strength**2).sum() / (2 * PRIOR**2)
-        # d(-log p)/dgap: half the win rate of a less b's, less the same of what was said; of ties likewise
         half = np.array([0.5, -0.5, 0.0])
-        by_gap = chances @ half - half[answers.said]
+        by_gap = chances @ half - half[answers.said]  # d(-log p)/d(gap)
         by_tie = chances[:, TIE] - (answers.said == TIE)
         slope = strength / PRIOR**2
         np.add.at(slope, a, by_gap)
@@ -89,15 +87,10 @@ def davidson(answers: Answers, takes: Array) -> Array:
 
 
 def _chances(gap: Array, tie: Array) -> Array:
-    """Davidson's chances of (a, b, tie) at a difference of strengths and a readiness for ties."""
+    """Davidson's probabilities of (a, b, tie) for a difference of strengths and a tendency to ties."""
     logs = np.stack([gap / 2, -gap / 2, tie], axis=1)
     return _normalised(np.exp(logs - logs.max(axis=1, keepdims=True)))
 
 
 def _normalised(values: Array) -> Array:
     return values / values.sum(axis=-1, keepdims=True)
-
-
-def hard(chances: Sequence[float]) -> int:
-    """The likeliest class."""
-    return int(np.argmax(chances))

@@ -1,8 +1,8 @@
-"""Judges of any kind, asked in one way: pairs with keys in, verdicts with keys out, as they are ready.
+"""One interface to all judges: they take pairs with keys and yield verdicts with keys as they are ready.
 
-a language model  `LanguageModelJudge`: behind any OpenAI-compatible endpoint that takes sound, or in this process
-a scorer          `ScorerJudge`: the take with the higher score wins; scores within a band are a tie
-a class of yours  anything with `judge(pairs) -> list[Verdict]`
+LanguageModelJudge   an audio language model behind an OpenAI-compatible endpoint or in this process
+ScorerJudge          a scorer: the take with the higher score wins; scores within a band are a tie
+PlainJudge           any object with `judge(pairs) -> list[Verdict]`
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -19,14 +19,14 @@ from cmi.judge.verdict import Judge, Opinion, Verdict, fault_in
 from cmi.llm import Answer, AudioLLM, Failure, Request
 from cmi.take import Axis, Choice, Pair, Score, Scorer, Take
 
-TOGETHER = 16  # pairs given to a judge at once: as many are lost if it is killed
+TOGETHER = 16  # pairs per call; so many are lost if the process is killed
 
 Asked = tuple[str, Pair]
 Told = tuple[str, Verdict | InputError]
 
 
 class NamedJudge(Protocol):
-    """A judge that says who it is, and for each key gives a verdict, or why there is none."""
+    """A judge with a name, which yields a verdict or an error for each key."""
 
     @property
     def name(self) -> str: ...
@@ -35,14 +35,14 @@ class NamedJudge(Protocol):
 
 
 class LanguageModelJudge:
-    """A language model in a role. An endpoint whose answer is not a verdict is asked again, as its settings say."""
+    """A language model in a role. If an endpoint's answer is not a verdict, it is asked again (`Endpoint.repairs`)."""
 
     def __init__(self, model: AudioLLM, role: Role) -> None:
         self.model = model
         self.role = role
 
     def tell_waits(self, tell: Callable[[str], None]) -> None:
-        """`tell` is told what a longer pause of an endpoint waits for."""
+        """Call `tell` with the reason for a longer pause of an endpoint."""
         if hasattr(self.model, "on_wait"):
             self.model.on_wait = tell
 
@@ -51,20 +51,20 @@ class LanguageModelJudge:
         return f"{self.model.name}, prompt {self.role.full_name}"
 
     def requests(self, asked: Sequence[Asked]) -> list[Request]:
-        """What would be asked of pairs that have what the role requires."""
+        """The requests for all pairs that have what the role requires."""
         return [request_for(key, pair, self.role) for key, pair in asked if not _missing(pair, self.role)]
 
     def verdicts(self, asked: Sequence[Asked]) -> Generator[Told, None, None]:
         for key, pair in asked:
             if missing := _missing(pair, self.role):
-                yield key, InputError(f"the pair has no {missing}, which prompt {self.role.name} is about")
+                yield key, InputError(f"the pair has no {missing}, which prompt {self.role.name} requires")
         with closing(self.model.ask_all(self.requests(asked), partial(why_unusable, role=self.role))) as answers:
             for key, answer in answers:
                 yield key, _verdict(answer, self.role)
 
 
 def _missing(pair: Pair, role: Role) -> str:
-    """What the pair's prompt lacks that the role requires; '' if nothing."""
+    """Name the part that the role requires and the pair's prompt lacks; '' if none."""
     return role.requires if role.requires and not getattr(pair.prompt, role.requires) else ""
 
 
@@ -87,20 +87,20 @@ class PlainJudge:
         for start in range(0, len(asked), TOGETHER):
             some = asked[start : start + TOGETHER]
             try:
-                told = self._checked([pair for _, pair in some])
-            except InputError:  # of one of them: each on its own
-                yield from map(self._alone, some)
+                told = self._judge_all([pair for _, pair in some])
+            except InputError:  # one pair failed: ask each on its own
+                yield from map(self._judge_one, some)
                 continue
             yield from zip((key for key, _ in some), told, strict=True)
 
-    def _alone(self, asked: Asked) -> Told:
+    def _judge_one(self, asked: Asked) -> Told:
         key, pair = asked
         try:
-            return key, self._checked([pair])[0]
+            return key, self._judge_all([pair])[0]
         except InputError as error:
             return key, error
 
-    def _checked(self, pairs: Sequence[Pair]) -> list[Verdict]:
+    def _judge_all(self, pairs: Sequence[Pair]) -> list[Verdict]:
         told = self._judge.judge(pairs)
         if not isinstance(told, Sequence) or isinstance(told, str):
             raise InputError(f"{self.name} gave {type(told).__name__}, expected a list with a Verdict for each pair")
@@ -115,14 +115,14 @@ class PlainJudge:
 
 
 class ScorerJudge:
-    """A scorer as a judge, on musicality and alignment: scores that differ by no more than the band are a tie."""
+    """Judges musicality and alignment by a scorer; scores that differ by at most the band are a tie."""
 
     def __init__(self, scorer: Scorer, band: float = 0.0) -> None:
         if not band >= 0:
             raise InputError(f"a tie band of {band}, expected 0 or more")
         self.scorer = scorer
         self.band = band
-        self._scores: dict[Take, Score] = {}  # the other order needs the same
+        self._scores: dict[Take, Score] = {}  # both orders need the same ones
 
     def judge(self, pairs: Sequence[Pair]) -> list[Verdict]:
         takes = dict.fromkeys(take for pair in pairs for take in pair.takes)

@@ -1,7 +1,7 @@
-"""Label pairs: verdicts in both orders, those that agree, and a file of preferences for `cmi train`.
+"""Write pseudo-labels for `cmi train`.
 
 preferences.jsonl    the labels, in the common format
-labels.json          win rates in both orders, what was kept and what was not
+labels.json          win rates in both orders, and how many pairs were kept
 """
 
 import json
@@ -14,7 +14,7 @@ import numpy as np
 from cmi._util.errors import InputError
 from cmi._util.files import write_whole
 from cmi.audio import Waveform
-from cmi.judge.consensus import Answers, davidson, dawid_skene, hard
+from cmi.judge.consensus import Answers, davidson, dawid_skene
 from cmi.judge.labels import Retention, axes_of, label_preferences, retained
 from cmi.judge.load_judge import Spec, open_judge
 from cmi.judge.prompt_file import DEFAULT
@@ -47,7 +47,7 @@ def label(
 
 
 def write_labels(pairs: Sequence[NamedPair], judged: Judged, folder: Path, retention: Retention) -> int:
-    """The labels of one judge, kept where both orders agree; how many there are."""
+    """Write one judge's labels for pairs on which both orders agree; return their number."""
     kept = retained(judged, retention)
     return _write(pairs, kept, judged.judge, folder, {"retention": retention, **label_record(judged)})
 
@@ -55,12 +55,12 @@ def write_labels(pairs: Sequence[NamedPair], judged: Judged, folder: Path, reten
 def write_consensus(
     pairs: Sequence[NamedPair], judged: Judged, others: Sequence[Path], folder: Path, method: Method
 ) -> int:
-    """The labels that several judges' runs come to together, with their chances beside."""
+    """Write the consensus labels of several judges' runs, with their probabilities; return their number."""
     runs = [judged, *(read_run(other, pairs) for other in others)]
     if len({run.judge for run in runs}) < len(runs):
         raise InputError("two of the runs are by the same judge, expected different ones")
     soft = consensus(runs, pairs, method)
-    kept = {axis: hard_labels(found) for axis, found in soft.items()}
+    kept = {axis: _likeliest(found) for axis, found in soft.items()}
     rater = f"{method} of {'; '.join(run.judge for run in runs)}"
     record = {"method": method, "judges": [label_record(run) for run in runs]}
     return _write(pairs, kept, rater, folder, record, soft)
@@ -81,16 +81,16 @@ def _write(
 
 
 def consensus(runs: Sequence[Judged], pairs: Sequence[NamedPair], method: Method) -> dict[Axis, Soft]:
-    """The chances of a, b and tie for each pair that any run speaks of, by axis."""
+    """Probabilities of a, b and tie, by axis and pair, for pairs with a verdict."""
     axes = [axis for axis in AXES if any(axis in axes_of(run) for run in runs)]
     if not axes:
-        raise InputError("no verdict in the runs, so there is nothing to agree on")
+        raise InputError("the runs have no verdicts")
     return {axis: _one_axis(runs, pairs, axis, method) for axis in axes}
 
 
-def hard_labels(soft: Soft) -> dict[str, Choice]:
-    """The likeliest choice for each pair; ties are 'both'."""
-    return {pair: CHOICE_OF[hard([chances[name] for name in ("a", "b", "tie")])] for pair, chances in soft.items()}
+def _likeliest(soft: Soft) -> dict[str, Choice]:
+    order = ("a", "b", "tie")
+    return {pair: CHOICE_OF[max(range(3), key=lambda i: chances[order[i]])] for pair, chances in soft.items()}
 
 
 def _one_axis(runs: Sequence[Judged], pairs: Sequence[NamedPair], axis: Axis, method: Method) -> Soft:
@@ -121,7 +121,7 @@ def _one_axis(runs: Sequence[Judged], pairs: Sequence[NamedPair], axis: Axis, me
 
 
 def _take(pair: NamedPair, sound: Audio) -> object:
-    """A recording in answer to a prompt: the same take in another pair is the same object."""
+    """Identify a take: the same recording for the same prompt."""
     prompt = pair.pair.prompt
     name = id(sound) if isinstance(sound, Waveform) else Path(sound)
     return prompt.text, prompt.lyrics, prompt.reference, name

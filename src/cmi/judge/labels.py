@@ -1,11 +1,14 @@
-"""Pseudo-labels: a verdict counts only if it does not depend on the order in which the takes were heard.
+"""Verdicts as pseudo-labels and as scores.
 
-A label is kept where the same take wins both times, or both times are ties (of either kind; two kinds are 'both'). By
-axis, or, with `intersection`, only for pairs that have a label on every axis. Win rates are by the pair's own letters,
-as in table 8 of the paper: a judge that does not mind the order has the same in both.
+A pair gets a label if the same take wins in both orders, or both are ties (two different ties become 'both'). Labels
+are kept per axis or, with `intersection`, only for pairs that have one on every axis. Win rates are in terms of the
+pair's own a and b, as in table 8 of the paper, so an unbiased judge has the same in both orders.
+
+As scores, the chosen take gets 1 and the other 0, or each 0.5 after a tie; both orders are averaged.
 """
 
-from collections import Counter
+import math
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -13,15 +16,13 @@ from typing import Literal
 from cmi.judge.run import Asking, Judged, Order
 from cmi.judge.verdict import TIES, Opinion
 from cmi.preferences import AXES, NamedPair, Preference
-from cmi.take import Axis, Choice
+from cmi.take import Axis, Choice, Score
 
 Retention = Literal["axis", "intersection"]
 
 
 @dataclass(frozen=True)
 class Outcomes:
-    """How often a wins, b wins, neither does."""
-
     a: int
     b: int
     tie: int
@@ -33,8 +34,7 @@ class Outcomes:
 
 @dataclass(frozen=True)
 class AxisCounts:
-    """One axis of a judge's verdicts in both orders. `kept` of `asked` pairs have a label; others contradict
-    themselves, or lack an opinion in one order or both."""
+    """Counts of pairs on one axis: those without a label contradict themselves or lack an opinion in some order."""
 
     axis: Axis
     asked: int
@@ -52,14 +52,14 @@ class AxisCounts:
 
 
 def agreed(forward: Opinion, reverse: Opinion) -> Choice | None:
-    """What two opinions by the pair's own letters have in common."""
+    """The choice that two opinions share, None if they contradict each other."""
     if forward.choice == reverse.choice:
         return forward.choice
     return "both" if forward.choice in TIES and reverse.choice in TIES else None
 
 
 def opinions(judged: Judged, axis: Axis) -> dict[str, tuple[Opinion | None, Opinion | None]]:
-    """Of each pair that was asked in both orders, what was said on an axis: forward, reverse."""
+    """Each pair's opinions on an axis, in forward and reverse order."""
     found = {}
     for asking in judged.verdicts.keys() | judged.failures.keys():
         if asking.order == "forward" and asking.repeat == 1:
@@ -71,20 +71,19 @@ def opinions(judged: Judged, axis: Axis) -> dict[str, tuple[Opinion | None, Opin
 
 
 def labels(judged: Judged, axis: Axis) -> dict[str, Choice]:
-    """The pairs that have a label on an axis."""
     both = {pair: said for pair, said in opinions(judged, axis).items() if None not in said}
     found = {pair: agreed(forward, reverse) for pair, (forward, reverse) in both.items()}  # type: ignore[arg-type]
     return {pair: choice for pair, choice in found.items() if choice is not None}
 
 
 def axes_of(judged: Judged) -> list[Axis]:
-    """The axes that any verdict speaks of."""
+    """The axes on which there are opinions."""
     found = {axis for verdict in judged.verdicts.values() for axis in verdict.opinions}
     return [axis for axis in AXES if axis in found]
 
 
 def retained(judged: Judged, retention: Retention) -> dict[Axis, dict[str, Choice]]:
-    """The labels that are kept, by axis."""
+    """The labels to keep, by axis and pair."""
     kept = {axis: labels(judged, axis) for axis in axes_of(judged)}
     if retention == "intersection" and kept:
         everywhere = set.intersection(*(set(found) for found in kept.values()))
@@ -115,12 +114,35 @@ def label_preferences(
     rater: str,
     soft: Mapping[Axis, Mapping[str, Mapping[str, float]]] | None = None,
 ) -> Iterator[Preference]:
-    """A preference for each label, with its `soft` shares if there are any."""
+    """Yield a preference per label, with its `soft` probabilities if given."""
     for pair in pairs:
         for axis, found in kept.items():
             if pair.id in found:
                 about = {**pair.about, **({} if soft is None else {"soft": dict(soft[axis][pair.id])})}
                 yield Preference(pair.pair, axis, found[pair.id], None, rater, f"{pair.id} {axis}", about)
+
+
+def scored_axes(judged: Judged) -> tuple[Axis, ...]:
+    """The axes of `pair_scores`. An overall verdict counts as musicality, as in the benchmark."""
+    said = axes_of(judged)
+    names: list[Axis] = ["musicality"] if {"musicality", "overall"} & set(said) else []
+    return (*names, "alignment") if "alignment" in said else tuple(names)
+
+
+def pair_scores(judged: Judged) -> dict[str, tuple[Score, Score]]:
+    """Scores of a and b for each pair with an opinion; NaN on an axis that was not judged."""
+    for_a: dict[Choice, float] = {"a": 1.0, "b": 0.0, "both": 0.5, "neither": 0.5}
+    shares: defaultdict[str, defaultdict[Axis, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for asking, verdict in judged.verdicts.items():
+        for axis, opinion in verdict.opinions.items():
+            shares[asking.pair][axis].append(for_a[opinion.choice])
+    return {pair: (_score(found, False), _score(found, True)) for pair, found in shares.items()}
+
+
+def _score(found: dict[Axis, list[float]], of_b: bool) -> Score:
+    means = {axis: sum(values) / len(values) for axis, values in found.items()}
+    own = {axis: 1 - mean if of_b else mean for axis, mean in means.items()}
+    return Score(own.get("musicality", own.get("overall", math.nan)), own.get("alignment", math.nan))
 
 
 def _opinion(judged: Judged, pair: str, order: Order, axis: Axis) -> Opinion | None:

@@ -1,10 +1,10 @@
-"""Any judge by its name on the command line.
+"""Load a judge by its name on the command line.
 
 MODEL with --url or --endpoint    a chat model behind an OpenAI-compatible endpoint
-scorer:nano, scorer:CMI-RM/       any scorer that `cmi score` takes; ties by --tie-band
-omni:music-flamingo               an audio language model in this process: a family's name, a folder or a hub id
-simulated:first=0.1               a judge that knows the winners in the file and errs as it is told to
-my_judges:MyJudge                 a class of yours with `judge(pairs) -> list[Verdict]`, called without arguments
+scorer:nano, scorer:CMI-RM/       any scorer that `cmi score` accepts; --tie-band sets its ties
+omni:music-flamingo               an audio language model in this process: a family name, folder or hub id
+simulated:first=0.1               a judge that knows the winners in the file, with given error rates
+my_judges:MyJudge                 your class with `judge(pairs) -> list[Verdict]`, created without arguments
 """
 
 import tempfile
@@ -27,13 +27,13 @@ from cmi.llm.endpoint_file import read_endpoint
 from cmi.preferences import NamedPair
 from cmi.take import Audio, Pair
 
-CHAT = "chat"  # the folder of requests and answers in that of a run
+CHAT = "chat"  # subfolder for requests and answers
 ANSWER_TOKENS = 400  # of a model in this process
 
 
 @dataclass(frozen=True)
 class Spec:
-    """A judge as a user names it."""
+    """A judge as named on the command line."""
 
     model: str = ""
     url: str = ""
@@ -42,7 +42,7 @@ class Spec:
     tie_band: float = 0.0
     budget: Budget = field(default_factory=Budget)
     key_env: str = ""
-    folders: tuple[Path, ...] = ()  # an endpoint is sent recordings from these alone
+    folders: tuple[Path, ...] = ()  # an endpoint gets recordings only from these
 
     @property
     def is_chat(self) -> bool:
@@ -51,7 +51,7 @@ class Spec:
 
 @contextmanager
 def open_judge(spec: Spec, folder: Path, pairs: Sequence[NamedPair]) -> Iterator[NamedJudge]:
-    """The judge, for a run in `folder` about `pairs`."""
+    """Open the judge for a run in `folder` about `pairs`."""
     if spec.is_chat:
         endpoint, prices = _endpoint(spec)
         role = read_role(spec.prompt)
@@ -64,9 +64,9 @@ def open_judge(spec: Spec, folder: Path, pairs: Sequence[NamedPair]) -> Iterator
 
 
 def estimate(spec: Spec, folder: Path, asked: Sequence[Asked]) -> Estimate:
-    """What asking would take; nothing is asked, and no folder is made."""
+    """Estimate the cost of a run; nothing is sent and no folder is made."""
     if not spec.is_chat:
-        raise InputError("--dry-run is for chat models, which have a price; name one with --url or --endpoint")
+        raise InputError("--dry-run estimates the cost of a chat model; name one with --url or --endpoint")
     endpoint, prices = _endpoint(spec)
     with tempfile.TemporaryDirectory() as elsewhere:
         place = folder / CHAT if (folder / CHAT).is_dir() else Path(elsewhere)
@@ -88,7 +88,7 @@ def _recordings(pair: Pair) -> tuple[Audio | None, ...]:
 
 
 def _endpoint(spec: Spec) -> tuple[Endpoint, Prices]:
-    """The endpoint of a file or an address. A key that a file names is for the file's address, not for another."""
+    """Combine the endpoint's file and the options. The file's key is never sent to another address."""
     if spec.endpoint is None:
         return Endpoint(spec.url, spec.model, key_env=spec.key_env), Prices()
     endpoint, prices = read_endpoint(spec.endpoint)

@@ -1,15 +1,15 @@
-"""The messages that a chat model gets about a pair, in the order of appendix H.1.
+"""The messages that ask a chat model about a pair, in the order of appendix H.1.
 
-    system    the task, and the form of the answer
-    system    answers shown beforehand, if the role has examples
-    user      the request: its words, its lyrics, its reference recording
+    system    the task and the form of the answer
+    system    examples with answers, if the role has any
+    user      the prompt: text, lyrics, reference recording
     user      the first recording
     user      the second recording
     system    how to explain, if the role asks for it
-    system    the form once more, if there were examples
+    system    the form again, if there were examples
 
-What users wrote is data, not instructions: it stands between marks that carry a hash of it, so no text can hold the
-mark that ends it, and the task says that nothing between marks is to be obeyed.
+Users' words are fenced by marks that carry their hash, so no text can forge its end mark, and the task tells the model
+not to follow instructions inside them.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ LAST = "Now give your answer. "
 
 
 def request_for(key: str, pair: Pair, role: Role) -> Request:
-    """What a judge in that role is asked about a pair; the takes are heard in the order a, b."""
+    """Write the request about a pair, with the takes in the order a, b."""
     task = f"{role.system}\n\n{FENCED}\n\n{role.form}"
     messages = [system(task)]
     if role.examples:
@@ -44,7 +44,7 @@ def request_for(key: str, pair: Pair, role: Role) -> Request:
 
 
 def fenced(text: str) -> str:
-    """A text as data; control characters, which could hide something, are spaces."""
+    """Fence a text as data; control characters, which could hide something, become spaces."""
     clean = "".join(c if c.isprintable() or c in "\n\t" else " " for c in text)
     mark = hashlib.sha256(clean.encode()).hexdigest()[:12]
     return f"<<<DATA {mark}>>>\n{clean}\n<<<END {mark}>>>"

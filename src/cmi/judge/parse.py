@@ -1,9 +1,7 @@
-"""A verdict out of what a model wrote: strictly, and nothing is guessed.
+"""Parse a model's answer into a verdict, without guessing.
 
-Taken are one JSON object, alone, in a code fence or in prose; its keys in any order and case; other keys beside them;
-choices in the spellings of NAMES; marks as numbers, or as numbers in quotes. Several objects must say the same.
-Everything else is Unparsed: no object, a key missing or twice, another choice, a mark out of range, contradictory
-objects, more than LONGEST characters.
+Accepted are one JSON object, alone, in a code fence or in prose; keys in any order and case, with others beside them;
+choices as spelled in NAMES; marks as numbers, quoted or not. Several objects must agree. Everything else is Unparsed.
 """
 
 import json
@@ -17,10 +15,10 @@ from cmi.judge.verdict import Opinion, Verdict
 from cmi.llm.reading import read_integer
 from cmi.take import Axis, Choice
 
-LONGEST = 100_000  # characters of an answer that are looked at at all
+LONGEST = 100_000  # characters of an answer
 LONGEST_REASON = 4_000
-MOST_OBJECTS = 1_000  # braces at which an object may begin
-NAMES: dict[str, Choice] = {  # blanks and hyphens are taken for underscores
+MOST_OBJECTS = 1_000  # opening braces to try
+NAMES: dict[str, Choice] = {  # spaces and hyphens count as underscores
     **dict.fromkeys(("model_a", "audio_a", "a", "model_1"), "a"),
     **dict.fromkeys(("model_b", "audio_b", "b", "model_2"), "b"),
     "both": "both",
@@ -30,11 +28,11 @@ _NUMBER = re.compile(r"[0-9]{1,3}(\.[0-9]{1,6})?")
 
 
 class Unparsed(ValueError):
-    """Why an answer is not a verdict, in a few words of our own: none of the answer's."""
+    """Says why an answer is not a verdict, without quoting it."""
 
 
 def parse(text: str, role: Role) -> Verdict:
-    """The verdict that `text` gives in that role; without opinions, and with the reason, where it gives none."""
+    """Parse a verdict; if `text` is not one, it has no opinions and says why."""
     try:
         found = [_verdict(value, role) for value in _objects(text, role)]
         if any(one[0] != found[0][0] for one in found):
@@ -42,7 +40,7 @@ def parse(text: str, role: Role) -> Verdict:
         opinions, reason = found[-1]
     except Unparsed as error:
         return Verdict(raw=text, why=str(error))
-    except (ValueError, OverflowError, RecursionError):  # JSON within Python's limits is all that we read
+    except (ValueError, OverflowError, RecursionError):  # JSON beyond Python's limits
         return Verdict(raw=text, why="it has JSON that cannot be read")
     return Verdict(opinions, reason, text)
 
@@ -52,7 +50,7 @@ def why_unusable(text: str, role: Role) -> str | None:
 
 
 def _objects(text: str, role: Role) -> list[dict[str, Any]]:
-    """The JSON objects of a text that have a choice in them, or, if none has, the only one there is."""
+    """The JSON objects of a text that contain a choice; if none does, its only object."""
     if len(text) > LONGEST:
         raise Unparsed(f"it is longer than {LONGEST:,} characters")
     found = list(_decoded(text))
@@ -66,7 +64,7 @@ def _objects(text: str, role: Role) -> list[dict[str, Any]]:
 
 
 def _decoded(text: str) -> Iterator[dict[str, Any]]:
-    """The outermost JSON objects of a text, keys in small letters."""
+    """Yield the outermost JSON objects of a text, with keys in lower case."""
     decoder = json.JSONDecoder(object_pairs_hook=_without_doubles, parse_int=read_integer)
     position, tries = text.find("{"), 0
     while position >= 0:
@@ -85,7 +83,7 @@ def _decoded(text: str) -> Iterator[dict[str, Any]]:
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     names = [name.strip().lower() for name, _ in pairs]
     if len(set(names)) < len(names):
-        raise Unparsed("a key is there twice")
+        raise Unparsed("a key appears twice")
     return dict(zip(names, (value for _, value in pairs), strict=True))
 
 
@@ -123,5 +121,5 @@ def _mark(value: dict[str, Any], key: str, scale: tuple[float, float]) -> float:
 
 
 def _clean(text: str) -> str:
-    """A text without control characters, cut to a length that a record can hold."""
+    """Replace control characters and cut the text to LONGEST_REASON."""
     return "".join(c if c.isprintable() or c == "\n" else " " for c in text[:LONGEST_REASON])

@@ -1,12 +1,12 @@
-"""What a judge is told: the roles of appendix H as data, and files of your own in the same form.
+"""Judge prompts: the roles of appendix H, which come with cmi, and your own TOML files in the same format.
 
-name, version     which words these are; both are in every record
+name, version     identify the prompt in every record
 scale             the lowest and the highest mark
-reason            the key of an explanation, where one is asked for
-requires          'text' or 'reference', where pairs without it can't be judged in this role
+reason            key of the explanation, if one is asked for
+requires          'text' or 'reference', if pairs without it cannot be judged in this role
 [axes.AXIS]       for musicality, alignment or overall: the answer's keys (choice, score_a, score_b)
 [texts]           system: the task; reasoning: how to explain (optional)
-[[examples]]      answers shown beforehand (optional): text, lyrics, a, b (paths beside the file), answer
+[[examples]]      optional: text, lyrics, a, b (paths relative to the file), answer
 """
 
 import hashlib
@@ -31,7 +31,7 @@ _PACKAGED = files("cmi.judge") / "prompts"
 
 @dataclass(frozen=True)
 class Keys:
-    """Where an answer says what of one axis."""
+    """The answer's keys for one axis."""
 
     choice: str
     score_a: str
@@ -40,15 +40,13 @@ class Keys:
 
 @dataclass(frozen=True)
 class Example:
-    """An answer shown beforehand."""
-
     pair: Pair
     answer: str
 
 
 @dataclass(frozen=True)
 class Role:
-    """A judge's task in words, and the form of its answer."""
+    """A judge's task and the form of its answer."""
 
     name: str
     version: int
@@ -80,7 +78,7 @@ class Role:
 
     @property
     def form(self) -> str:
-        """The answer's form, in words."""
+        """Instructions for the form of the answer."""
         low, high = self.scale
         lines = []
         for axis, keys in self.axes.items():
@@ -107,8 +105,6 @@ class RoleTexts:
 
 @dataclass(frozen=True)
 class RoleFile:
-    """What a file states."""
-
     name: str
     version: int
     scale: tuple[float, float]
@@ -127,7 +123,7 @@ class RoleFile:
 
 
 def read_role(name: str) -> Role:
-    """A role that comes with cmi, or one of your own by its file's name."""
+    """Read a role that comes with cmi, or one of your own by its file's path."""
     is_packaged = name in packaged()
     if not is_packaged and not Path(name).is_file():
         raise InputError(f"prompt {name!r}: neither a file nor one of {', '.join(packaged())}")

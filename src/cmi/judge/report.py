@@ -5,7 +5,7 @@ from typing import Any
 
 from cmi._util.printable import printable
 from cmi.judge.audit import Audit
-from cmi.judge.labels import AxisCounts, Outcomes, axes_of
+from cmi.judge.labels import Outcomes, axes_of
 from cmi.judge.labels import count as count_labels
 from cmi.judge.run import Judged
 from cmi.report.numbers import count, interval, number, percent
@@ -17,7 +17,7 @@ SHOWN = 10  # failures that a table names
 
 
 def run_table(judged: Judged) -> Table:
-    """What a run came to, by axis and order."""
+    """Outcomes of a run by axis and order."""
     rows = []
     for axis in axes_of(judged):
         for order in ("forward", "reverse"):
@@ -33,7 +33,7 @@ def run_table(judged: Judged) -> Table:
 
 
 def label_table(judged: Judged) -> Table:
-    """Table 8 of the paper: win rates in both orders and of what is kept."""
+    """Table 8 of the paper: win rates in both orders and of the labels kept."""
     rows = []
     for axis in axes_of(judged):
         found = count_labels(judged, axis)
@@ -45,22 +45,17 @@ def label_table(judged: Judged) -> Table:
 
 
 def filter_table(judged: Judged, written: int) -> Table:
-    """What the filter kept, and why not the rest."""
+    """How many pairs the filter kept, and why it dropped the others."""
     rows = []
     for axis in axes_of(judged):
         found = count_labels(judged, axis)
         cells = [found.kept, found.contradicted, found.first_both_times, found.second_both_times, found.missing]
-        rows.append([axis, *map(count, (found.asked, *cells)), _with_interval(kept_share(found))])
+        rows.append([axis, *map(count, (found.asked, *cells)), _with_interval(Share(found.kept, found.asked))])
     headers = ["axis", "asked", "kept", "contradicted", "first twice", "second twice", "no verdict", "kept %"]
     return Table("Position-consistent labels", headers, rows, notes=[f"{written:,} labels written"])
 
 
-def kept_share(found: AxisCounts) -> Share:
-    return Share(found.kept, found.asked)
-
-
 def label_record(judged: Judged) -> dict[str, Any]:
-    """The same numbers for machines."""
     return {
         "judge": judged.judge,
         "failed": len(judged.failures),
@@ -99,7 +94,7 @@ def audit_table(audit: Audit) -> Table:
     for one in audit.hearing:
         rows.append([f"sensitivity: {one.kind}", one.axis, *_share_cells(one.sensitivity)])
         rows.append([f"J: {one.kind}", one.axis, "", number(one.youden), interval(one.interval)])
-    verdict = ["UNFIT: " + "; ".join(audit.faults) + "."] if audit.faults else ["Fit: nothing here speaks against it."]
+    verdict = ["UNFIT: " + "; ".join(audit.faults) + "."] if audit.faults else ["Fit: no test failed."]
     return Table(f"Audit of {audit.judge}", ["measure", "axis", "n", "value", "95 %"], rows, labels=2, notes=verdict)
 
 
@@ -158,7 +153,7 @@ def _share_cells(share: Share) -> Sequence[str]:
 
 
 def _percent_cells(value: float, ends: Interval) -> Sequence[str]:
-    """With the sign, as J beside them is not in percent."""
+    """With a percent sign, because J in the same column has none."""
     return [f"{percent(value)}%", f"{interval(ends, 1, 100)}%"]
 
 

@@ -1,13 +1,12 @@
-"""Ask a judge about pairs: in one order or both, once or several times, each verdict on disk as it comes.
+"""Ask a judge about pairs, in one order or both, once or repeatedly; each verdict is stored as it comes.
 
 The folder of a run
-    settings.json     who judges; another judge needs another folder
-    verdicts.jsonl    a verdict for each asking, by the pair's own letters whatever the order was
-    chat/             of a chat model: each request and answer (`cmi.llm`)
+    settings.json     the judge; another judge needs another folder
+    verdicts.jsonl    one verdict per question, in terms of the pair's own a and b
+    chat/             requests and answers of a chat model (`cmi.llm`)
 
-Runs over parts of the pairs are in a folder beside it, OUT.shards; what they hold is not asked again.
-
-A verdict that can't be read off the answer is kept like any other. What failed is not: the same command asks again.
+Runs over shards of the pairs are in OUT.shards beside it; their verdicts are used and not asked for again. Unparsed
+answers are stored like any other; failed questions are not, so the same command asks them again.
 """
 
 import hashlib
@@ -32,7 +31,7 @@ Order = Literal["forward", "reverse"]
 
 
 class Asking(NamedTuple):
-    """One question to a judge: a pair, the order in which its takes are heard, and which repeat it is, from 1."""
+    """One question to a judge: a pair, the order of its takes, and the number of the repeat, from 1."""
 
     pair: str
     order: Order = "forward"
@@ -45,7 +44,7 @@ class Asking(NamedTuple):
 
 @dataclass
 class Judged:
-    """Verdicts by the pair's own letters, and why others are missing."""
+    """Verdicts in terms of each pair's own a and b, and why others are missing."""
 
     judge: str
     verdicts: dict[Asking, Verdict] = field(default_factory=dict)
@@ -53,7 +52,7 @@ class Judged:
 
     @property
     def cut_note(self) -> str:
-        """How many verdicts are about recordings that the judge did not get whole, in words; '' if none is."""
+        """Says how many verdicts are about truncated recordings; '' if none is."""
         cut = sum(bool(verdict.cut) for verdict in self.verdicts.values())
         if not cut:
             return ""
@@ -62,7 +61,7 @@ class Judged:
 
 
 def askings(pairs: Sequence[NamedPair], both_orders: bool, repeats: int = 1) -> list[tuple[Asking, NamedPair]]:
-    """All questions about the pairs; the orders of a pair are neighbours."""
+    """All questions about the pairs; both orders of a pair follow each other."""
     orders: tuple[Order, ...] = ("forward", "reverse") if both_orders else ("forward",)
     return [
         (Asking(pair.id, order, repeat), pair) for pair in pairs for repeat in range(1, repeats + 1) for order in orders
@@ -79,7 +78,7 @@ def judge_pairs(
     folder: Path,
     on_done: Callable[[int], None] = lambda count: None,
 ) -> Judged:
-    """A verdict for each asking: those that the folder or its shards hold, and the others from the judge."""
+    """Return a verdict for each question: stored in the folder or its shards, else asked from the judge."""
     claim_run(folder, judge.name)
     judged = Judged(judge.name)
     wanted = {asking.key: (asking, pair) for asking, pair in asked}
@@ -88,7 +87,9 @@ def judge_pairs(
             if key in wanted:
                 asking, pair = wanted[key]
                 if content != _content(pair.pair):
-                    raise InputError(f"{folder}: pair {pair.id!r} was judged with other words or files; choose another")
+                    raise InputError(
+                        f"{folder}: pair {pair.id!r} had another prompt or other files; choose another folder"
+                    )
                 judged.verdicts[asking] = verdict
         on_done(len(judged.verdicts))
         todo = [(asking, pair) for asking, pair in wanted.values() if asking not in judged.verdicts]
@@ -109,7 +110,7 @@ def judge_pairs(
 
 
 def claim_run(folder: Path, judge: str) -> None:
-    """The folder is for that judge's verdicts; InputError if it is something else's."""
+    """Claim the folder for a judge; InputError if it is used for another."""
     claim(folder, {"judge": judge}, "cmi judge")
 
 
@@ -126,7 +127,7 @@ def shard_folder(folder: Path, shard: str) -> Path:
 
 
 def read_run(folder: Path, pairs: Sequence[NamedPair]) -> Judged:
-    """What a run holds about the pairs, asked nothing more."""
+    """Read the verdicts of an earlier run about the pairs."""
     by_key = {asking.key: asking for asking, _ in askings(pairs, both_orders=True)}
     try:
         name = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))["judge"]
@@ -136,7 +137,7 @@ def read_run(folder: Path, pairs: Sequence[NamedPair]) -> Judged:
 
 
 def _kept(folder: Path) -> Iterator[tuple[str, str, Verdict]]:
-    """Key, content and verdict of all that the folder and its shards hold; what two hold comes once."""
+    """Yield key, content and verdict from the folder and its shards, each key once."""
     seen: set[str] = set()
     for place in (folder, *sorted(_shards(folder).glob("*/"))):
         if (place / VERDICTS).exists() or (place / f"{VERDICTS}.partial").exists():
@@ -151,7 +152,7 @@ def _shards(folder: Path) -> Path:
 
 
 def _content(pair: Pair) -> str:
-    """A pair's words and the names of its files, in sixteen digits."""
+    """Hash a pair's prompt and file names."""
     parts = [pair.prompt.text, pair.prompt.lyrics, *map(_name, (pair.prompt.reference, pair.a, pair.b))]
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 

@@ -1,4 +1,4 @@
-"""What a judge says of a pair."""
+"""A judge's opinions about a pair."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ TIES: tuple[Choice, ...] = ("both", "neither")
 
 @dataclass(frozen=True)
 class Opinion:
-    """On one axis: the choice, and the marks of both takes where the judge gives marks."""
+    """A choice on one axis, with marks for both takes if the judge gives them."""
 
     choice: Choice
     score_a: float | None = None
@@ -21,12 +21,12 @@ class Opinion:
 
     @property
     def swapped(self) -> "Opinion":
-        """The same opinion where a is called b."""
+        """The same opinion with a and b exchanged."""
         return Opinion(OTHER[self.choice], self.score_b, self.score_a)
 
     @property
     def at_odds(self) -> bool:
-        """Whether the marks say the contrary of the choice."""
+        """Whether the marks contradict the choice."""
         if self.score_a is None or self.score_b is None or self.choice in TIES:
             return False
         return self.score_b > self.score_a if self.choice == "a" else self.score_a > self.score_b
@@ -34,9 +34,9 @@ class Opinion:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A judge's opinions, by axis. There are none if `why` says why not; `raw` is what it said, as it came.
+    """A judge's opinions by axis, or `why` there are none; `raw` is its answer.
 
-    `reasoning` is what a reasoning model wrote before that; `cut` says which recordings it did not get whole.
+    `reasoning` is what a reasoning model wrote before it; `cut` names the recordings that were truncated.
     """
 
     opinions: Mapping[Axis, Opinion] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Verdict:
 
     @property
     def swapped(self) -> "Verdict":
-        """The same verdict where a is called b."""
+        """The same verdict with a and b exchanged."""
         return replace(self, opinions={axis: opinion.swapped for axis, opinion in self.opinions.items()})
 
     def to_json(self) -> dict[str, Any]:
@@ -58,7 +58,7 @@ class Verdict:
 
 
 def fault_in(verdict: Verdict) -> str:
-    """What is wrong with a verdict that is not ours, in words; '' if nothing is."""
+    """Say what is wrong with a verdict from a user's class; '' if nothing is."""
     if not isinstance(verdict.opinions, Mapping):
         return f"opinions of type {type(verdict.opinions).__name__}, expected a dict by axis"
     for axis, opinion in verdict.opinions.items():
@@ -82,6 +82,6 @@ def verdict_from_json(record: Mapping[str, Any]) -> Verdict:
 
 
 class Judge(Protocol):
-    """One verdict per pair, in their order; the takes are heard in the order a, b."""
+    """Returns one verdict per pair, in order; the takes are heard in the order a, b."""
 
     def judge(self, pairs: Sequence[Pair]) -> list[Verdict]: ...

@@ -9,43 +9,36 @@
     model = load_model("Qwen/Qwen2-Audio-7B-Instruct")   # a folder, a hub id, or a family such as "music-flamingo"
     answers = dict(model.ask_all([request]))              # in this process, in batches; nothing is written
 
-What both say of an answer
-    `Answer.reasoning` is what a reasoning model wrote in <think> blocks, or what its endpoint keeps apart; it is never
-    part of `Answer.text`. `Answer.heard` is how much of each sound the model got, `Answer.cut` the same in words if it
-    did not get all of it.
+Results
+    Every request gets one `Answer` or one `Failure` with its reason, in the order in which they are ready.
+    `Answer.reasoning` holds <think> blocks and reasoning that the endpoint sends separately; `Answer.text` never does.
+    `Answer.heard` says how much of each sound the model got; `Answer.cut` says it in words if a sound was truncated.
 
-What holds for an endpoint: nothing is lost, nothing is paid for twice
-    Every request gets one result: an `Answer`, or a `Failure` with its reason. They come as they are ready, those that
-    are on disk first. An answer is on disk (folder/answers.jsonl) before it is handed out, and a request that has one
-    is never asked again: after any stop, the same call goes on. Failures are not kept, so the next call asks again.
-    A request is known by its key, its model, its words, its schema and the bytes of its sounds: change one and it is
-    another request. Keys must be unique.
+Endpoints: nothing is lost or paid for twice
+    An answer is on disk (folder/answers.jsonl) before it is returned, and a request with an answer is never sent again,
+    so the same call resumes after any stop. Failures are not stored; the next call retries them. A request is
+    identified by its key, model, words, schema and the bytes of its sounds. Keys must be unique. A request in flight
+    when the process was killed is sent again with the same Idempotency-Key header. On Ctrl-C the client waits for the
+    requests in flight.
 
-    A request that was in flight when the process was killed is asked again, with the same Idempotency-Key header: an
-    endpoint that minds it does not bill twice. Stopped with Ctrl-C, the client waits for what is in flight.
-
-Answers that cannot be used
-    A response that gives no text is an answer too: it is kept as it came (`Answer.raw`) and has `Answer.why`.
-    `accept(text)` says why a text cannot be used, or None; the answer is on disk by then. The request is repeated, up
-    to `endpoint.repairs` times, with the reason added as a last message. Each of these answers is on disk; the last is
-    handed out in any case, with `Answer.why` set.
+Unusable answers
+    `accept(text)` returns why a text cannot be used, or None. The request is then repeated up to `endpoint.repairs`
+    times, with the reason as a last message. Every answer is stored; the last one is returned with `Answer.why` set.
+    A response without text is stored as it came (`Answer.raw`) and also sets `Answer.why`.
 
 Limits
-    Of the endpoint: `Sending` (seconds, size, format and rate of sounds), time-outs,
-    429s (the number of requests in flight adapts; Retry-After is minded), retries with growing, jittered pauses.
-    Of the user: `Budget` (calls, tokens, money at `Prices`); it counts what is in the folder, whenever it was spent.
-    Spent, it ends the stream with BudgetSpent, an InputError, after what is in flight has been handed out.
-    A wrong key, model or address ends the stream with an InputError: no retry would help. So does an endpoint that
-    never answered and cannot be reached; one that did answer is waited for.
-    Of a response: bytes, seconds, and bytes of one line of a stream; a longer one is cut off, and its request fails.
+    `Sending` limits the sounds (seconds, size, format, rate). The number of requests in flight adapts to 429s;
+    Retry-After is obeyed, and retries use growing pauses with jitter. `Budget` (calls, tokens, or money at `Prices`)
+    counts everything in the folder; when it is spent, the stream ends with BudgetSpent after the answers in flight.
+    A wrong key, model or address, or an endpoint that never answered, ends the stream with an InputError.
 
-Keys come from the environment (`Endpoint.key_env`) and are replaced by '[key]' in whatever is kept, said or raised.
-Without a name, OPENAI_API_KEY is sent to OpenAI's own addresses, and no key to any other. Redirects are not followed.
+Keys come from the environment (`Endpoint.key_env`) and are replaced by '[key]' in everything stored, shown or raised.
+By default, OPENAI_API_KEY is sent to OpenAI's own addresses and to no other. Redirects are not followed.
 
 The folder
-    answers.jsonl     each answer with its request; sounds by the hash of their bytes, long texts by the hash of theirs
-    texts.jsonl       those texts, once each
-    endpoint.json     the response format that the endpoint takes: json_schema, else json_object, else plain
+    answers.jsonl     each answer with its request; sounds and long texts are given by their hashes
+    texts.jsonl       the long texts, once each
+    endpoint.json     the response format that the endpoint accepts: json_schema, else json_object, else plain
 """
 
 from typing import TYPE_CHECKING
@@ -68,10 +61,10 @@ if TYPE_CHECKING:
         Sound,
         Text,
         require_sendable,
+        separate_reasoning,
         system,
         user,
     )  # fmt: skip
-    from cmi.llm.reasoning import separate_reasoning
 
 __all__ = [
     "Answer", "AudioLLM", "Budget", "BudgetSpent", "Chat", "Endpoint", "Estimate", "Failure", "LocalModel", "Message",
@@ -97,9 +90,9 @@ __getattr__, __dir__ = lazy_names(
             "Sound",
             "Text",
             "require_sendable",
+            "separate_reasoning",
             "system",
             "user",
         ),
-        "reasoning": ("separate_reasoning",),
     },
 )

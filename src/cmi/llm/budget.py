@@ -1,7 +1,7 @@
-"""What asking costs: usage, prices, a budget that is not overrun, and an estimate before anything is asked.
+"""Usage, prices and budgets of requests, and cost estimates before anything is sent.
 
-A call is whatever may be billed: one that was answered, that timed out, or whose answer was cut off. What the endpoint
-refused (429, 500) is none. Tokens are those that the endpoint reports, or an estimate where it reports none.
+A call is whatever may be billed: it was answered, timed out, or its answer was cut off. A request that the endpoint
+refused (429, 500) does not count. Tokens are those that the endpoint reports, or an estimate if it reports none.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from cmi.llm.message import Request
 
 CHARACTERS_A_TOKEN = 4.0
 SOUND_TOKENS_A_SECOND = 25.0  # Qwen-Omni; Gemini has 32, GPT-audio 10
-ANSWER_TOKENS = 150  # until answers tell
+ANSWER_TOKENS = 150  # assumed until there are answers to average
 
 
 class BudgetSpent(InputError):
@@ -43,7 +43,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class Prices:
-    """Money for a million tokens, in whatever currency the budget is in."""
+    """Price of a million tokens, in the budget's currency."""
 
     input: float = 0.0
     output: float = 0.0
@@ -54,14 +54,14 @@ class Prices:
 
 @dataclass(frozen=True)
 class Budget:
-    """The most that may be spent; None: no limit. Money needs prices."""
+    """Limits on spending; None means no limit. A limit on money needs prices."""
 
     calls: int | None = None
     tokens: int | None = None
     money: float | None = None
 
     def exceeded_by(self, usage: Usage, prices: Prices) -> str:
-        """Which limit that usage would break, in words; '' if none."""
+        """Name the limit that this usage would exceed; '' if none."""
         if self.calls is not None and usage.calls > self.calls:
             return f"{self.calls:,} calls"
         if self.tokens is not None and usage.tokens > self.tokens:
@@ -72,7 +72,7 @@ class Budget:
 
 
 class Spending:
-    """A budget in use: calls in flight hold what they are expected to cost until their usage is known."""
+    """A budget in use: each call in flight reserves its expected cost until its usage is known."""
 
     def __init__(self, budget: Budget, prices: Prices, spent: Usage) -> None:
         if budget.money is not None and prices == Prices():
@@ -83,34 +83,32 @@ class Spending:
         self._held = Usage()
 
     def hold(self, expected: Usage) -> str:
-        """Set aside what a call is expected to cost; if the budget does not allow it, which limit it would break."""
+        """Reserve the expected cost of a call, or return the limit that it would exceed."""
         broken = self.budget.exceeded_by(self.spent + self._held + expected, self.prices)
         if not broken:
             self._held += expected
         return broken
 
     def settle(self, expected: Usage, used: Usage) -> None:
-        """The call is over: it used so much of what was set aside."""
+        """Replace the reservation of a finished call by what it used."""
         self._held -= expected
         self.spent += used
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What asking would take: requests, those of them that are answered already, and the usage of the others."""
-
     requests: int
-    answered: int
-    usage: Usage
+    answered: int  # already, and so not sent again
+    usage: Usage  # of the others
     money: float
 
 
 def expected_usage(request: Request, seconds: Sequence[float], answer_tokens: int = ANSWER_TOKENS) -> Usage:
-    """A guess at a request's usage; `seconds` are those sent of each of its sounds."""
+    """Estimate a request's usage; `seconds` says how much of each sound is sent."""
     words = sum(map(len, request.texts)) / CHARACTERS_A_TOKEN
     return Usage(1, round(words + SOUND_TOKENS_A_SECOND * sum(seconds)), answer_tokens)
 
 
 def sent_seconds(durations: Sequence[float], sending: Sending) -> list[float]:
-    """How much of sounds that are so long is sent, by the limit on seconds."""
+    """Cut durations to the endpoint's limit on seconds."""
     return [length if sending.seconds is None else min(length, sending.seconds) for length in durations]

@@ -1,4 +1,4 @@
-"""Calls to an endpoint until one is answered: tries, pauses, formats, and the budget."""
+"""Call an endpoint until it answers: retries, pauses, response formats and the budget."""
 
 import asyncio
 import random
@@ -16,21 +16,20 @@ from cmi.llm.message import Answer, EncodedAudio, Request, Text, sound_part
 from cmi.llm.reading import STREAMED, Reading, read_response
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0  # seconds between two tries
-START_SECONDS = 2.0  # that a server which never answered may take to begin to listen
+START_SECONDS = 2.0  # how long a server may take to start listening
 FIRST_LIMIT = 4.0
 SHRINK = 0.9
-SMOOTHING = 0.1  # of the time that answers take
-QUIET_SECONDS = 5.0  # without an answer, after which a user is told what a pause waits for
+SMOOTHING = 0.1  # of the average time per answer
+QUIET_SECONDS = 5.0  # without an answer before the user is told why
 
 
 class Limiter:
-    """How many requests may be in flight, and how fast they follow each other, found by asking.
+    """Finds how many requests may be in flight and how fast they may follow each other.
 
-    `async with limiter:` waits for a place and keeps it. Calls that are refused (429) met a limit of the endpoint, the
-    same one if they were in flight together. Until the first refusal, the limit grows by one for each answer. After
-    it, calls are spread evenly over the time that an answer takes: endpoints that limit the rate refuse bursts that
-    they would take one by one. From the second on, each takes the limit down by a tenth; then it grows by one in a
-    round of as many answers as it allows at once, by two in the next round, by four, until the next refusal.
+    `async with limiter:` waits for a slot. Until the first refusal (429) the limit grows by one per answer. After it,
+    calls are spread evenly over the time that an answer takes, because endpoints with a rate limit refuse bursts. Each
+    further refusal lowers the limit by a tenth; it then grows by one per round of answers, then by two, by four, and so
+    on until the next refusal. Refusals of calls that were in flight together count as one.
     """
 
     def __init__(self, most: int) -> None:
@@ -39,11 +38,11 @@ class Limiter:
         self._in_flight = 0
         self._paced = False
         self._steady = False
-        self._step = 1.0  # of the limit in a round of answers
-        self._round = 0  # answers in it
+        self._step = 1.0  # growth of the limit per round of answers
+        self._round = 0  # answers in this round
         self._calls = 0
         self._last_refusal = 0
-        self._seconds = 0.0  # that an answer takes
+        self._seconds = 0.0  # per answer, smoothed
         self._next_start = 0.0
         self._freed = asyncio.Condition()
 
@@ -63,7 +62,7 @@ class Limiter:
             self._freed.notify_all()
 
     def ticket(self) -> int:
-        """The number of a call that begins now."""
+        """Number a call that begins now."""
         self._calls += 1
         return self._calls
 
@@ -75,28 +74,25 @@ class Limiter:
             self._step, self._round = min(2 * self._step, self.limit), 0
 
     def refused(self, ticket: int) -> None:
-        """The call with this ticket got a 429. One that began before the last refusal met the same limit."""
-        if ticket > self._last_refusal:
+        if ticket > self._last_refusal:  # an earlier call met the same limit as the last refusal
             if self._paced:
                 self.limit = max(1.0, self.limit * SHRINK)
                 self._steady = True
-            self._paced = self._seconds > 0  # until something was answered, nobody knows the pace
+            self._paced = self._seconds > 0  # the pace is unknown before the first answer
             self._last_refusal, self._step, self._round = self._calls, 1.0, 0
 
 
 class Stopped(Exception):
-    """The caller has left; nothing more is asked."""
+    """The caller has left, so nothing more is sent."""
 
 
 class BilledAnswer(NamedTuple):
-    """An answer that is not on disk yet, and how many calls may be billed for it."""
-
-    answer: Answer
-    billed: int
+    answer: Answer  # not on disk yet
+    billed: int  # calls that may be billed for it
 
 
 class Caller:
-    """Asks one endpoint, with as many calls in flight as it takes."""
+    """Asks one endpoint, with as many calls in flight as it accepts."""
 
     def __init__(
         self,
@@ -120,24 +116,24 @@ class Caller:
 
     @property
     def room(self) -> int:
-        """How many requests may be under way: those in flight, and as many again that pause."""
+        """How many requests may be under way, pausing ones included."""
         return int(self.limiter.limit) + min(self.pausing, self.endpoint.concurrency)
 
     async def ask(self, name: str, request: Request, encoded: Sequence[EncodedAudio]) -> BilledAnswer:
-        """The answer to a request. `name` is the same whenever it is asked again, so that it is billed once.
+        """Ask until there is an answer; `name` identifies the request across retries, so it is billed once.
 
-        Fault: the request has failed. InputError: all others would fail too.
+        Raises Fault if this request failed, InputError if all others would fail too.
         """
         expected = expected_usage(request, [sound.sent.sent for sound in encoded])
         format_: Format = self.format if request.schema else "plain"
         tries = _Tries(self.endpoint)
         while True:
             try:
-                async with self.limiter:  # a request that pauses leaves its place to others
+                async with self.limiter:  # a pausing request frees its slot
                     answer = await self._try(name, request, encoded, format_, expected)
                 break
             except Fault as fault:
-                self._require_hope(fault)
+                self._require_usable_endpoint(fault)
                 if fault.kind == "rejected" and format_ != "plain":
                     format_ = FORMATS[FORMATS.index(format_) + 1]
                     continue
@@ -147,8 +143,7 @@ class Caller:
             self.format = max(self.format, format_, key=FORMATS.index)
         return BilledAnswer(replace(answer, tries=tries.count + 1), tries.billed + 1)
 
-    def _require_hope(self, fault: Fault) -> None:
-        """InputError if no request can be answered."""
+    def _require_usable_endpoint(self, fault: Fault) -> None:
         if fault.kind == "hopeless":
             raise InputError(f"{self.endpoint.shown_url}: {fault.reason}{self.endpoint.key_advice()}") from None
         is_late = time.monotonic() - self._began > START_SECONDS
@@ -160,11 +155,11 @@ class Caller:
     async def _try(
         self, name: str, request: Request, encoded: Sequence[EncodedAudio], format_: Format, expected: Usage
     ) -> Answer:
-        """One call, paid for. Fault if it is not answered."""
+        """Make one call within the budget; Fault if it is not answered."""
         if self.stopping.is_set():
             raise Stopped
         if limit := self._spending.hold(expected):
-            raise BudgetSpent(f"the budget of {limit} is spent; the same command with a larger one goes on")
+            raise BudgetSpent(f"the budget of {limit} is spent; run the same command with a larger one to continue")
         used, ticket, began = Usage(), self.limiter.ticket(), time.monotonic()
         try:
             body = await self._client.post(name, self._body(request, encoded, format_))
@@ -196,7 +191,7 @@ class Caller:
         )
 
     async def _wait(self, seconds: float, fault: Fault) -> None:
-        """A pause, that ends when the caller leaves."""
+        """Pause until the next try or until the caller leaves."""
         if time.monotonic() - self._last_answer >= QUIET_SECONDS:
             self._on_wait(f"{self.endpoint.shown_url}: {fault.reason}; next try in {seconds:.0f} s")
         self.pausing += 1
@@ -222,7 +217,7 @@ class Caller:
 
 
 class _Tries:
-    """How often a request was tried in vain, and when to give it up."""
+    """Failed tries of one request; decides when to give up."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.count = 0
@@ -233,7 +228,7 @@ class _Tries:
         self._refused_since: float | None = None
 
     def pause_after(self, fault: Fault) -> float:
-        """Seconds until the next try; raises the fault if there is none. Pauses double with each fault in a row."""
+        """Return the seconds until the next try, doubling with each fault in a row; raise the fault to give up."""
         self.count += 1
         self.billed += fault.billed
         if fault.kind in ("rejected", "oversized"):
@@ -264,13 +259,13 @@ def _messages(request: Request, encoded: Sequence[EncodedAudio], endpoint: Endpo
             else sound_part(next(sounds), endpoint.sending)
             for part in message.parts
         ]
-        alone = len(parts) == 1 and parts[0]["type"] == "text"  # some servers take a system's words as text alone
+        alone = len(parts) == 1 and parts[0]["type"] == "text"  # some servers accept system messages only as text
         messages.append({"role": message.role, "content": parts[0]["text"] if alone else parts})
     return messages
 
 
 def _usage(said: Reading, expected: Usage) -> Usage:
-    """What the endpoint says it took, or what was expected where it says nothing usable."""
+    """Return the usage that the endpoint reports, or the expected one if it reports none."""
     inputs, outputs = said.tokens
     return Usage(
         1,

@@ -1,4 +1,4 @@
-"""The client: requests in, answers out, as `cmi.llm` promises."""
+"""The chat client; `cmi.llm` says what it guarantees."""
 
 import asyncio
 import signal
@@ -37,16 +37,16 @@ from cmi.llm.message import (
 from cmi.llm.store import Store
 
 ENCODERS = 4  # threads that read and encode sounds
-AHEAD = 2 * ENCODERS  # requests that are made ready beyond those in flight
-HASHES = 100_000  # of sound files that are remembered
-SOUNDS = 64  # encoded sounds that are remembered: a pair's two orders are asked one after the other
+AHEAD = 2 * ENCODERS  # requests prepared beyond those in flight
+HASHES = 100_000  # cached hashes of sound files
+SOUNDS = 64  # cached encoded sounds: both orders of a pair use the same ones
 COMPLAINT = "Your last answer could not be used: {why}. Answer again, exactly in the format that was asked for."
 
 
 class Chat:
-    """An endpoint, a folder of answers, and a budget. One process at a time has the folder.
+    """An endpoint, a folder of answers and a budget. Only one process at a time may use the folder.
 
-    `on_wait` is told what a longer pause waits for, and '' when an answer has come.
+    `on_wait` is called with the reason for a longer pause, and with '' when an answer has come.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Chat:
         self._store = Store(folder)
         self._spending = Spending(budget or Budget(), prices or Prices(), self._store.spent())
         self._format = self._store.read_format()
-        self._writer = ThreadPoolExecutor(1)  # a log is for one thread at a time
+        self._writer = ThreadPoolExecutor(1)  # the log is not thread-safe
         self._encoders = ThreadPoolExecutor(ENCODERS)
 
     def __enter__(self) -> Self:
@@ -81,27 +81,26 @@ class Chat:
 
     @property
     def spent(self) -> Usage:
-        """What the answers in the folder took, and calls since it was opened that may have been billed in vain."""
+        """Usage of the answers in the folder, and of failed calls in this session that may have been billed."""
         return self._spending.spent
 
     @property
     def money(self) -> float:
-        """What that costs."""
         return self._spending.prices.cost(self._spending.spent)
 
     @property
     def format(self) -> Format:
-        """The response format that the endpoint takes, as far as is known."""
+        """The strictest response format that the endpoint has not rejected."""
         return self._format
 
     def ask_all(self, requests: Iterable[Request], accept: Accept | None = None) -> Generator[Result, None, None]:
-        """`ask`, for callers that are not asynchronous. Close it when you leave early: what is in flight is kept."""
+        """`ask` for synchronous callers. Close the generator to leave early; answers in flight are stored."""
         with Interruptible(self.ask(requests, accept)) as results:
             while (result := results.next()) is not None:
                 yield result
 
     async def ask(self, requests: Iterable[Request], accept: Accept | None = None) -> AsyncGenerator[Result, None]:
-        """Each request's key with its answer or failure, as they are ready; those that are on disk come first."""
+        """Yield each request's key with its answer or failure; stored answers come first."""
         waiting, broken = await self._by_id(requests)
         for result in broken:
             yield result
@@ -122,7 +121,7 @@ class Chat:
         self.on_wait(what)
 
     def estimate(self, requests: Iterable[Request], accept: Accept | None = None) -> Estimate:
-        """What asking would take, by the answers in the folder where there are some; no call is made."""
+        """Estimate the cost, from stored answers if there are any; nothing is sent."""
         wanted, _ = asyncio.run(self._by_id(requests))
         kept = ((name, asking, checked(answer, accept)) for name, asking, answer in self._store.answers())
         known = {name: answer for name, asking, answer in kept if self._is_final(asking, answer)}
@@ -135,7 +134,7 @@ class Chat:
         return Estimate(len(wanted), len(wanted) - len(todo), usage, self._spending.prices.cost(usage))
 
     async def _by_id(self, requests: Iterable[Request]) -> tuple[dict[str, Request], list[Result]]:
-        """Requests by identity, and the failures of those whose sounds can't be read. InputError for a key twice."""
+        """Requests by identity, and failures of those whose sounds cannot be read. InputError for duplicate keys."""
         listed, identity, loop = list(requests), self.endpoint.identity, asyncio.get_running_loop()
         for key, count in Counter(request.key for request in listed).items():
             if count > 1:
@@ -171,7 +170,7 @@ class Chat:
                 for task in done:
                     try:
                         yield task.result()
-                    except InputError as error:  # of no use to go on
+                    except InputError as error:  # the others would fail too
                         stop = stop or error
                         caller.stopping.set()
                     except Stopped:
@@ -181,11 +180,10 @@ class Chat:
         finally:
             caller.stopping.set()
             if running:
-                self._tell(f"{len(running)} answers in flight, which are kept; Ctrl-C again leaves at once")
-            await asyncio.gather(*running, return_exceptions=True)  # what is in flight may be billed: it is kept
+                self._tell(f"waiting for {len(running)} answers in flight; press Ctrl-C again to leave at once")
+            await asyncio.gather(*running, return_exceptions=True)  # they may be billed, so they are stored
 
     async def _ask_one(self, request_id: str, request: Request, caller: Caller, accept: Accept | None) -> Result:
-        """One request through to an answer that is on disk, or a failure."""
         loop = asyncio.get_running_loop()
         try:
             encoded = await loop.run_in_executor(self._encoders, self._encode_all, request)
@@ -201,14 +199,13 @@ class Chat:
             keep = (request_id, asking, request.key, messages, answer, billed)
             await loop.run_in_executor(self._writer, self._store.keep, *keep)
             self._remember(caller.format)
-            answer = checked(answer, accept)  # only now: what was paid for is on disk, whatever it is
+            answer = checked(answer, accept)  # after storing: the answer may have been paid for
             if self._is_final(asking, answer):
                 return request.key, answer
             complaint = user(COMPLAINT.format(why=answer.why))
             asking, said = asking + 1, replace(request, messages=(*request.messages, complaint))
 
     def _encode_all(self, request: Request) -> list[EncodedAudio]:
-        """A request's sounds, within the limits on all of them together."""
         sounds, sending = request.sounds, self.endpoint.sending
         seconds = clip_seconds(sending, len(sounds)) if sounds else 0.0
         return [self._encode(sound, sending, seconds) for sound in sounds]
@@ -220,15 +217,14 @@ class Chat:
 
 
 Item = TypeVar("Item")
-PATIENCE = 2  # signals after which Python's own way is taken
+PATIENCE = 2  # signals before Python's own handler takes over
 
 
 class Interruptible(Generic[Item]):
-    """The items of an asynchronous generator, for a caller that is not; KeyboardInterrupt after a Ctrl-C.
+    """Iterates over an asynchronous generator from synchronous code; raises KeyboardInterrupt after a Ctrl-C.
 
-    The first Ctrl-C asks nothing more and waits for what is in flight, the second does not wait. Python's own
-    KeyboardInterrupt strikes anywhere, also between a response and the disk. Here the signal is noted, and raised
-    where nothing can be lost.
+    The first Ctrl-C stops sending and waits for requests in flight, the second does not wait. Python would raise
+    KeyboardInterrupt anywhere, even between a response and its write to disk; here it is raised where nothing is lost.
     """
 
     def __init__(self, items: AsyncGenerator[Item, None]) -> None:
@@ -256,7 +252,7 @@ class Interruptible(Generic[Item]):
                 signal.signal(signal.SIGINT, self._before)
 
     def next(self) -> Item | None:
-        """The next item, None after the last."""
+        """Return the next item, None after the last."""
         item = None if self._signals else self._runner.run(self._next())
         if self._signals:
             raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""An endpoint: where it is, what it is told, what it takes, and which of its secrets nobody may see."""
+"""An endpoint's address, request settings and limits, and the redaction of its secrets."""
 
 import base64
 import os
@@ -15,8 +15,8 @@ SoundFormat = Literal["wav", "mp3"]
 SoundAs = Literal["input_audio", "input_audio_uri", "audio_url"]
 OPENAI_KEY, OPENAI_HOST = "OPENAI_API_KEY", "api.openai.com"
 HIDDEN = "[key]"
-SHORTEST = 6  # characters; a shorter one would take ordinary words along
-RUN = 12  # characters of a secret in a row that are hidden too: servers quote keys in part
+SHORTEST = 6  # characters of a secret; redacting shorter ones would hit ordinary words
+RUN = 12  # this many characters of a secret in a row are redacted too: servers quote keys in part
 Redact = Callable[[Any], Any]
 
 
@@ -24,16 +24,15 @@ Redact = Callable[[Any], Any]
 class Sending:
     """How sounds are sent: mono, at `rate` hertz, as `format`.
 
-    seconds      of each sound, from its beginning; None: all of it
-    megabytes    of all sounds of a request together, as encoded (base64)
-    sound_as     `input_audio` parts (OpenAI, Gemini, vLLM), those with a data URI in them (DashScope), or `audio_url`
-                 parts (vLLM)
+    seconds      at most so much of each sound, from its start; None: all of it
+    megabytes    limit for all sounds of a request together, base64-encoded
+    sound_as     `input_audio` parts (OpenAI, Gemini, vLLM), the same with a data URI (DashScope), or `audio_url` (vLLM)
     """
 
     format: SoundFormat = "wav"
     rate: int = 16_000
     seconds: float | None = None
-    megabytes: float = 18.0  # Gemini takes 20 inline, and the words need some
+    megabytes: float = 18.0  # Gemini accepts 20 inline, words included
     sound_as: SoundAs = "input_audio"
 
     def __post_init__(self) -> None:
@@ -45,18 +44,17 @@ class Sending:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A chat endpoint and how it is asked.
+    """A chat endpoint and its request settings.
 
-    key_env        the environment variable that holds the API key; '' is OPENAI_API_KEY for OpenAI's own addresses, and
-                   no key for all others
-    temperature    None: the endpoint's own
-    stream         answers come in pieces, as endpoints want that give no others (DashScope's Qwen-Omni)
-    extra          whatever else the request's body should say, such as {"modalities": ["text"]}
-    concurrency    the most requests in flight
-    timeout        seconds for one try
-    tries          of a request that meets faults; 429s are not counted
-    patience       seconds that a request waits in a row of 429s
-    repairs        times that a request is repeated whose answer can't be used
+    key_env        the environment variable with the API key; '': OPENAI_API_KEY for OpenAI's addresses, else no key
+    temperature    None: the endpoint's default
+    stream         ask for streamed answers; some endpoints give no others (DashScope's Qwen-Omni)
+    extra          further fields of the request body, such as {"modalities": ["text"]}
+    concurrency    maximum number of requests in flight
+    timeout        seconds per try
+    tries          tries per request; 429s do not count
+    patience       seconds that a request keeps retrying 429s
+    repairs        how often a request is repeated if its answer cannot be used
     """
 
     url: str
@@ -79,16 +77,15 @@ class Endpoint:
         if not self.model:
             raise InputError("the endpoint's model has no name")
         if self.concurrency < 1 or self.tries < 1 or self.repairs < 0 or not self.timeout > 0:
-            raise InputError("an endpoint needs a concurrency and tries of 1 or more, repairs of 0 or more, a time-out")
+            raise InputError("an endpoint needs concurrency and tries >= 1, repairs >= 0 and a timeout > 0")
 
     @property
     def shown_url(self) -> str:
-        """The address without whatever may be a secret: user, password, query."""
         return shown_url(self.url)
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What an answer depends on, apart from the request; a server that moved is still the same."""
+        """The settings that an answer depends on; the address is not one of them."""
         return {
             "model": self.model,
             "temperature": self.temperature,
@@ -98,19 +95,19 @@ class Endpoint:
         }
 
     def key(self) -> str:
-        """The API key, '' if none is to be sent."""
+        """Return the API key, '' if none is to be sent."""
         key = os.environ.get(self._key_variable, "").strip()
         if not (key.isascii() and key.isprintable()):
             raise InputError(f"{self._key_variable} holds characters that no API key has; set it again")
         return key
 
     def key_advice(self) -> str:
-        """What to do about a refusal, if no key was sent."""
+        """Say what to do about a refusal if no key was sent."""
         if self.key():
             return ""
         if self._key_variable:
-            return f"; no key was sent: {self._key_variable} is not set"
-        return "; no key was sent: name the variable that holds it by --key-env, or by key_env in the endpoint's file"
+            return f"; no key was sent because {self._key_variable} is not set"
+        return "; no key was sent: name its environment variable with --key-env, or key_env in the endpoint's file"
 
     @property
     def _key_variable(self) -> str:
@@ -122,7 +119,7 @@ class Endpoint:
         return OPENAI_KEY if is_openai and parts.scheme == "https" else ""
 
     def secrets(self) -> tuple[str, ...]:
-        """What must never be shown: the key, and what the address carries."""
+        """The key and the secrets in the address."""
         return tuple(filter(None, (self.key(), *url_secrets(self.url))))
 
 
@@ -130,7 +127,7 @@ def _is_address(url: str) -> bool:
     try:
         parts = urlsplit(url)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is not a number, or brackets around what is not an IPv6 address
+    except ValueError:  # a bad port or IPv6 address
         return False
 
 
@@ -142,7 +139,7 @@ def _shown(url: str) -> str:
 
 
 def redactor(secrets: Iterable[str]) -> Redact:
-    """A function that replaces the secrets, and any run of RUN of their characters, in any plain data."""
+    """Return a function that redacts the secrets, and any RUN characters of them in a row, in plain data."""
     found = sorted({secret for secret in secrets if len(secret) >= SHORTEST}, key=len, reverse=True)
 
     def redact(value: Any) -> Any:
@@ -160,7 +157,6 @@ def redactor(secrets: Iterable[str]) -> Redact:
 
 
 def _without(text: str, secret: str) -> str:
-    """`text` without the secret and without its parts."""
     text = text.replace(secret, HIDDEN)
     for start in range(len(secret) - RUN + 1):
         run = secret[start : start + RUN]
@@ -173,7 +169,7 @@ def _without(text: str, secret: str) -> str:
 
 
 def url_secrets(url: str) -> list[str]:
-    """What in an address may be a secret: user, password, the values of its query; as they are sent, and plain."""
+    """Possible secrets in an address: user, password and query values, both encoded and plain."""
     parts = urlsplit(url)
     user, password = parts.username or "", parts.password or ""
     values = [parts.query, *(value for _, _, value in (item.partition("=") for item in parts.query.split("&")))]
@@ -183,6 +179,6 @@ def url_secrets(url: str) -> list[str]:
 
 
 def shown_url(url: str) -> str:
-    """An address without whatever may be a secret: user, password, query, fragment."""
+    """An address without its user, password, query and fragment, which may be secret."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

@@ -1,4 +1,4 @@
-"""An endpoint in a file, for whatever an address and a model's name do not say.
+"""Read an endpoint's settings from a TOML file.
 
     url = "https://example.com/v1"      model = "some-audio-model"      key_env = "EXAMPLE_KEY"
     concurrency = 32                    timeout = 120                   extra = {modalities = ["text"]}
@@ -10,7 +10,7 @@
     input = 0.3
     output = 2.5
 
-Names are the fields of Endpoint, Sending and Prices. A key itself has no place in it.
+Names are the fields of Endpoint, Sending and Prices. The key itself stays in the environment.
 """
 
 from dataclasses import dataclass, field
@@ -23,15 +23,12 @@ from cmi.llm.endpoint import Endpoint, Sending
 
 @dataclass(frozen=True)
 class EndpointFile(Endpoint):
-    """What a file may state."""
-
     prices: Prices = field(default_factory=Prices)
 
 
 def read_endpoint(path: Path) -> tuple[Endpoint, Prices]:
-    """The endpoint of a file; InputError for what is unknown, missing or of the wrong type."""
     table = read_table(path)
     check_config(table, EndpointFile, str(path))
-    # Numbers stay as they are written: they are part of the keys by which earlier answers are found.
+    # Numbers keep the type they were written in: they are part of the identity of stored answers.
     sending, prices = Sending(**table.pop("sending", {})), Prices(**table.pop("prices", {}))
     return Endpoint(**table, sending=sending), prices

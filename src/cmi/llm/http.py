@@ -1,13 +1,11 @@
-"""One call over HTTP: limited in bytes and in time, never redirected, with no header but those named here.
+"""One HTTP call, limited in bytes and time, without redirects. Its faults are classified by what can be done:
 
-What can go wrong with a call is told apart by what helps: waiting, trying again, another format, or nothing.
-
-refused       429: too many requests; wait (as long as Retry-After says) and send fewer
-broken        500 and the like, time-outs, connections and bodies cut off, what is not JSON: try again
-unreachable   no connection: refused, unknown host, TLS failure; try again if the endpoint ever answered, else give up
-rejected      400, 413, 422: this request is not taken; perhaps its response format is not
-oversized     a response beyond the limits on size: this request has failed, because the same may come again
-hopeless      401, 403, 404, a redirect, a quota that is used up: no request will be taken
+refused       429: wait (as long as Retry-After says) and send fewer requests
+broken        5xx, timeout, connection or body cut off, invalid JSON: try again
+unreachable   connection refused, unknown host, TLS failure: try again if the endpoint ever answered, else give up
+rejected      400, 413, 422: this request fails, unless another response format helps
+oversized     a response beyond the size limits: this request fails
+hopeless      401, 403, 404, redirect, exhausted quota: every request would fail
 """
 
 import asyncio
@@ -31,7 +29,7 @@ FaultKind = Literal["refused", "broken", "unreachable", "rejected", "oversized",
 HOPELESS = {401, 402, 403, 404}
 REJECTED = {400, 405, 413, 415, 422}
 LONGEST_REASON = 300  # characters
-LONGEST_WAIT = 300.0  # seconds of a Retry-After that is believed
+LONGEST_WAIT = 300.0  # seconds; a longer Retry-After is cut to this
 MOST_BYTES = 8 * 2**20  # of a response, whole or streamed
 LONGEST_LINE = 2**20  # bytes of one line of a stream
 CONNECT_SECONDS = 10.0
@@ -40,7 +38,7 @@ DONE = b"[DONE]"  # how most streams end
 
 @dataclass(eq=False)
 class Fault(Exception):
-    """A call that gave no answer. `billed`: the endpoint may have done the work all the same."""
+    """A call without an answer. `billed`: the endpoint may have done the work anyway."""
 
     kind: FaultKind
     reason: str
@@ -49,7 +47,7 @@ class Fault(Exception):
 
 
 def status_fault(status: int, content: bytes, wait: str | None, redact: Redact) -> Fault:
-    """What a status of 400 or more means; `wait` is the Retry-After header."""
+    """Classify a status of 400 or more; `wait` is the Retry-After header."""
     error = _error_of(content)
     reason = f"status {status} ({short(redact(str(error.get('message') or '')) or 'no reason given')})"
     if status == 429:
@@ -64,7 +62,7 @@ def status_fault(status: int, content: bytes, wait: str | None, redact: Redact) 
 
 
 def _error_of(content: bytes) -> dict[str, Any]:
-    """The error object of a body, as OpenAI's has it; of any other body its text as the message."""
+    """The OpenAI-style error object of a body; for any other body, its text as the message."""
     text = content.decode("utf-8", "replace")
     try:
         said = json.loads(text)
@@ -77,7 +75,7 @@ def _error_of(content: bytes) -> dict[str, Any]:
 
 
 def retry_after(value: str | None) -> float | None:
-    """Seconds to wait, by a Retry-After header in seconds or with a date; None if it says nothing usable."""
+    """Parse a Retry-After header (seconds or a date) into seconds; None if it cannot be parsed."""
     if value is None:
         return None
     try:
@@ -91,21 +89,19 @@ def retry_after(value: str | None) -> float | None:
 
 
 def short(text: str) -> str:
-    """The beginning of a text, on one line. Secrets must be out of it: a cut leaves parts that nobody would find."""
+    """Shorten a text to one line. Redact it first: truncation may leave a part of a secret that no search finds."""
     line = " ".join(text.split())
     return line if len(line) <= LONGEST_REASON else line[:LONGEST_REASON] + "..."
 
 
 @dataclass
 class Contact:
-    """Whether the endpoint ever answered: one that did and is gone may come back."""
+    """Whether the endpoint ever answered; if so, it is worth waiting for."""
 
     made: bool = False
 
 
 class HttpClient:
-    """Posts chat requests to one endpoint."""
-
     def __init__(self, endpoint: Endpoint, redact: Redact, contact: Contact) -> None:
         self.contact = contact
         self._endpoint = endpoint
@@ -122,7 +118,7 @@ class HttpClient:
             headers=headers,
             timeout=httpx.Timeout(None, connect=min(CONNECT_SECONDS, endpoint.timeout)),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=endpoint.concurrency),
-            follow_redirects=False,  # neither the key nor the sounds go where nobody sent them
+            follow_redirects=False,  # the key and the sounds go to the named address only
         )
 
     async def __aenter__(self) -> Self:
@@ -134,7 +130,7 @@ class HttpClient:
         await self._client.aclose()
 
     async def post(self, name: str, body: Mapping[str, Any]) -> bytes:
-        """The body of a response that came whole. `name` is the same whenever a request is sent again."""
+        """Return the complete body of a response. `name` identifies the request across retries."""
         content = json.dumps(body).encode("ascii")
         headers = {"content-type": "application/json", "idempotency-key": name}
         try:
@@ -162,12 +158,12 @@ class HttpClient:
 
 
 def _reason(error: BaseException) -> str:
-    """What the system said, such as 'Connection refused', which the libraries wrap in words of their own."""
+    """Find the system's message, such as 'Connection refused', below those of the libraries."""
     cause: BaseException | None = error
     said = str(error)
     while cause is not None:
         if isinstance(cause, ConnectionError) and cause.errno:
-            said = os.strerror(cause.errno)  # asyncio's own words leave out why
+            said = os.strerror(cause.errno)  # asyncio's message leaves out the reason
         elif isinstance(cause, OSError) and cause.strerror:
             said = cause.strerror
         cause = cause.exceptions[0] if isinstance(cause, BaseExceptionGroup) else cause.__cause__ or cause.__context__
@@ -175,7 +171,7 @@ def _reason(error: BaseException) -> str:
 
 
 async def _read(response: httpx.Response, is_stream: bool) -> bytes:
-    """The whole body, of a stream up to its end mark. Fault if it is longer than any answer should be."""
+    """Read the whole body, or a stream up to its end mark; Fault if it exceeds the size limits."""
     encoding = response.headers.get("content-encoding", "identity")
     if encoding.lower() != "identity":
         raise Fault("broken", f"a response encoded as {short(encoding)}, which was not asked for", billed=True)

@@ -1,10 +1,8 @@
-"""Audio language models in this process, by transformers: Qwen2-Audio, Qwen2.5-Omni, Qwen3-Omni, Audio Flamingo 3,
-Music Flamingo. A request may hold several recordings. Batched, in bfloat16 on a GPU and in float32 elsewhere, greedy
-unless a temperature is given.
+"""Audio language models in this process, with transformers: Qwen2-Audio, Qwen2.5-Omni, Qwen3-Omni, Audio Flamingo 3,
+Music Flamingo. They run in batches, in bfloat16 on a GPU and float32 elsewhere, greedy unless a temperature is given.
 
-The Omni models are loaded as their thinker, which is all that writes text. Tokens for sound are put in here, by the
-lengths that each model's own encoder gives: the Omni processors want torchvision for images nobody shows them, and
-those of the Flamingos refuse more than one recording.
+Of the Omni models only the thinker is loaded, which writes the text. Audio tokens are inserted here, not by the models'
+processors: those of the Omni models need torchvision, and those of the Flamingos refuse several recordings.
 """
 
 import json
@@ -18,8 +16,20 @@ from typing import TYPE_CHECKING, Any
 from cmi._util.errors import InputError
 from cmi._util.hub import find_model, quiet_transformers, require_packages
 from cmi._util.pretrained import SAFE, load_pretrained
-from cmi.llm.message import Accept, Answer, Failure, LoadedAudio, Message, Request, Result, Text, checked, load_sound
-from cmi.llm.reasoning import UNFINISHED, separate_reasoning
+from cmi.llm.message import (
+    UNFINISHED,
+    Accept,
+    Answer,
+    Failure,
+    LoadedAudio,
+    Message,
+    Request,
+    Result,
+    Text,
+    checked,
+    load_sound,
+    separate_reasoning,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -27,17 +37,17 @@ if TYPE_CHECKING:
 RATE = 16_000
 BATCH = 8
 MAX_TOKENS = 512
-LONGEST_REASON = 300  # characters of somebody else's error
+LONGEST_REASON = 300  # characters of a library's error
 SYSTEM = "You are a helpful assistant."
 
 
 def _whisper_tokens(frames: int) -> int:
-    """How many tokens stand for so many frames: a convolution halves them, a pool does again."""
+    """Tokens per sound: a convolution halves the frames, a pooling layer halves them again."""
     return ((frames - 1) // 2 + 1 - 2) // 2 + 1
 
 
 def _omni3_tokens(frames: int) -> int:
-    """13 for each 100 frames; three convolutions halve what is left."""
+    """13 tokens per 100 frames; three convolutions halve the remainder."""
     left = frames % 100
     for _ in range(3):
         left = (left - 1) // 2 + 1
@@ -46,13 +56,13 @@ def _omni3_tokens(frames: int) -> int:
 
 @dataclass(frozen=True)
 class Family:
-    """A kind of model.
+    """A model architecture.
 
-    model_type     how its config.json begins to name it
-    seconds        the most that it hears of a recording
-    placeholder    the token that stands for sound, as many times as the sound has tokens, between `begin` and `end`
-    mask           the name of its input that tells sound from padding
-    is_windowed    its encoder takes windows of 30 s, one after the other, each padded to its full length
+    model_type     prefix of the model type in config.json
+    seconds        longest recording that it accepts; the rest is cut off
+    placeholder    the audio token, repeated between `begin` and `end`
+    mask           name of the input that masks padding
+    is_windowed    its encoder takes windows of 30 s, each padded to full length
     """
 
     hub_id: str
@@ -102,9 +112,9 @@ def load_model(
     seconds: float | None = None,
     batch: int = BATCH,
 ) -> "LocalModel":
-    """The model of a folder or a hub id, or of a family by its name; InputError if it is not of `family`, if given.
+    """Load a model by folder, hub id or family name. Code from the model's repository is never run.
 
-    None of the model's own code is run. `seconds` is the most that it is given of a recording.
+    `seconds` limits how much of a recording the model gets.
     """
     require_packages("a language model in this process", "reward", "torch", "transformers")
     import torch
@@ -152,12 +162,12 @@ def choose_device(name: str) -> "torch.device":
 
 
 def short_reason(error: Exception) -> str:
-    """One line of an error that is not ours."""
+    """Shorten a library's error to one line."""
     return " ".join(str(error).split())[:LONGEST_REASON] or type(error).__name__
 
 
 class InProcessModel(ABC):
-    """Any model in this process, asked in batches. A request that fails costs its own answer only."""
+    """Any model in this process, asked in batches. If a request fails, the others are still answered."""
 
     rate = RATE
     seconds: float
@@ -168,10 +178,9 @@ class InProcessModel(ABC):
 
     @abstractmethod
     def generate(self, requests: Sequence[Request], sounds: Sequence[Sequence[LoadedAudio]]) -> list[str]:
-        """A text for each request with its sounds."""
+        """Return a text for each request."""
 
     def ask_all(self, requests: Iterable[Request], accept: Accept | None = None) -> Generator[Result, None, None]:
-        """Each request's key with its answer or failure, batch by batch."""
         listed = list(requests)
         for start in range(0, len(listed), self.batch):
             loaded = []
@@ -185,7 +194,7 @@ class InProcessModel(ABC):
                 yield request.key, text if isinstance(text, Failure) else checked(_answer(text, sounds), accept)
 
     def _texts(self, loaded: Sequence[tuple[Request, list[LoadedAudio]]]) -> Sequence[str | Failure]:
-        """If a batch fails, for example for lack of memory, each request is asked alone."""
+        """Generate; if a batch fails, for example out of memory, ask each request alone."""
         try:
             return self.generate(*zip(*loaded, strict=True)) if loaded else []
         except InputError as error:
@@ -202,8 +211,6 @@ def _answer(text: str, sounds: Sequence[LoadedAudio]) -> Answer:
 
 
 class LocalModel(InProcessModel):
-    """A model of one of the families."""
-
     def __init__(self, name: str, model: Any, encoder: "PromptEncoder", max_tokens: int, temperature: float) -> None:
         super().__init__(name)
         self._model, self._encoder = model, encoder
@@ -211,7 +218,7 @@ class LocalModel(InProcessModel):
 
     @property
     def full_name(self) -> str:
-        """The name with all that an answer depends on."""
+        """The name with all settings that answers depend on."""
         dtype = str(self._model.dtype).removeprefix("torch.")
         how = f"temperature {self._temperature:g}" if self._temperature else "greedy"
         return f"{self.name} {dtype} {how}, at most {self._max_tokens} tokens"
@@ -250,9 +257,9 @@ class PromptEncoder:
         self._tokenizer.padding_side = "left"
 
     def encode(self, requests: Sequence[Request], sounds: Sequence[Sequence[LoadedAudio]]) -> "dict[str, torch.Tensor]":
-        features, counts = self._hear([sound for some in sounds for sound in some])
+        features, counts = self._extract_features([sound for some in sounds for sound in some])
         texts = [
-            self._filled(self.write(request.messages), counts, len(s))
+            self._insert_tokens(self.write(request.messages), counts, len(s))
             for request, s in zip(requests, sounds, strict=True)
         ]
         words = self._tokenizer(texts, padding=True, return_tensors="pt")
@@ -262,7 +269,7 @@ class PromptEncoder:
         return list(self._tokenizer.batch_decode(tokens, skip_special_tokens=True))
 
     def write(self, messages: Sequence[Message]) -> str:
-        """The messages as the model's template writes them, with one placeholder for each sound."""
+        """Apply the chat template, with one placeholder per sound."""
         contents = [[self._plain(part) for part in message.parts] for message in messages]
         if self._family.has_template:
             turns = [{"role": m.role, "content": content} for m, content in zip(messages, contents, strict=True)]
@@ -275,14 +282,14 @@ class PromptEncoder:
         return "".join(written) + "<|im_start|>assistant\n"
 
     def _plain(self, part: Any) -> dict[str, str]:
-        """A part of a message; no text can pass for one of the model's control tokens, such as <|im_end|>."""
+        """Convert a message part; text cannot contain the model's control tokens, such as <|im_end|>."""
         if not isinstance(part, Text):
             return {"type": "audio", "audio": "clip.wav"}
         clean = part.text.replace("<|", "< |").replace("|>", "| >").replace("<sound>", "< sound>")
         return {"type": "text", "text": clean}
 
-    def _filled(self, text: str, counts: list[int], sounds: int) -> str:
-        """The text with the tokens of its sounds, whose counts are taken off the list."""
+    def _insert_tokens(self, text: str, counts: list[int], sounds: int) -> str:
+        """Repeat each placeholder by the token count of its sound, popped off `counts`."""
         family = self._family
         pieces = text.split(family.placeholder)
         if len(pieces) != sounds + 1:
@@ -290,8 +297,8 @@ class PromptEncoder:
         filled = [f"{family.begin}{family.placeholder * counts.pop(0)}{family.end}" for _ in range(sounds)]
         return "".join(part for pair in zip(pieces, [*filled, ""], strict=True) for part in pair)
 
-    def _hear(self, sounds: Sequence[LoadedAudio]) -> "tuple[dict[str, torch.Tensor], list[int]]":
-        """The features of all sounds, and how many tokens stand for each."""
+    def _extract_features(self, sounds: Sequence[LoadedAudio]) -> "tuple[dict[str, torch.Tensor], list[int]]":
+        """Return the features of all sounds, and each one's number of tokens."""
         if not sounds:
             return {}, []
         size = self._extractor.n_samples if self._family.is_windowed else None

@@ -1,10 +1,11 @@
-"""What a model is sent and what comes back: requests made of text and sound, answers and failures."""
+"""Requests made of text and sound, and the answers or failures that come back."""
 
 import base64
 import hashlib
 import io
 import json
 import math
+import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,10 +19,12 @@ from cmi.llm.endpoint import Sending
 from cmi.take import Audio
 
 MessageRole = Literal["system", "user", "assistant"]
-BYTES_A_SECOND = {"mp3": 24_000}  # at most: libsndfile's encoder at its best quality has 192 kbit/s for one channel
+BYTES_A_SECOND = {"mp3": 24_000}  # upper bound: 192 kbit/s, libsndfile's best quality for one channel
 BASE64 = 4 / 3
-SHORTEST_SENT = 1.0  # seconds; a clip cut below that tells nothing
-SLACK = 0.05  # seconds that may be missing from a sound that counts as whole
+SHORTEST_SENT = 1.0  # seconds; a shorter clip is useless
+SLACK = 0.05  # seconds that may be missing before a sound counts as truncated
+UNFINISHED = "it ends in the middle of the model's reasoning, before an answer; allow more tokens"
+_THINK_TAG = re.compile(r"<(/?)think>", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Sound:
-    """A recording, or its part from `start` to `end` in seconds; None: to its end."""
+    """A recording, or the part of it from `start` to `end` in seconds."""
 
     audio: Audio
     start: float = 0.0
@@ -59,7 +62,7 @@ def user(*parts: str | Part) -> Message:
 
 @dataclass(frozen=True)
 class Schema:
-    """The JSON that an answer must be, as a JSON schema."""
+    """A JSON schema that the answer must satisfy."""
 
     name: str
     schema: Mapping[str, Any]
@@ -67,7 +70,7 @@ class Schema:
 
 @dataclass(frozen=True)
 class Request:
-    """A question. Without a schema the answer is free text."""
+    """A question; without a schema the answer is free text."""
 
     key: str
     messages: tuple[Message, ...]
@@ -84,7 +87,7 @@ class Request:
 
 @dataclass(frozen=True)
 class SentAudio:
-    """What the model got of a sound: the first `sent` of its `seconds`."""
+    """How much of a sound the model got: the first `sent` of its `seconds`."""
 
     seconds: float
     sent: float
@@ -95,10 +98,9 @@ class SentAudio:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the model said. `why` tells why it cannot be used, '' if it can. `tries` counts all calls it took.
+    """A model's answer. `why` says why it cannot be used, '' if it can; `tries` counts the calls.
 
-    `reasoning` is what a reasoning model wrote before its answer. `raw` is the body of a response that gave no text, as
-    it came; '' for all others.
+    `reasoning` is what a reasoning model wrote before its answer; `raw` is the body of a response without text.
     """
 
     text: str
@@ -115,16 +117,14 @@ class Answer:
 
     @property
     def cut(self) -> str:
-        """Which sounds the model did not get whole, in words; '' if it got all of them."""
+        """Name the sounds that the model did not get whole; '' if there are none."""
         short = [(number, sound) for number, sound in enumerate(self.heard, 1) if sound.sent < sound.seconds - SLACK]
         return "; ".join(f"recording {n}: the first {sound.sent:.1f} of {sound.seconds:.1f} s" for n, sound in short)
 
 
 @dataclass(frozen=True)
 class Failure:
-    """No answer, and why: one sentence."""
-
-    reason: str
+    reason: str  # one sentence
 
 
 Accept = Callable[[str], str | None]  # why an answer's text cannot be used, or None
@@ -132,22 +132,50 @@ Result = tuple[str, Answer | Failure]
 
 
 def checked(answer: Answer, accept: Accept | None) -> Answer:
-    """The answer with why it cannot be used."""
+    """Set `why` on an answer that `accept` does not accept."""
     return replace(answer, why=answer.why or (accept(answer.text) if accept else None) or "")
 
 
 class AudioLLM(Protocol):
-    """A model that is asked about sounds: behind an endpoint (`Chat`), or in this process (`LocalModel`)."""
+    """An audio language model: behind an endpoint (`Chat`) or in this process (`LocalModel`)."""
 
     @property
     def name(self) -> str: ...
 
     def ask_all(self, requests: Iterable[Request], accept: Accept | None = None) -> Generator[Result, None, None]:
-        """Each request's key with its answer or failure, as they are ready."""
+        """Yield each request's key with its answer or failure, as they are ready."""
+
+
+def separate_reasoning(text: str) -> tuple[str, str]:
+    """Split a text into the answer and the reasoning of its <think> blocks.
+
+    If a block is never closed, there is no answer. A closing tag without an opening one ends reasoning that began with
+    the text: some chat templates open the block in the prompt.
+
+    >>> separate_reasoning("<think>It sounds sad.</think>A minor")
+    ('A minor', 'It sounds sad.')
+    >>> separate_reasoning("It sounds sad.</think>A minor")
+    ('A minor', 'It sounds sad.')
+    >>> separate_reasoning("<think>It sounds")
+    ('', 'It sounds')
+    """
+    if not _THINK_TAG.search(text):
+        return text, ""
+    answer: list[str] = []
+    reasoning: list[str] = []
+    is_thinking, position = False, 0
+    for tag in _THINK_TAG.finditer(text):
+        (reasoning if is_thinking else answer).append(text[position : tag.start()])
+        position, is_closing = tag.end(), bool(tag[1])
+        if is_closing and not is_thinking:
+            reasoning, answer = [*reasoning, *answer], []
+        is_thinking = not is_closing
+    (reasoning if is_thinking else answer).append(text[position:])
+    return "".join(answer).strip(), "\n".join(filter(None, map(str.strip, reasoning)))
 
 
 def digest(request: Request, about: Mapping[str, Any], hash_of: Callable[[Audio], str]) -> str:
-    """The request's identity: its key, what the endpoint is told, its words, and the content of its sounds."""
+    """Hash a request's key, words and sounds, and the endpoint's settings `about`."""
     said = {
         "key": request.key,
         "about": dict(about),
@@ -158,7 +186,7 @@ def digest(request: Request, about: Mapping[str, Any], hash_of: Callable[[Audio]
 
 
 def plain_messages(request: Request, hash_of: Callable[[Audio], str]) -> list[dict[str, Any]]:
-    """The messages as plain data, sounds by the hash of their content."""
+    """The messages as plain data, with hashes for sounds."""
     return [{"role": m.role, "parts": [_plain(part, hash_of) for part in m.parts]} for m in request.messages]
 
 
@@ -170,16 +198,14 @@ def _plain(part: Part, hash_of: Callable[[Audio], str]) -> dict[str, Any]:
 
 
 def sound_seconds(sound: Sound) -> float:
-    """How long a sound is, by the header of its file."""
+    """A sound's duration, by the header of its file."""
     whole = sound.audio.seconds if isinstance(sound.audio, Waveform) else duration(sound.audio)
     return (whole if sound.end is None else min(whole, sound.end)) - sound.start
 
 
 class LoadedAudio(NamedTuple):
-    """The beginning of a sound, and how long the whole of it is."""
-
     waveform: Waveform
-    seconds: float
+    seconds: float  # of the whole sound
 
     @property
     def sent(self) -> SentAudio:
@@ -187,11 +213,11 @@ class LoadedAudio(NamedTuple):
 
 
 def load_sound(sound: Sound, rate: int, longest: float = math.inf) -> LoadedAudio:
-    """At most the first `longest` seconds of a sound, mono, at `rate`."""
+    """Load at most the first `longest` seconds of a sound, mono, at `rate`."""
     audio, start = sound.audio, sound.start
     length = math.inf if sound.end is None else sound.end - start
     if length <= 0:
-        raise InputError(f"{audio}: a span from {start:g} to {sound.end:g} s holds nothing")
+        raise InputError(f"{audio}: the span from {start:g} to {sound.end:g} s is empty")
     if isinstance(audio, Waveform):
         samples = resample(audio, rate).samples[round(start * rate) :]
         clip = Waveform(samples if math.isinf(length) else samples[: round(length * rate)], rate, audio.stated)
@@ -205,7 +231,7 @@ def load_sound(sound: Sound, rate: int, longest: float = math.inf) -> LoadedAudi
 
 
 def _stated_seconds(sound: Sound) -> float:
-    """How long a sound is by its file's header; 0 if that does not say, so that loading all of it tells."""
+    """A sound's duration by its file's header; 0 if it is unknown before the sound is loaded."""
     try:
         return sound_seconds(sound)
     except InputError:
@@ -213,7 +239,7 @@ def _stated_seconds(sound: Sound) -> float:
 
 
 def clip_seconds(sending: Sending, sounds: int) -> float:
-    """The most seconds of each of so many sounds that the endpoint's limits allow."""
+    """Seconds of each sound that the endpoint's limits allow for this many sounds."""
     bytes_a_second = BYTES_A_SECOND.get(sending.format, 2 * sending.rate)
     by_size = sending.megabytes * 1e6 / BASE64 / max(1, sounds) / bytes_a_second
     allowed = min(by_size, LONGEST if sending.seconds is None else sending.seconds)
@@ -230,7 +256,7 @@ class EncodedAudio(NamedTuple):
 
 
 def encode(sound: Sound, sending: Sending, seconds: float) -> EncodedAudio:
-    """At most the first `seconds` of a sound, as the endpoint takes it."""
+    """Encode at most the first `seconds` of a sound in the endpoint's format."""
     loaded = load_sound(sound, sending.rate, seconds)
     buffer = io.BytesIO()
     soundfile.write(buffer, loaded.waveform.samples, sending.rate, format=sending.format.upper())
@@ -239,7 +265,7 @@ def encode(sound: Sound, sending: Sending, seconds: float) -> EncodedAudio:
 
 
 def sound_part(encoded: EncodedAudio, sending: Sending) -> dict[str, Any]:
-    """The part of a message that carries a sound."""
+    """Write the message part that carries a sound."""
     if sending.sound_as == "audio_url":
         kind = "mpeg" if sending.format == "mp3" else sending.format
         return {"type": "audio_url", "audio_url": {"url": f"data:audio/{kind};base64,{encoded.data}"}}
@@ -248,10 +274,10 @@ def sound_part(encoded: EncodedAudio, sending: Sending) -> dict[str, Any]:
 
 
 def require_sendable(recordings: Iterable[tuple[str, Audio | None]], folders: Sequence[Path]) -> None:
-    """InputError for the first recording, each named by its place, that exists and is in none of the folders.
+    """InputError for the first (where, recording) that exists but is in none of the folders.
 
-    A file of pairs or questions may come from anybody. It cannot make us read a recording elsewhere on the machine and
-    send it away, neither by an absolute path, nor by '..', nor by a link.
+    A file of pairs or questions may come from anybody. It must not be able to make us send out a recording from
+    elsewhere on the machine, be it by an absolute path, '..' or a link.
     """
     allowed = [folder.resolve() for folder in folders]
     for where, audio in recordings:
@@ -260,7 +286,7 @@ def require_sendable(recordings: Iterable[tuple[str, Audio | None]], folders: Se
         try:
             place = audio.resolve()
             exists = place.exists()
-        except (OSError, RuntimeError, ValueError) as error:  # a circle of links, a name with a zero byte
+        except (OSError, RuntimeError, ValueError) as error:  # circular links, a NUL byte
             raise InputError(f"{where}: {str(audio)!r} is not a usable path ({error})") from error
         if exists and not any(place.is_relative_to(folder) for folder in allowed):
             inside = " or ".join(map(str, allowed)) or "any folder of the data"

@@ -1,7 +1,7 @@
-"""What an endpoint said, read off the body of its response.
+"""Parse the body of an endpoint's response.
 
-A body that is not JSON, or a stream without its end, is a Fault: gateways send such, and the next try may be better. A
-body that is JSON and still gives no text was the endpoint's answer: it is kept as it came, with the reason.
+Invalid JSON or an incomplete stream is a Fault: gateways cause these, and a retry may help. Valid JSON without text is
+the endpoint's answer: it is stored as it came, with the reason why it cannot be used.
 """
 
 import json
@@ -10,22 +10,21 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from cmi.llm.http import DONE, Fault
-from cmi.llm.reasoning import UNFINISHED, separate_reasoning
+from cmi.llm.message import UNFINISHED, separate_reasoning
 
-# How many tokens it took is told by the last chunk, if it is asked for.
-STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
+STREAMED = {"stream": True, "stream_options": {"include_usage": True}}  # request fields
 LONGEST_INTEGER = 18  # digits
 
 
-Tokens = tuple[int | None, int | None]  # in and out; None if the endpoint does not tell
+Tokens = tuple[int | None, int | None]  # input and output; None if not reported
 
 
 class Unreadable(ValueError):
-    """Why a body gives no text, in words of our own."""
+    """The body has no text; the message says why."""
 
 
 class Reading(NamedTuple):
-    """The text of a response and why it ended there; or, in `why`, why there is no text."""
+    """The text of a response and its finish reason, or `why` there is no text."""
 
     text: str = ""
     finish: str = ""
@@ -35,7 +34,7 @@ class Reading(NamedTuple):
 
 
 def read_response(body: bytes) -> Reading:
-    """The reading of a chat completion, whole or streamed."""
+    """Parse a chat completion, whole or streamed."""
     text = body.decode("utf-8-sig", "replace")
     is_stream = text.lstrip().startswith(("data:", "event:", "id:", "retry:", ":"))
     return _read_stream(text) if is_stream else _read_whole(text)
@@ -59,10 +58,9 @@ def _read_whole(text: str) -> Reading:
 
 
 def _read_stream(text: str) -> Reading:
-    """What the same call would have given in one piece. Fault if no chunk says why the answer ended.
+    """Join the chunks of a stream; Fault if none has a finish reason.
 
-    A connection that is cut may look like a stream's end, so that the end alone proves nothing; '[DONE]' is not sent
-    by all servers.
+    The end of the body proves nothing, because a cut connection looks the same, and not all servers send '[DONE]'.
     """
     words: list[str] = []
     reasoning: list[str] = []
@@ -77,7 +75,7 @@ def _read_stream(text: str) -> Reading:
             chunk = _json(data)
             _require_no_error(chunk)
             told = _tokens(chunk)
-            used = told if told != (None, None) else used  # the chunk that tells it may have no choices
+            used = told if told != (None, None) else used  # reported in a chunk that may have no choices
             if (choice := _first(chunk)) is not None:
                 delta = _table(choice, "delta")
                 finish = choice.get("finish_reason") or finish
@@ -94,7 +92,7 @@ def _read_stream(text: str) -> Reading:
 
 
 def _events(text: str) -> Iterator[str]:
-    """The data of each event of a stream; lines of one event belong together."""
+    """Yield the data of each server-sent event, whose lines belong together."""
     data: list[str] = []
     for line in [*text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), ""]:
         if line.startswith("data:"):
@@ -105,7 +103,7 @@ def _events(text: str) -> Iterator[str]:
 
 
 def _reading(text: str, refusal: object, finish: object, used: Tokens, told: str) -> Reading:
-    """`told` is reasoning that the endpoint itself keeps apart from the text."""
+    """`told` is reasoning that the endpoint sent separately from the text."""
     ended = finish if isinstance(finish, str) else ""
     answer, written = separate_reasoning(text)
     reasoning = "\n".join(filter(None, (told.strip(), written)))
@@ -117,13 +115,12 @@ def _reading(text: str, refusal: object, finish: object, used: Tokens, told: str
 
 
 def _reasoning(message: dict[str, Any]) -> str:
-    """Under the name that vLLM, DashScope and DeepSeek use, or OpenRouter's."""
-    found = message.get("reasoning_content") or message.get("reasoning")
+    found = message.get("reasoning_content") or message.get("reasoning")  # vLLM, DashScope, DeepSeek; OpenRouter
     return found if isinstance(found, str) else ""
 
 
 def _json(text: str) -> dict[str, Any]:
-    """An object. Fault if the text is not JSON, Unreadable if it is JSON of another kind."""
+    """Parse an object; Fault for invalid JSON, Unreadable for any other JSON value."""
     try:
         value = json.loads(text, parse_int=read_integer)
     except json.JSONDecodeError as error:
@@ -136,13 +133,12 @@ def _json(text: str) -> dict[str, Any]:
 
 
 def read_integer(digits: str) -> float:
-    """An integer of JSON, infinite if it is too long to mean anything: Python reads 4,300 digits at most."""
+    """Parse an integer of JSON; infinity if it is too long, because Python refuses more than 4,300 digits."""
     return int(digits) if len(digits) <= LONGEST_INTEGER else math.inf
 
 
 def _require_no_error(completion: dict[str, Any]) -> None:
-    """Some gateways report an error of the model's server with status 200."""
-    if completion.get("error") and not completion.get("choices"):
+    if completion.get("error") and not completion.get("choices"):  # some gateways report errors with status 200
         error = completion["error"]
         message = error.get("message") if isinstance(error, dict) else error
         raise Fault("broken", f"an error in place of an answer ({message})", billed=True)

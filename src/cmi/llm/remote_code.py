@@ -1,8 +1,8 @@
-"""Models whose repository brings the code that runs them: Qwen-Audio, MusiLingo. They hear one recording at a time.
+"""Models that run code from their repository: Qwen-Audio, MusiLingo. They take one recording at a time.
 
-That code runs here with your rights, so you must allow it twice: --trust-remote-code, and --revision with the full hash
-of the commit that you have read (a folder of yours is a revision of its own). If a model wants an older transformers
-than this one, run it as a worker in an environment of its own (docs/bench-run.md).
+That code runs with your permissions, so it needs both --trust-remote-code and --revision with the full hash of the
+commit that you have read (a local folder needs no revision). If a model needs an older transformers, run it as a
+worker in its own environment (docs/bench-run.md).
 """
 
 import re
@@ -22,8 +22,6 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 class RemoteCodeModel(InProcessModel):
-    """A model and the code of its repository."""
-
     hub_id: ClassVar[str]
     auto_class: ClassVar[str]
     seconds = 30.0
@@ -53,7 +51,7 @@ class RemoteCodeModel(InProcessModel):
 
 
 class QwenAudio(RemoteCodeModel):
-    """By the repository's own `chat`, which reads the clip from a file."""
+    """Calls the repository's `chat`, which reads the clip from a file."""
 
     hub_id, auto_class = "Qwen/Qwen-Audio-Chat", "AutoModelForCausalLM"
 
@@ -73,7 +71,7 @@ class QwenAudio(RemoteCodeModel):
 
 
 class MusiLingo(RemoteCodeModel):
-    """Sound and instruction are embedded by the repository's methods, its Llama writes on; greedily here."""
+    """Embeds sound and instruction with the repository's methods; its Llama then decodes greedily."""
 
     hub_id, auto_class = "m-a-p/MusiLingo-long-v1", "AutoModel"
     rate = 24_000
@@ -103,17 +101,17 @@ REMOTE_CODE: dict[str, type[RemoteCodeModel]] = {"qwen-audio": QwenAudio, "musil
 def load_remote_code(
     kind: str, source: str, revision: str | None, is_trusted: bool, device: str = "auto", max_tokens: int = 512
 ) -> RemoteCodeModel:
-    """The model of that kind from a folder or a hub id, '' for its authors'; InputError unless it is allowed twice."""
+    """Load a model from a folder or hub id ('' is its authors'); InputError unless trusted and pinned."""
     require_packages(f"listener {kind}", "reward", "torch", "transformers")
     source = source or REMOTE_CODE[kind].hub_id
     if not is_trusted:
-        raise InputError(f"{kind} runs code out of {source}: read it, then allow it with --trust-remote-code")
+        raise InputError(f"{kind} runs code from {source}: read it, then allow it with --trust-remote-code")
     if not Path(source).is_dir() and not _COMMIT.fullmatch(revision or ""):
         raise InputError(f"{kind}: pin the code you read with --revision and the 40 digits of its commit")
     try:
         with quiet_transformers():
             return REMOTE_CODE[kind](source, revision, device, max_tokens)
-    except Exception as error:  # it is somebody's code
+    except Exception as error:  # foreign code may raise anything
         raise InputError(
             f"{source}: its code does not run here ({type(error).__name__}: {short_reason(error)}); run it as a worker "
             "in the environment it was written for (docs/bench-run.md)"

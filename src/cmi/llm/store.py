@@ -1,11 +1,11 @@
-"""A folder of answers: each with its request, on disk before it is used."""
+"""A folder of answers, each written to disk with its request before it is used."""
 
 import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from cmi._util.errors import InputError
 from cmi._util.files import write_whole
@@ -15,11 +15,11 @@ from cmi.llm.endpoint import FORMATS, Format
 from cmi.llm.message import Answer, SentAudio
 
 ANSWERS, TEXTS, ENDPOINT = "answers.jsonl", "texts.jsonl", "endpoint.json"
-LONG = 200  # characters; texts beyond are kept once, in a file of their own
+LONG = 200  # characters; longer texts are stored once, in a file of their own
 
 
 class Store:
-    """Answers by request and by the number of the asking, from 1: a repaired request has several."""
+    """Answers by request and attempt number, from 1: a repaired request has several."""
 
     def __init__(self, folder: Path) -> None:
         try:
@@ -34,36 +34,29 @@ class Store:
             self._answers.close()
             raise
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def close(self) -> None:
         self._answers.close()
         self._texts.close()
 
     def finish(self) -> None:
-        """All that was asked is answered, or has failed: the files get their final names until more is asked."""
+        """Give the files their final names after a complete run."""
         self._answers.finish()
         self._texts.finish()
 
     def askings(self, request_id: str) -> int:
-        """How many answers a request has."""
+        """Count the answers of a request."""
         count = 0
         while _record_id(request_id, count + 1) in self._answers:
             count += 1
         return count
 
     def answers(self) -> Iterator[tuple[str, int, Answer]]:
-        """Each answer that is kept, with its request and the number of the asking."""
+        """Yield (request, attempt number, answer) of everything stored."""
         for record in read_records(self.folder / ANSWERS):
             request_id, _, asking = str(record["id"]).rpartition("/")
             yield request_id, int(asking), _answer(record)
 
     def spent(self) -> Usage:
-        """What all the answers took."""
         total = Usage()
         for record in read_records(self.folder / ANSWERS):
             total += Usage(record["billed_calls"], record["input_tokens"], record["output_tokens"])
@@ -72,7 +65,7 @@ class Store:
     def keep(
         self, request_id: str, asking: int, key: str, messages: list[dict[str, Any]], answer: Answer, billed: int
     ) -> None:
-        """Write an answer down; it is on disk when this returns."""
+        """Store an answer; it is on disk when this returns."""
         record = {"id": _record_id(request_id, asking), "key": key, "messages": [self._shortened(m) for m in messages]}
         self._answers.append(record | asdict(answer) | {"billed_calls": billed})
 
@@ -89,7 +82,7 @@ class Store:
         return {"role": message["role"], "parts": parts}
 
     def read_format(self) -> Format:
-        """The response format that the endpoint was found to take; the strictest where nothing was found."""
+        """Return the format that the endpoint was found to accept; the strictest if unknown."""
         path = self.folder / ENDPOINT
         if not path.exists():
             return FORMATS[0]

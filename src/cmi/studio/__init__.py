@@ -1,4 +1,4 @@
-"""The studio: music with known flaws, and the exact truth about it."""
+"""The studio: synthetic music with known flaws and exact ground truth."""
 
 from typing import TYPE_CHECKING
 

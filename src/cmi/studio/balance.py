@@ -1,4 +1,4 @@
-"""Pairs that nobody can tell by what needs no ear for music: nulls, and the pairs left out until they know nothing."""
+"""Balance a set of pairs so that null baselines, such as 'the louder take wins', are near chance."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -14,26 +14,26 @@ NULLS: dict[str, Callable[[MeasuredTake], float]] = {
     "brighter": lambda heard: heard.brightness,
     "more notes": lambda heard: heard.notes,
 }
-MOST = 0.53  # that a null, or its contrary, may get right
+MOST = 0.53  # highest accuracy of a null or its opposite
 Pair = tuple[MeasuredTake, MeasuredTake]  # the better and the worse
 
 
 def verdicts(pair: Pair) -> dict[str, float]:
-    """What each null says of a pair: 1 if it prefers the better, -1 if the worse, 0 if it can't tell."""
+    """Each null's verdict on a pair: 1 for the better take, -1 for the worse, 0 for a tie."""
     better, worse = pair
     return {name: float((of(better) > of(worse)) - (of(better) < of(worse))) for name, of in NULLS.items()}
 
 
 def null_accuracies(pairs: Sequence[Pair]) -> dict[str, float]:
-    """How often each null is right; where it can't tell it gets half."""
+    """Accuracy of each null; a tie counts half."""
     said = [verdicts(pair) for pair in pairs]
     return {name: sum(0.5 + said_of[name] / 2 for said_of in said) / len(said) if said else 0.5 for name in NULLS}
 
 
 def balanced(pairs: Mapping[str, Pair], strictly: bool) -> list[str]:
-    """The ids of the pairs to keep, in their order: as many as leave no null, and no contrary of one, above MOST.
+    """Return the largest set of pair ids for which no null, nor its opposite, is right more often than MOST.
 
-    Not strictly, a null may also be right once more than it is wrong, so that a handful of pairs is not left out whole.
+    If not `strictly`, a null may also be right once more than it is wrong, so that a few pairs can be kept.
     """
     kinds: dict[tuple[float, ...], list[str]] = {}
     for name, pair in pairs.items():
@@ -51,7 +51,7 @@ def balanced(pairs: Mapping[str, Pair], strictly: bool) -> list[str]:
 def _most_of_each(
     leans: NDArray[np.float64], most: NDArray[np.int64], by_share: float = 0.0, by_count: int = 0
 ) -> list[int]:
-    """How many pairs of each kind to keep, as many as can be: no lean exceeds that share of all, or that count."""
+    """The most pairs of each kind for which no lean exceeds that share of all, or that count."""
     both_ways = np.concatenate((leans, -leans), axis=1).T - by_share  # (2 nulls, kinds)
     found = milp(
         -np.ones(len(most)),

@@ -1,17 +1,14 @@
-"""Captions: text prompts that say true things about a piece, or false ones, and know which.
+"""Captions: text prompts that are known to be true or false of a piece.
 
-What a caption says
-    Some of the facts, in one of many wordings: tags, labels, a sentence or several. It always names the style, or two
-    instruments (the only one, where there is one), and one fact more. All of the words are in `wordings`.
+A caption states some of the facts as tags, labels or sentences: always the style or two instruments (one if there is
+only one), and one more fact. All words are in `wordings`.
 
-True, false, undecided
-    `holds` compares a caption with the facts of any piece. What listeners might call either way is undecided: folk for
-    a fiddle tune, an electric piano for a piano, a sparse piece for a moderate one, 80 for 160 beats a minute.
-    Instruments are false if half or more of those named do not play, nor anything like them.
+`holds` compares a caption with the facts of any piece. It is undecided if listeners might disagree: folk for a fiddle
+tune, an electric piano for a piano, 80 for 160 beats a minute. Instruments are false if at least half of those named
+do not play, nor anything like them.
 
-Wrong captions
-    They are captions of what some other piece might be, made by the same code: the text does not tell that it is wrong.
-    Where the altered fact would look odd beside the true style (a fast lullaby), the style is not mentioned.
+Wrong captions describe some other possible piece, made by the same code, so the text alone does not give them away. If
+the altered fact would look odd beside the true style (a fast lullaby), the style is not mentioned.
 """
 
 import re
@@ -32,17 +29,15 @@ _PROMINENCE: tuple[Role, ...] = ("melody", "harmony", "drums", "bass", "pad")
 _MENTIONED: dict[Attribute, float] = {
     "style": 0.75, "instruments": 0.65, "mood": 0.6, "tempo": 0.55, "density": 0.2, "vocals": 0.15, "metre": 0.1,
     "mode": 0.1,
-}  # fmt: skip  # how often, about as people do
-_FAR = 0.4  # of the tempo: what is closer might be called the same
-_OCTAVE = 0.05  # of the double or half tempo: what is closer might be tapped the same
+}  # fmt: skip  # probabilities, roughly as in people's prompts
+_FAR = 0.4  # relative difference of tempos that are clearly different
+_OCTAVE = 0.05  # tolerance around the double or half tempo, which might be tapped the same
 _TRIES = 2000
 _ARTICLE = re.compile(r"\b([Aa]) (?=(?!eu|uni|one\b)[aeiou8])", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What may be said about a piece."""
-
     style: str
     mood: str
     tempo: float  # beats a minute
@@ -55,17 +50,17 @@ class Facts:
 
 @dataclass(frozen=True)
 class Caption:
-    """A text, the facts it is about, and which of these it says; of the instruments it may name a few only."""
+    """A text, the facts it is about, and which of them it states."""
 
     text: str
     facts: Facts
     says: frozenset[Attribute]
     instruments: tuple[str, ...] = ()  # those named
-    wrong: frozenset[Attribute] = frozenset()  # what is false, of the piece it was written for
+    wrong: frozenset[Attribute] = frozenset()  # attributes that are false of the piece
 
 
 def facts(piece: Piece, vocals: bool = False) -> Facts:
-    """The facts of a piece; `vocals` says whether somebody sings on it."""
+    """The facts of a piece, with or without a singer."""
     known = piece.attributes
     parts = sorted((part for part in piece.parts if part.notes), key=lambda part: _PROMINENCE.index(part.role))
     instruments = tuple(dict.fromkeys(part.instrument for part in parts))
@@ -82,13 +77,13 @@ def facts(piece: Piece, vocals: bool = False) -> Facts:
 
 
 def sayable(facts: Facts) -> tuple[Attribute, ...]:
-    """The attributes that can be put in words: not a metre of two, nor 'no vocals' where a choir plays."""
+    """Attributes that can be stated: not a metre of two, nor 'no vocals' with a choir."""
     unsaid = {"metre": facts.metre not in wordings.METRES, "vocals": "choir" in facts.instruments and not facts.vocals}
     return tuple(attribute for attribute in ATTRIBUTES if not unsaid.get(attribute))
 
 
 def alterable(facts: Facts) -> tuple[Attribute, ...]:
-    """The attributes that a caption can be decidedly wrong about."""
+    """Attributes that a caption can be clearly wrong about."""
     unclear = {
         "density": facts.density == "moderate",
         "metre": facts.metre not in wordings.METRES,
@@ -98,7 +93,7 @@ def alterable(facts: Facts) -> tuple[Attribute, ...]:
 
 
 def caption(facts: Facts, rng: Random, says: Collection[Attribute] | None = None) -> Caption:
-    """A caption that fits; `says` asks for just these attributes, else they are drawn."""
+    """Write a true caption that states the attributes `says`, by default random ones."""
     if says is None:
         drawn = _draw(facts, rng)
     else:
@@ -110,20 +105,18 @@ def caption(facts: Facts, rng: Random, says: Collection[Attribute] | None = None
 
 
 def wrong_caption(facts: Facts, rng: Random, about: Attribute | None = None, others: Sequence[Facts] = ()) -> Caption:
-    """A caption that is false about what `about` names and true in all else, or false as a whole.
+    """Write a caption that is false about the attribute `about` and otherwise true, or false as a whole.
 
-    Wrong as a whole, or about the style, it is a caption of another piece, in another style or for other instruments;
-    `wrong` tells what of it is decidedly false. What it says can be said of this piece too: `caption(facts, rng, says)`
-    is a right caption to set beside it. Other facts come from `others`, the pieces of a
-    data set for instance, else they are made up as our composer would.
+    If it is wrong about the style or as a whole, it describes another piece. The result's `wrong` says what is clearly
+    false. `caption(facts, rng, made.says)` is a true counterpart. Other facts come from `others`, or are invented.
     """
     if about is not None and about not in alterable(facts):
-        raise InputError(f"a caption can't be decidedly wrong about the {about} of this piece")
+        raise InputError(f"a caption cannot be clearly wrong about the {about} of this piece")
     unsayable = tuple(attribute for attribute in ATTRIBUTES if attribute not in sayable(facts))
     must = () if about is None else (about,)
     for _ in range(_TRIES):
-        claimed = _altered(facts, rng.choice(others) if others else _imagined(rng, facts.vocals), about)
-        drawn = _draw(claimed, rng, must, (*unsayable, *_odd(claimed, about)))
+        claimed = _alter(facts, rng.choice(others) if others else _invent(rng, facts.vocals), about)
+        drawn = _draw(claimed, rng, must, (*unsayable, *_implausible(claimed, about)))
         made = Caption("", claimed, frozenset(drawn), _name_some(claimed, rng, drawn))
         wrong = false_of(made, facts)
         if (about or ("style" if "style" in drawn else "instruments")) in wrong:
@@ -132,7 +125,7 @@ def wrong_caption(facts: Facts, rng: Random, about: Attribute | None = None, oth
 
 
 def paraphrase(caption: Caption, rng: Random) -> Caption:
-    """Another wording of the same: the same attributes, the same instruments."""
+    """Reword a caption with the same attributes and instruments."""
     said = tuple(attribute for attribute in ATTRIBUTES if attribute in caption.says)
     text = caption.text
     while text == caption.text:
@@ -141,26 +134,26 @@ def paraphrase(caption: Caption, rng: Random) -> Caption:
 
 
 def holds(caption: Caption, attribute: Attribute, facts: Facts) -> bool | None:
-    """Whether what the caption says of `attribute` is true of a piece with these facts; None is undecided."""
+    """Whether the caption's statement on `attribute` is true of these facts; None if undecided."""
     claimed = caption.facts
     if attribute not in sayable(facts):
         return None
     if attribute == "instruments":
         if all(name in facts.instruments for name in caption.instruments):
             return True
-        absent = sum(_absent(name, facts) for name in caption.instruments)
+        absent = sum(_is_absent(name, facts) for name in caption.instruments)
         return False if absent >= len(caption.instruments) / 2 else None
     if getattr(claimed, attribute) == getattr(facts, attribute):
         return True
-    return False if _contrary(attribute, claimed, facts) else None
+    return False if _is_contrary(attribute, claimed, facts) else None
 
 
 def false_of(caption: Caption, facts: Facts) -> frozenset[Attribute]:
-    """What of a caption is decidedly false of a piece with these facts."""
+    """Attributes on which the caption is clearly false of these facts."""
     return frozenset(attribute for attribute in caption.says if holds(caption, attribute, facts) is False)
 
 
-def _contrary(attribute: Attribute, claimed: Facts, true: Facts) -> bool:
+def _is_contrary(attribute: Attribute, claimed: Facts, true: Facts) -> bool:
     """Whether two different values of an attribute exclude each other."""
     if attribute == "style":
         waltzes = claimed.style == "waltz" and true.metre == 3
@@ -180,14 +173,14 @@ def _contrary(attribute: Attribute, claimed: Facts, true: Facts) -> bool:
     return True
 
 
-def _absent(instrument: str, facts: Facts) -> bool:
-    """Whether neither the instrument plays nor one that could be taken for it."""
+def _is_absent(instrument: str, facts: Facts) -> bool:
+    """Whether neither the instrument nor a similar one plays."""
     kin = [names for names in wordings.KIN if instrument in names]
     return not any(name == instrument or any(name in names for names in kin) for name in facts.instruments)
 
 
-def _imagined(rng: Random, vocals: bool) -> Facts:
-    """What our composer might write next."""
+def _invent(rng: Random, vocals: bool) -> Facts:
+    """Invent facts as the composer might draw them."""
     name = rng.choice(tuple(STYLES))
     style, mode = STYLES[name], rng.choice(get_args(Mode))
     players = [rng.choice(style.players[role]) for role in _PROMINENCE if role in style.players]
@@ -203,8 +196,8 @@ def _imagined(rng: Random, vocals: bool) -> Facts:
     )
 
 
-def _altered(facts: Facts, other: Facts, about: Attribute | None) -> Facts:
-    """The facts with what `about` names taken from the other piece; for the style and for None, with all."""
+def _alter(facts: Facts, other: Facts, about: Attribute | None) -> Facts:
+    """Take the attribute `about` from the other piece; all of them for the style and None."""
     if about in (None, "style"):
         return other
     if about == "vocals":
@@ -212,8 +205,8 @@ def _altered(facts: Facts, other: Facts, about: Attribute | None) -> Facts:
     return replace(facts, **{about: getattr(other, about)})
 
 
-def _odd(claimed: Facts, about: Attribute | None) -> tuple[Attribute, ...]:
-    """What would sound implausible beside an altered fact, and so give it away."""
+def _implausible(claimed: Facts, about: Attribute | None) -> tuple[Attribute, ...]:
+    """Attributes that would look implausible beside the altered one."""
     beside: dict[Attribute | None, tuple[Attribute, ...]] = {"mood": ("mode",), "mode": ("mood",)}
     unsaid = beside.get(about, ())
     style = STYLES.get(claimed.style)
@@ -230,7 +223,7 @@ def _odd(claimed: Facts, about: Attribute | None) -> tuple[Attribute, ...]:
 def _draw(
     facts: Facts, rng: Random, must: Collection[Attribute] = (), unsaid: Collection[Attribute] = ()
 ) -> tuple[Attribute, ...]:
-    """Which attributes to mention."""
+    """Draw the attributes to mention."""
     able = [attribute for attribute in sayable(facts) if attribute not in unsaid]
     while True:
         drawn = tuple(name for name in able if name in must or rng.random() < _MENTIONED[name])
@@ -239,7 +232,7 @@ def _draw(
 
 
 def _name_some(facts: Facts, rng: Random, says: Collection[Attribute]) -> tuple[str, ...]:
-    """The instruments to name: the first ones or any, in their order, two or more if the style is not named."""
+    """Choose the instruments to name: at least two if the style is not named."""
     if "instruments" not in says:
         return ()
     everyone = facts.instruments
@@ -250,12 +243,11 @@ def _name_some(facts: Facts, rng: Random, says: Collection[Attribute]) -> tuple[
 
 
 def _write(facts: Facts, says: Sequence[Attribute], named: tuple[str, ...], rng: Random) -> str:
-    """The text."""
     kind = rng.random()
     if kind < 0.25:
         text = _tags(facts, says, named, rng)
     elif kind < 0.32:
-        labels = [_say(facts, attribute, "label", named, rng) for attribute in _shuffled(says, rng)]
+        labels = [_say(facts, attribute, "label", named, rng) for attribute in _shuffle(says, rng)]
         text = rng.choice(wordings.LABEL_SEPARATORS).join(labels)
     else:
         text = _sentences(facts, says, named, rng, split=kind < 0.5)
@@ -266,8 +258,8 @@ def _write(facts: Facts, says: Sequence[Attribute], named: tuple[str, ...], rng:
 
 
 def _tags(facts: Facts, says: Sequence[Attribute], named: tuple[str, ...], rng: Random) -> str:
-    """The style first more often than not, the rest in any order."""
-    order = _shuffled(says, rng)
+    """Write tags, usually with the style first."""
+    order = _shuffle(says, rng)
     if rng.random() < 0.6:
         order.sort(key=lambda attribute: attribute != "style")
     tags = [_say(facts, attribute, "tag", named, rng) for attribute in order]
@@ -275,12 +267,12 @@ def _tags(facts: Facts, says: Sequence[Attribute], named: tuple[str, ...], rng: 
 
 
 def _sentences(facts: Facts, says: Sequence[Attribute], named: tuple[str, ...], rng: Random, split: bool) -> str:
-    """'Write me a slow waltz for accordion.'; if split, some of it follows in sentences of its own."""
+    """'Write me a slow waltz for accordion.'; if `split`, some facts follow in further sentences."""
     room = rng.randint(1, 3)
     adjectives: list[str] = []
     tails: list[str] = []
     after: list[str] = []
-    for attribute in _shuffled([attribute for attribute in says if attribute != "style"], rng):
+    for attribute in _shuffle([attribute for attribute in says if attribute != "style"], rng):
         if split and rng.random() < 0.6:
             after.append(_say(facts, attribute, "sentence", named, rng))
         elif attribute not in ("instruments", "metre") and len(adjectives) < room and rng.random() < 0.75:
@@ -298,7 +290,7 @@ def _sentences(facts: Facts, says: Sequence[Attribute], named: tuple[str, ...], 
 def _say(
     facts: Facts, attribute: Attribute, place: Place, named: tuple[str, ...], rng: Random, unlike: Sequence[str] = ()
 ) -> str:
-    """One fact in words fit for a place; where it can, beginning otherwise than `unlike` do."""
+    """Word one fact for a place, if possible with another first word than the texts `unlike`."""
     if attribute == "vocals":
         patterns, word = wordings.VOCALS[facts.vocals][place], ""
     elif attribute == "tempo":
@@ -326,7 +318,7 @@ def _word(facts: Facts, attribute: Attribute, place: Place, named: tuple[str, ..
 
 
 def _style(facts: Facts, rng: Random, alone: bool) -> str:
-    """The style as a noun, or as its bare name where it need not stand alone."""
+    """Name the style, as a noun phrase if it stands `alone`."""
     genres, nouns = wordings.STYLES[facts.style]
     nouns = tuple(
         noun
@@ -351,7 +343,7 @@ def _ensemble(named: tuple[str, ...], place: Place, rng: Random) -> str:
 
 
 def _tempo(tempo: float, place: Place, rng: Random) -> tuple[tuple[str, ...], str]:
-    """Patterns and a word: a number, or how fast that is."""
+    """Patterns and a word for the tempo: a number or a pace."""
     if rng.random() < 0.45:
         return wordings.BPM[place], str(round(tempo))
     pace = wordings.PACES[_pace(tempo)]
@@ -364,5 +356,5 @@ def _pace(tempo: float) -> int:
     return next(i for i, pace in enumerate(wordings.PACES) if tempo < pace.below)
 
 
-def _shuffled(says: Sequence[Attribute], rng: Random) -> list[Attribute]:
+def _shuffle(says: Sequence[Attribute], rng: Random) -> list[Attribute]:
     return rng.sample(says, len(says))

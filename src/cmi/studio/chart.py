@@ -1,8 +1,8 @@
-"""The chart of a piece: its bars, their chords and the sections they make, as every player reads it.
+"""The chart of a piece, from which every player reads: bars, chords and sections.
 
 Conventions
     Phrases of four bars make sections, and sections a form (intro, A, B, A', outro).
-    Pitches are counted in steps of the scale until they are written down: step 35 is the tonic at or above middle C.
+    Pitches are steps of the scale until they become notes: step 35 is the tonic at or above middle C.
     In minor the fifth degree's chord raises the seventh to the leading tone; all else is in the natural scale.
 """
 
@@ -67,14 +67,14 @@ def pitch(key: MusicalKey, step: int, raised: bool = False) -> int:
 
 
 def steps_within(key: MusicalKey, low: int, high: int) -> tuple[int, int]:
-    """The lowest and the highest step whose pitch lies within `low` to `high`."""
+    """The lowest and highest step with a pitch from `low` to `high`."""
     inside = [step for step in range(75) if low <= pitch(key, step) <= high]
     return inside[0], inside[-1]
 
 
 @lru_cache(maxsize=4096)
 def strikes(grid: str, metre: int, level: int) -> tuple[tuple[float, float], ...]:
-    """Start and length in beats of the notes that a grid asks for at a level of density."""
+    """Start and length in beats of a grid's notes at a level of density."""
     step = metre / len(grid)
     marks = [(i * step, mark) for i, mark in enumerate(grid) if mark != "." and int(mark) <= level]
     ends = [*(start for start, _ in marks), float(metre)][1:]
@@ -82,7 +82,7 @@ def strikes(grid: str, metre: int, level: int) -> tuple[tuple[float, float], ...
 
 
 def struck(bar: Bar, grid: str, metre: int, level: int) -> Iterator[tuple[Chord, list[tuple[float, float]]]]:
-    """Each chord of a bar with its share of the grid's notes; a chord that the grid forgets is struck once."""
+    """Yield each chord of a bar with its notes of the grid; a chord without any is struck once."""
     hits = [(bar.start + start, length) for start, length in strikes(grid, metre, level)]
     for chord in bar.chords:
         end = chord.start + chord.length
@@ -91,7 +91,7 @@ def struck(bar: Bar, grid: str, metre: int, level: int) -> Iterator[tuple[Chord,
 
 
 def velocity(chart: Chart, bar: Bar, start: float, loudness: int) -> int:
-    """Loud on strong beats, louder towards the middle of a phrase and in the middle of the form."""
+    """Velocity of a note: louder on strong beats and in the middle of a phrase and of the form."""
     beat = start - bar.start
     accent = 8 if beat == 0 else 4 if beat in STRONG_BEATS[chart.metre] else 0 if beat % 1 == 0 else -5
     return loudness + accent + _SECTION_LOUDNESS[bar.letter] + _PHRASE_LOUDNESS[bar.place] + chart.rng.randint(-3, 3)
@@ -100,7 +100,7 @@ def velocity(chart: Chart, bar: Bar, start: float, loudness: int) -> int:
 def lay_out(
     rng: random.Random, harmony: Harmony, key: MusicalKey, metre: int, wanted: int
 ) -> tuple[tuple[Bar, ...], tuple[PieceSection, ...]]:
-    """At least as many bars as wanted, with their chords, and the sections they make."""
+    """Lay out at least `wanted` bars with their chords, and the sections."""
     intro, phrases, outro = _outline(rng, wanted)
     opens, closes, bridges = (_Phrase(rng.choice(choices).split(), choices is harmony.closes) for choices in harmony)
     farewell = rng.choice(("4 1", "1 1")).split()
@@ -114,7 +114,7 @@ def lay_out(
 
 
 def _outline(rng: random.Random, wanted: int) -> tuple[int, int, int]:
-    """Bars of intro, phrases, bars of outro: an outline that exceeds what is wanted by one bar at most, or by least."""
+    """Draw (bars of intro, phrases, bars of outro) that exceed `wanted` by one bar or as little as possible."""
     fewest = 2 if wanted > PHRASE + 1 else 1
     outlines = [
         (intro, max(fewest, math.ceil((wanted - intro - outro) / PHRASE)), outro)
@@ -128,7 +128,7 @@ def _outline(rng: random.Random, wanted: int) -> tuple[int, int, int]:
 
 
 def _form(phrases: int) -> list[tuple[str, int]]:
-    """Letters, each with its number of phrases; a long form is a short one with more of A and B before it."""
+    """Section letters with their numbers of phrases; a long form is a short one preceded by more of A and B."""
     rounds = max(0, math.ceil((phrases - max(_FORMS)) / 4))
     words = ["A2", "B2"] * rounds + _FORMS[phrases - 4 * rounds].split()
     return [(word[0], int(word[1])) for word in words]

@@ -1,8 +1,8 @@
-"""A small composer: a seed and a few wishes become a piece whose key, metre, tempo and form are known exactly.
+"""A small composer: turns a seed and a few wishes into a piece with known key, metre, tempo and form.
 
 Conventions
     Every draw comes from one generator seeded by `seed`, so the same call gives the same piece in any process.
-    Styles are data (`cmi.studio.styles`), the form and its chords a chart (`chart`), the notes what players make of it.
+    Styles are data (`styles`); form and chords make a `chart`, from which `players` make the notes.
     Every pitch lies in the scale of the key or is the leading tone of a minor key; the first and last chords are tonic.
 """
 
@@ -39,22 +39,22 @@ def compose(
     density: Density | None = None,
     seconds: float = 30.0,
 ) -> Piece:
-    """A piece of at least `seconds`; what is not asked for is drawn from `seed`.
+    """Compose a piece of at least `seconds`; the other properties are drawn from `seed`.
 
-    `instruments` are all that play, in plain words ('drums' is one). Each takes the role that suits it best,
-    and whoever plays the chords also plays the tune and the bass where nobody else does.
+    `instruments` names all that play ('drums' is one). Each takes the role that suits it best; the chord instrument
+    also plays melody and bass if no other does.
     """
     _check(tempo, mode, density, seconds)
     rng = random.Random(f"cmi.studio.compose {seed}")  # noqa: S311
-    name = rng.choice(_able(style, tempo, metre, instruments))
+    name = rng.choice(_possible_styles(style, tempo, metre, instruments))
     chosen = STYLES[name]
     drawn_tempo, drawn_metre = float(rng.randint(*chosen.tempos)), rng.choice(chosen.metres)
     drawn_mode, drawn_density = rng.choice(_MODES), rng.choice((*_DENSITIES, "moderate"))
     tempo = drawn_tempo if tempo is None else float(tempo)
     metre, mode, density = metre or drawn_metre, mode or drawn_mode, density or drawn_density
     key, mood = MusicalKey(rng.randrange(12), mode), rng.choice(chosen.moods[mode])
-    players = _band(rng, chosen) if instruments is None else _cast(instruments)
-    bars, sections = lay_out(rng, chosen.harmony[mode], key, metre, _bars_in(seconds, tempo, metre))
+    players = _draw_players(rng, chosen) if instruments is None else _assign_roles(instruments)
+    bars, sections = lay_out(rng, chosen.harmony[mode], key, metre, _count_bars(seconds, tempo, metre))
     chart = Chart(rng, chosen, key, metre, _DENSITIES.index(density) + 1, bars)
     return Piece(
         name=f"{name.replace(' ', '-')}-{seed}",
@@ -78,8 +78,10 @@ def _check(tempo: float | None, mode: str | None, density: str | None, seconds: 
         raise InputError(f"seconds {seconds} is not above 0 and at most {_LONGEST}")
 
 
-def _able(style: str | None, tempo: float | None, metre: int | None, instruments: Sequence[str] | None) -> list[str]:
-    """The styles that can play what is asked for, those whose own tempo it is if there are any."""
+def _possible_styles(
+    style: str | None, tempo: float | None, metre: int | None, instruments: Sequence[str] | None
+) -> list[str]:
+    """Styles that can play what is asked for, if possible at a usual tempo."""
     if style is not None and style not in STYLES:
         raise InputError(f"style {style!r} is not one of {', '.join(STYLES)}")
     able = [style] if style else list(STYLES)
@@ -96,14 +98,14 @@ def _able(style: str | None, tempo: float | None, metre: int | None, instruments
     return own or able
 
 
-def _band(rng: random.Random, style: Style) -> dict[Role, str]:
-    """The style's own players, one for each role."""
+def _draw_players(rng: random.Random, style: Style) -> dict[Role, str]:
+    """Draw one of the style's players per role."""
     drawn = {role: rng.choice(choices) for role, choices in style.players.items()}
     return {role: name for role, name in drawn.items() if name}
 
 
-def _cast(instruments: Sequence[str]) -> dict[Role, str]:
-    """A role for each instrument asked for, as natural to it as can be, and someone on the chords."""
+def _assign_roles(instruments: Sequence[str]) -> dict[Role, str]:
+    """Assign each instrument its most natural role, with one on the chords."""
     for name in instruments:
         if name != "drums" and name not in INSTRUMENTS:
             raise InputError(f"instrument {name!r} is not one of drums, {', '.join(INSTRUMENTS)}")
@@ -125,8 +127,8 @@ def _cast(instruments: Sequence[str]) -> dict[Role, str]:
     return players | ({"drums": "drums"} if "drums" in instruments else {})
 
 
-def _bars_in(seconds: float, tempo: float, metre: int) -> int:
-    """The fewest bars that last `seconds`, by the arithmetic that places the beats."""
+def _count_bars(seconds: float, tempo: float, metre: int) -> int:
+    """The fewest bars that last `seconds`."""
     bars = max(1, math.floor(seconds * tempo / 60 / metre))
     while bars * metre * 60 / tempo < seconds:
         bars += 1

@@ -1,15 +1,9 @@
-"""Pieces out of music21's corpus: Bach's chorales and the fiddle tunes of Ryan's Mammoth Collection.
+"""Pieces from music21's corpus: Bach's chorales and the fiddle tunes of Ryan's Mammoth Collection.
 
-What is exact
-    Notes, lengths, parts, metre and bars are the score's own, with ties joined and repeats played once. A pickup is
-    led in by rests, so that bars begin on every `metre`th beat. A beat is the metre's: a dotted quarter in 6/8.
-
-Key
-    The one the score states, signature and mode. Scores in which music21's analysis (of key profiles) finds another,
-    or whose last bass note is not the tonic, are not on the list: of modal chorales a listener might name another key.
-
-What the score does not say
-    Tempo where it has no mark, instruments and mood are those of its kind; loudness is one velocity for all.
+Notes, lengths, parts, metre and bars are the score's, with ties joined and repeats played once. A pickup is preceded by
+rests, so bars begin on every `metre`th beat. A beat is the metre's: a dotted quarter in 6/8. The key is the one stated;
+scores in which music21's analysis finds another, or that do not end on the tonic, are not on the list. Missing tempos,
+instruments and mood are those of the kind; all notes have one velocity.
 """
 
 import importlib.util
@@ -24,12 +18,10 @@ VELOCITY = 80
 
 
 class Kind(NamedTuple):
-    """What scores of one folder of the corpus have in common."""
-
     suffix: str
     style: str
     mood: str
-    tempo: float  # beats a minute, where the score has no mark
+    tempo: float  # beats a minute, if the score has no mark
     instrument: tuple[str, int]  # its name and program
 
 
@@ -83,16 +75,15 @@ TUNES = """
 
 
 def corpus_names() -> list[str]:
-    """The scores that `read_score` reads, in order: 'bach/bwv10.7', 'ryansMammoth/AlbemarleHornpipe', ...
+    """Names for `read_score`: 'bach/bwv10.7', 'ryansMammoth/AlbemarleHornpipe', ...
 
-    Picked for this: one metre throughout, bars that add up, eight or more of them, a key that score, analysis
-    and ending agree on, and quick to read (0.1 to 0.4 s).
+    Selected for one metre, at least eight complete bars, an unambiguous key, and fast reading (0.1 to 0.4 s).
     """
     return [f"bach/bwv{number}" for number in CHORALES] + [f"ryansMammoth/{title}" for title in TUNES]
 
 
 def repeated(piece: Piece, seconds: float) -> Piece:
-    """The piece played through as often as it takes to last so long, as tunes and verses are."""
+    """Repeat the piece until it lasts at least `seconds`."""
     times, count, length = -(-seconds // piece.seconds), len(piece.beats) - 1, piece.seconds
     if times <= 1:
         return piece
@@ -106,7 +97,7 @@ def repeated(piece: Piece, seconds: float) -> Piece:
 
 
 def read_score(name: str) -> Piece:
-    """A score of the corpus as a piece."""
+    """Read a score of the corpus as a piece."""
     kind, path = _locate(name)
     try:
         from music21 import converter
@@ -136,12 +127,12 @@ def _locate(name: str) -> tuple[Kind, Path]:
     folder, _, title = name.partition("/")
     kind = KINDS.get(folder)
     if kind is None or name not in corpus_names():
-        raise InputError(f"{name!r} is not among the corpus's scores that are read here; corpus_names() lists them")
+        raise InputError(f"{name!r} is not one of the corpus's scores in corpus_names()")
     return kind, Path(package.submodule_search_locations[0]) / "corpus" / folder / f"{title}{kind.suffix}"
 
 
 def _metre(name: str, score: Any) -> tuple[int, float, float]:
-    """Beats in a bar, quarters in a beat, and beats of rest that lead a pickup in."""
+    """Beats in a bar, quarters in a beat, and beats of rest before a pickup."""
     top = score.parts[0]
     signatures = {signature.ratioString: signature for signature in top.recurse().getElementsByClass("TimeSignature")}
     if len(signatures) != 1:
@@ -162,7 +153,7 @@ def _key(name: str, score: Any) -> MusicalKey:
 
 
 def _notes(part: Any, beat: float, lead: float) -> tuple[Note, ...]:
-    """A part's notes, in beats; grace notes, which have no length, are left out."""
+    """A part's notes in beats, without grace notes."""
     return by_start(
         Note(float(element.offset) / beat + lead, float(element.quarterLength) / beat, pitch.midi, VELOCITY)
         for element in part.stripTies().flatten().notes
@@ -184,6 +175,6 @@ def _part(kind: Kind, index: int, parts: int, notes: tuple[Note, ...]) -> Instru
 
 
 def _density(notes: list[tuple[Note, ...]], seconds: float) -> Literal["sparse", "moderate", "busy"]:
-    """By how many notes begin a second, chords and coinciding parts counted once."""
+    """Classify by distinct note onsets per second."""
     onsets = len({round(note.start, 3) for part in notes for note in part}) / seconds
     return "sparse" if onsets < SPARSE else "busy" if onsets > BUSY else "moderate"

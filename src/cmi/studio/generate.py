@@ -1,19 +1,17 @@
-"""A small music generator that is imperfect on purpose: takes for a text prompt, whose faults are known.
+"""A small music generator that is deliberately imperfect: takes for a text prompt, with known faults.
 
-What it does with a prompt
-    A prompt is a caption of a piece that our composer might write. For each candidate the generator heeds each thing
-    the caption says with chance HEEDED, and leaves the rest to the composer, who may by luck do as asked. Two in three
-    candidates then suffer a flaw, of any kind and strength.
+A prompt is a caption of a piece that the composer might write. Each candidate follows each attribute of the caption
+with probability HEEDED; the rest is up to the composer, and may match by chance. Two in three candidates get a flaw.
 
 The truth
-    met           for each thing that the caption says: true, false, or null where listeners might call it either way
+    met           for each attribute of the caption: true, false, or null if listeners might disagree
     alignment     the share that is met; null counts half
-    musicality    1 less the flaw's strength: 0.5 is plain, 0 is blatant
+    musicality    1 minus the flaw's strength
     quality       their mean
 
 A folder of takes
-    PROMPT/prompt.json and PROMPT/00.flac and so on, as `cmi pick` reads them, and all takes with their truth in
-    takes.jsonl. The same seed gives the same bytes; a set that was interrupted goes on where it stopped.
+    PROMPT/prompt.json and PROMPT/00.flac and so on, for `cmi pick`, and all takes with their truth in takes.jsonl. The
+    same seed gives the same bytes; an interrupted set resumes.
 """
 
 import json
@@ -39,15 +37,15 @@ from cmi.studio.render import soundfont
 from cmi.studio.wordings import Attribute
 from cmi.take import Score, Take
 
-HEEDED = 0.6  # how often the generator minds a thing it was asked for
+HEEDED = 0.6  # probability that an attribute of the prompt is followed
 CLEAN = 1 / 3  # of candidates have no flaw
-WEAKEST = 0.05  # flaw: a weaker one may find nothing to spoil
+WEAKEST = 0.05  # flaw; a weaker one may change nothing
 MANIFEST = "takes.jsonl"
 MOST = 1000  # prompts, and candidates for each
 
-# Seeds of pieces lie beyond those of data sets and of probes, so that no scorer was trained on what it picks from.
+# Beyond the seeds of data sets and probes, so no scorer was trained on these pieces.
 _FIRST_SEED = 10**15
-_MOOD_TRIES = 16  # pieces that are composed to find one in the mood asked for
+_MOOD_TRIES = 16  # pieces composed to find one in the requested mood
 _PER_PROMPT = (1 + MOST) * _MOOD_TRIES
 
 _WISHES: tuple[Attribute, ...] = ("tempo", "density", "instruments", "metre", "mode")  # besides the style
@@ -56,21 +54,19 @@ _FLAWS = tuple(name for name in FLAWS if name not in NOT_USED)
 
 @dataclass(frozen=True)
 class Generated:
-    """A candidate before it is recorded."""
-
     recipe: TakeRecipe
     met: dict[Attribute, bool | None]
 
     @property
     def score(self) -> Score:
-        """What a listener who knows everything would say."""
+        """The true score."""
         shares = {True: 1.0, None: 0.5, False: 0.0}
         alignment = sum(shares[met] for met in self.met.values()) / len(self.met)
         return Score(round(1 - self.recipe.strength, 6), round(alignment, 6))
 
 
 def write_prompt(number: int, seed: int) -> Caption:
-    """The caption that is the set's prompt of that number; nobody sings, and none is asked to."""
+    """Write the set's prompt of that number, without vocals."""
     rng = _rng("prompt", seed, number)
     known = facts(piece_of(TakeSource(_first_piece(number, seed), seconds=SECONDS)))
     asked = caption(known, rng)
@@ -80,10 +76,10 @@ def write_prompt(number: int, seed: int) -> Caption:
 
 
 def generate(asked: Caption, seed: int, first_piece: int) -> Generated:
-    """One candidate for a caption; pieces are composed from the seed `first_piece` on."""
+    """Plan one candidate for a caption; pieces are composed from the seed `first_piece` on."""
     rng = _rng("candidate", seed, first_piece)
     heeded = [attribute for attribute in sorted(asked.says) if rng.random() < HEEDED]
-    source = _composed(asked, heeded, rng, first_piece)
+    source = _compose(asked, heeded, rng, first_piece)
     gain = round(rng.uniform(-WIDEST_GAIN, WIDEST_GAIN), 2)
     recipe = TakeRecipe(source, gain=gain)
     if rng.random() >= CLEAN:
@@ -101,7 +97,7 @@ def generate_set(
     workers: int | None = None,
     on_made: Callable[[int, int], None] = lambda done, total: None,
 ) -> Path:
-    """Write a folder of takes; its manifest."""
+    """Write a folder of takes and return its manifest."""
     if not 1 <= prompts <= MOST or not 1 <= candidates <= MOST:
         raise InputError(f"{prompts} prompts and {candidates} candidates, expected 1 to {MOST} of each")
     settings = {"prompts": prompts, "candidates": candidates, "seed": seed, **_settings()}
@@ -121,18 +117,18 @@ def generate_set(
 
 
 class Truth:
-    """A scorer that knows: a generated take's true musicality and alignment, from the manifest beside its prompt."""
+    """A scorer that returns a generated take's true score from the manifest."""
 
     def score(self, takes: Sequence[Take]) -> list[Score]:
         return [self._score(take) for take in takes]
 
     def _score(self, take: Take) -> Score:
         if not isinstance(take.audio, Path):
-            raise InputError("the truth is known of generated takes alone, and this one is sound in memory")
+            raise InputError("the truth is known only for generated files, and this take is audio in memory")
         path = take.audio.resolve()
         truth = _read_truth(path.parent.parent / MANIFEST).get(f"{path.parent.name}/{path.name}")
         if truth is None:
-            raise InputError(f"{take.audio}: not in {path.parent.parent / MANIFEST}, so that nothing is known of it")
+            raise InputError(f"{take.audio}: not in {path.parent.parent / MANIFEST}, so its truth is unknown")
         return truth
 
 
@@ -149,15 +145,15 @@ def _read_truth(manifest: Path) -> dict[str, Score]:
         raise InputError(f"{manifest}: rows without truth; only `cmi studio generate` writes it") from error
 
 
-def _composed(asked: Caption, heeded: Sequence[Attribute], rng: random.Random, first_piece: int) -> TakeSource:
-    """A piece that does what is heeded; the rest is the composer's choice."""
+def _compose(asked: Caption, heeded: Sequence[Attribute], rng: random.Random, first_piece: int) -> TakeSource:
+    """Compose a piece with the attributes that are followed."""
     wishes: dict[str, Any] = {
         attribute: getattr(asked.facts, attribute) for attribute in _WISHES if attribute in heeded
     }
     style = asked.facts.style
     styles = [style] if "style" in heeded else [*rng.sample(list(STYLES), len(STYLES)), style]
     pieces = range(first_piece, first_piece + (_MOOD_TRIES if "mood" in heeded else 1))
-    for name in styles:  # the last is the one that plays all of this: some have no drums, or not that metre
+    for name in styles:  # some styles lack drums or the metre; the last can play everything
         sources = [_source(piece, {"style": name, **wishes}) for piece in pieces]
         try:
             return next((source for source in sources if _in_mood(asked, source)), sources[0])
@@ -214,5 +210,5 @@ def _rng(what: str, seed: int, number: int) -> random.Random:
 
 
 def _settings() -> dict[str, Any]:
-    """What the bytes depend on, besides the numbers and the seed."""
+    """Further settings that the bytes depend on."""
     return {"heeded": HEEDED, "clean": CLEAN, "soundfont": soundfont().name, "rate": RATE, "seconds": SECONDS}

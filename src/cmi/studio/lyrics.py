@@ -1,8 +1,7 @@
-"""Lyrics: simple verses that rhyme and can be sung, from our own words.
+"""Write simple rhyming lyrics.
 
-How a line is made
-    A few words open it ('we hear the river'), a phrase of one rhyme closes it ('in the morning light'). The words of
-    a verse come from one theme. Verses have four lines, rhymed aabb or abab, and no two of them end alike.
+A line is an opening ('we hear the river') and a rhyming phrase ('in the morning light'). The words come from one theme.
+Verses have four lines, rhymed aabb or abab, with different endings.
 """
 
 import re
@@ -52,7 +51,7 @@ _RHYMES: Mapping[str, str] = {
     "ove": "up above, like a dove, all my love, hand in glove",
     "and": "in the sand, hand in hand, through the land, where we stand, like a band",
 }
-# what the rule below miscounts, of the words that songs use
+# syllables of common words that the rule below miscounts
 _COUNTS = {
     "area": 3, "baseball": 2, "being": 2, "careless": 2, "chocolate": 2, "create": 2, "crying": 2, "different": 2,
     "dying": 2, "evening": 2, "every": 2, "everything": 3, "fireside": 2, "flying": 2, "giant": 2, "going": 2,
@@ -67,7 +66,7 @@ _SILENT_END = re.compile(r"(?:[^laeiouy]|[aeiouy]l)e$|[^aeiouytd]ed$|(?:[^aeiouy
 
 
 def write_lyrics(rng: Random, lines: int = 4) -> str:
-    """Verses of four lines, the last one shorter if `lines` asks for it; an empty line parts them."""
+    """Write verses of four lines, separated by empty lines; the last may be shorter."""
     if lines < 1:
         raise InputError(f"lines {lines} is not 1 or more")
     things = _THEMES[rng.choice(tuple(_THEMES))].split(", ")
@@ -80,7 +79,7 @@ def write_lyrics(rng: Random, lines: int = 4) -> str:
 
 
 def syllables(line: str) -> int:
-    """About how many syllables a line has, and so how many notes it takes: by rule, without a dictionary."""
+    """Estimate the number of syllables, and so of notes, of a line by rule."""
     return sum(_in_word(word) for word in _WORD.findall(line.lower()))
 
 

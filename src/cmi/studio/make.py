@@ -1,13 +1,12 @@
-"""Make a preference set: JSON lines and FLAC files in a folder, the same bytes for the same seed, whoever makes it.
+"""Make a preference set: JSON lines and FLAC files in a folder, reproducible from its seed.
 
     preferences.jsonl    in the common format (`cmi.preferences`), with `split` and `truth` beside each
     audio/               one file for each recording, named by its recipe
-    made.jsonl           each pair that was made, with recipes and what nulls know; a stopped run resumes from it
-    about.json           the command's settings, counts, how often nulls are right in each split, and the tracks used
+    made.jsonl           each pair with recipes and null features; a stopped run resumes from it
+    about.json           settings, counts, accuracies of nulls by split, and the tracks used
 
-A split is balanced when all its recordings are made: some pairs are left out, and their recordings deleted, so that no
-null is right in more than 53 % of it (a handful of pairs to train on may have one more). So a few more are made than
-asked for.
+More pairs are made than asked for. Then each split is balanced: pairs are dropped, and their recordings deleted, until
+no null is right in more than 53 % (in small training splits, in one pair more).
 """
 
 import hashlib
@@ -30,9 +29,9 @@ from cmi.studio.recordings import RATE, SECONDS, MeasuredTake, recipe_record, re
 from cmi.studio.render import soundfont
 from cmi.studio.tracks import LICENCES, read_licences
 
-MORE = 1.25  # pairs planned for each one asked for, since balancing leaves some out
-TESTED = ("test", "heldout")  # the splits in which no null may know anything, even if that leaves few pairs
-SILENT = -60.0  # dBFS: the end of a track, say, of which no flaw would be heard
+MORE = 1.25  # pairs made per pair asked for, because balancing drops some
+TESTED = ("test", "heldout")  # splits that are balanced strictly, even if that leaves few pairs
+SILENT = -60.0  # dBFS; flaws would be inaudible
 
 Made = dict[str, Any]  # a line of made.jsonl
 
@@ -45,7 +44,7 @@ def make_set(
     workers: int | None = None,
     on_made: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, Any]:
-    """Write about `count` pairs into a folder, and return what about.json says."""
+    """Write about `count` pairs into a folder and return the content of about.json."""
     material = material or Material()
     settings = {"pairs": count, "seed": seed, **_settings(material)}
     claim(folder, settings, "cmi studio make")
@@ -62,7 +61,7 @@ def make_set(
 
 
 def _settings(material: Material) -> dict[str, Any]:
-    """What the bytes depend on, besides the number of pairs and the seed."""
+    """Further settings that the bytes depend on."""
     return {
         "held_out": list(material.held_out),
         "scores": material.scores,
@@ -77,7 +76,7 @@ def _settings(material: Material) -> dict[str, Any]:
 def _make_all(
     folder: Path, count: int, seed: int, material: Material, workers: int | None, on_made: Callable[[int, int], None]
 ) -> list[Made]:
-    """Plan and record every pair that is not made yet; those to keep, in the order of the plan."""
+    """Make all missing pairs and return those to keep, in order."""
     path = folder / "made.jsonl"
     make = partial(_make_pair, seed=seed, material=material, folder=folder)
     with process_pool(workers) as pool, RunLog(path, key="pair") as log:
@@ -98,7 +97,7 @@ def _make_all(
 def _make_pair(number: int, seed: int, material: Material, folder: Path) -> Made:
     plan = plan_pair(number, seed, material)
     takes = {}
-    for role, recipe in plan.recipes.items():  # one after the other: what a pair's takes share is played once
+    for role, recipe in plan.recipes.items():  # in sequence, so that what the takes share is rendered once
         sound, heard = record(recipe)
         write_flac(sound, _file(folder, recipe.name))
         takes[role] = {"take": recipe.name, "heard": list(heard), **recipe_record(recipe)}
@@ -121,7 +120,7 @@ def _file(folder: Path, name: str) -> Path:
 
 
 def _keep(pairs: Iterable[Made]) -> list[Made]:
-    """The balanced pairs of each split and axis, in their order; what is silent is left out."""
+    """The balanced pairs of each split and axis, without silent ones."""
     audible = [
         made for made in pairs if all(MeasuredTake(*take["heard"]).loudness > SILENT for take in made["takes"].values())
     ]
@@ -153,7 +152,7 @@ def _summary(pairs: list[Made]) -> list[dict[str, Any]]:
 
 
 def _used(pairs: list[Made], material: Material) -> dict[str, Any]:
-    """The tracks in the set by name, and the licences of the packages they came in, where those are on record."""
+    """The tracks used, and the recorded licences of their packages."""
     names = {take["source"].get("track") for made in pairs for take in made["takes"].values()}
     used = [track for track in material.tracks if track.name[:16] in names]
     folders = {folder for track in used for folder in track.path.parents if (folder / LICENCES).is_file()}
@@ -163,7 +162,7 @@ def _used(pairs: list[Made], material: Material) -> dict[str, Any]:
 
 
 def summary_table(about: dict[str, Any]) -> Table:
-    """The splits for people: how many pairs, and how often each null is right."""
+    """Pairs and accuracies of nulls by split."""
     nulls = list(about["splits"][0]["nulls"]) if about["splits"] else []
     rows = [
         [split["split"], split["axis"], str(split["pairs"]), *(f"{100 * split['nulls'][null]:.1f}" for null in nulls)]

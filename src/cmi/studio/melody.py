@@ -1,8 +1,7 @@
-"""The tune: two motifs that return and vary over changing chords.
+"""Compose the melody: two motifs that return and vary over changing chords.
 
-How
-    Rhythms and shapes are drawn. Of all lines near the shape the one of least cost is sung: chord tones wherever the
-    beat is strong or the note long, steps into and out of all other notes, few leaps.
+Rhythms and shapes are drawn. Of all lines near the shape, the one of least cost is chosen: chord tones on strong beats
+and long notes, steps into and out of all other notes, few leaps.
 """
 
 from functools import lru_cache
@@ -42,7 +41,7 @@ class _Motif(NamedTuple):
 
 
 class _Theme(NamedTuple):
-    """What the sections of one letter share."""
+    """The material that all sections of one letter share."""
 
     motifs: dict[str, _Motif]
     plan: str
@@ -52,7 +51,7 @@ class _Theme(NamedTuple):
 
 
 class _Slot(NamedTuple):
-    """A note of the tune that has no pitch yet."""
+    """A note of the melody without a pitch."""
 
     start: float
     length: float
@@ -66,7 +65,7 @@ class _Slot(NamedTuple):
 
 def melody(chart: Chart, centre: int) -> list[Note]:
     low, high = steps_within(chart.key, centre - _RANGE, centre + _RANGE)
-    themes = {letter: _theme(chart) for letter in "AB"}
+    themes = {letter: _draw_theme(chart) for letter in "AB"}
     middle = (low + high) // 2 - 2  # shapes rise more than they fall
     phrases: list[list[_Slot]] = []
     for bar in chart.bars:
@@ -80,7 +79,7 @@ def melody(chart: Chart, centre: int) -> list[Note]:
     notes: list[Note] = []
     previous: int | None = None
     for slots in phrases:
-        line = _sing(chart, slots, low, high, previous)
+        line = _find_line(chart, slots, low, high, previous)
         previous = line[-1]
         for slot, step in zip(slots, line, strict=True):
             sounding = pitch(chart.key, step, slot.chord.raised)
@@ -89,7 +88,7 @@ def melody(chart: Chart, centre: int) -> list[Note]:
     return notes
 
 
-def _theme(chart: Chart) -> _Theme:
+def _draw_theme(chart: Chart) -> _Theme:
     rng, endings = chart.rng, _ENDINGS[chart.metre]
     cells = rng.sample(chart.style.cells[chart.metre], 2)
     shapes = rng.sample(_SHAPES, 2)
@@ -98,7 +97,7 @@ def _theme(chart: Chart) -> _Theme:
 
 
 def _figure(bar: Bar, theme: _Theme) -> tuple[str, tuple[int, ...], int]:
-    """The rhythm, shape and place of one bar of the tune. A section that returns turns its second bar upside down."""
+    """Rhythm, shape and place of one bar of the melody. A repeated section inverts its second bar."""
     falling = (1, 1, 1, 1, 0, 0, 0, 0)
     if bar.last or bar.letter == "outro":
         return WHOLE_BAR, falling, 0
@@ -124,7 +123,7 @@ def _slots(chart: Chart, bar: Bar, cell: str, targets: list[int]) -> list[_Slot]
 
 
 def _footing(bar: Bar, start: float, end: float) -> tuple[Chord, tuple[int, ...], float]:
-    """The chord under a note, the degrees firm in all the chords it meets, and its end: cut where these share none."""
+    """The chord under a note, the degrees that fit all chords it spans, and its end (cut if there are none)."""
     first, *others = [chord for chord in bar.chords if chord.start < end and chord.start + chord.length > start]
     firm = _firm(first)
     for chord in others:
@@ -137,12 +136,12 @@ def _footing(bar: Bar, start: float, end: float) -> tuple[Chord, tuple[int, ...]
 
 @lru_cache(maxsize=4096)
 def _firm(chord: Chord) -> tuple[int, ...]:
-    """A chord's degrees, less those a semitone above another: the root over a major seventh."""
+    """A chord's degrees without those a semitone above another, such as the root over a major seventh."""
     tones = zip(chord.degrees, chord.pitch_classes, strict=True)
     return tuple(degree for degree, tone in tones if (tone - 1) % 12 not in chord.pitch_classes)
 
 
-def _sing(chart: Chart, slots: list[_Slot], low: int, high: int, previous: int | None) -> list[int]:
+def _find_line(chart: Chart, slots: list[_Slot], low: int, high: int, previous: int | None) -> list[int]:
     """The line of least cost through the slots, in steps."""
     paths: dict[int, tuple[float, int, bool, tuple[int, ...]]] = {}  # by last step: cost, pitch, firm, the line
     if previous is not None:
@@ -179,7 +178,7 @@ def _choices(slot: _Slot, low: int, high: int) -> list[int]:
 
 
 def _move(steps: int, semitones: int, firm: bool) -> float:
-    """Cost of going so far; `firm` when both notes are."""
+    """Cost of an interval; `firm` if both notes are."""
     cost = _LEAPS[abs(steps)] if abs(steps) < len(_LEAPS) else _WIDE_LEAP
     if abs(semitones) == 6 or (abs(steps) == 1 and abs(semitones) == 3):
         cost += 3

@@ -1,11 +1,11 @@
-"""A small MIR set with exact truth, in CMI-Bench's own layout: key, beats, downbeats, melody, pitch, instrument.
+"""Make a small MIR set with exact truth in CMI-Bench's layout: key, beats, downbeats, melody, pitch, instrument.
 
     annotations/CMI_GS_key.jsonl, CMI_gtzan_beat.jsonl, ...    instructions about the studio's clips (`Instruction`)
     audio/                                                     30 s of composed pieces, 4 s of single notes
     settings.json                                              the seed and the seconds that the set was made with
 
-`cmi bench score ANSWERS --annotations FOLDER/annotations` scores answers to them as it does those of published sets.
-Truth comes from the notes, not from an analysis: beats are the piece's, the melody is what the melody part plays.
+`cmi bench score ANSWERS --annotations FOLDER/annotations` scores answers as for published sets. The truth comes from
+the notes, not from an analysis.
 """
 
 import json
@@ -25,7 +25,7 @@ from cmi.studio.recordings import RATE, SECONDS, write_flac
 from cmi.studio.render import render
 
 NOTE_SECONDS = 4
-# Families as NSynth names them, with programs whose recordings are in tune and speak at once.
+# NSynth's families, with programs whose recordings are in tune and have a fast attack.
 FAMILIES = {
     "bass": 33, "brass": 56, "guitar": 24, "keyboard": 0, "organ": 16, "reed": 71, "string": 40, "synth_lead": 80,
 }  # fmt: skip
@@ -51,9 +51,9 @@ class MirClip(NamedTuple):
 def make_mir_set(
     folder: Path, count: int, seed: int, on_made: Callable[[], None] = lambda: None, seconds: int = SECONDS
 ) -> dict[str, int]:
-    """Write `count` pieces and as many single notes; the number of instructions of each data set.
+    """Write `count` pieces and as many single notes; return the number of instructions per data set.
 
-    Audio that is there is kept. InputError if the folder has a set of another seed or length, whose audio it would be.
+    Existing audio is kept. InputError if the folder has a set of another seed or length.
     """
     claim(folder, {"seed": seed, "seconds": seconds}, "cmi studio mir")
     for name in ("audio", "annotations"):
@@ -72,15 +72,8 @@ def make_mir_set(
 
 
 def _line(dataset: str, answer: str, clip: str, seconds: int) -> str:
-    asked = Instruction(
-        PROMPTS[dataset],
-        answer,
-        f"audio/{clip}.flac",
-        0.0,
-        float(seconds),
-        source="cmi studio",
-        uuid=f"{dataset}-{clip}",
-    )
+    place = f"audio/{clip}.flac", 0.0, float(seconds)
+    asked = Instruction(PROMPTS[dataset], answer, *place, source="cmi studio", uuid=f"{dataset}-{clip}")
     return json.dumps(asked.to_record()) + "\n"
 
 
@@ -96,7 +89,7 @@ def _clips(count: int, seed: int, seconds: int) -> Iterator[MirClip]:
 
 
 def piece_answers(piece: Piece, seconds: int) -> dict[str, str]:
-    """What is true of the first `seconds`."""
+    """The true answers about the first `seconds`."""
     melody = next(part for part in piece.parts if part.role == "melody")
     return {
         "GS_key": f"{TONICS[piece.key.tonic]} {piece.key.mode}",
@@ -107,7 +100,7 @@ def piece_answers(piece: Piece, seconds: int) -> dict[str, str]:
 
 
 def melody_of(piece: Piece, part: InstrumentPart, seconds: int = SECONDS) -> list[tuple[float, int]]:
-    """When each note begins and which it is; of notes that begin together, the highest."""
+    """Onset and pitch of each note; the highest of simultaneous ones."""
     tops: dict[float, int] = {}
     for note, start in zip(part.notes, np.round(piece.clock([n.start for n in part.notes]), 3).tolist(), strict=True):
         tops[start] = max(note.pitch, tops.get(start, 0))

@@ -1,24 +1,23 @@
-"""Pairs whose winner is known: a plan of recordings and prompts, from a seed.
+"""Plan pairs with a known winner, recordings and prompts, from a seed.
 
-Pairs of pieces whose every note is known: composed for the pair, or scores of the corpus
-    Musicality    a clean take against a flawed one: of the same piece, or of another of the same style ('across').
-    Alignment     a take that does what the prompt asks against one that does not: another style, tempo or density than
-                  the text says; other words than the lyrics; nothing like the reference. Both are clean, or have the
-                  same flaw.
+Pairs of pieces, composed for the pair or scores of the corpus
+    Musicality    a clean take against a flawed one of the same piece, or of another of the same style ('across').
+    Alignment     a take that follows the prompt against one with another style, tempo or density, other lyrics, or
+                  unlike the reference. Both are clean or have the same flaw.
     The reference is another section of the same piece, or another piece of the same style. Modalities are mixed as in
     CMI-Pref: half of the prompts are text alone.
 
-Pairs of real recordings, about which nothing is known: the text asks for nothing in particular
-    Musicality    a stretch of a track against the same stretch flawed, or against another track's.
-    Alignment     with a stretch of a track as the reference, another stretch of it against another track's.
+Pairs of real recordings, about which nothing is known, with a text that asks for nothing in particular
+    Musicality    an excerpt of a track against the same excerpt with a flaw, or against a flawed one of another track.
+    Alignment     with an excerpt of a track as the reference, another excerpt of it against another track's.
 
 Splits
     train, valid    flaws except those held out
     test            pieces that no other split has, the same flaws
     heldout         pieces that no other split has, and the flaws held out: in no other split
 
-A score or a track belongs to one split for good, by its name. Composed pieces belong to one pair each. Every take has
-the same length and a gain of its own, so that level and length tell nothing.
+The name of a score or track determines its split. Composed pieces belong to one pair each. All takes have the same
+length and random gains, so level and length are uninformative.
 """
 
 import hashlib
@@ -57,7 +56,7 @@ class PairPlan:
     split: Split
     axis: Axis
     text: str
-    caption: Caption | None  # None of a recording that nothing is known about
+    caption: Caption | None  # None for real recordings
     lyrics: str
     reference: TakeRecipe | None
     better: TakeRecipe
@@ -72,21 +71,19 @@ class PairPlan:
         return takes if self.reference is None else {**takes, "reference": self.reference}
 
     def preference(self, files: Mapping[str, Path], about: Mapping[str, Any]) -> Preference:
-        """The pair's row, once its recordings are in files."""
+        """The pair's preference, with its recordings in files."""
         a, b = ("better", "worse") if self.better_first else ("worse", "better")
         pair = Pair(Prompt(self.text, self.lyrics, files.get("reference")), files[a], files[b])
         return Preference(pair, self.axis, "a" if self.better_first else "b", self.confidence, "studio", self.id, about)
 
 
 def split_of(piece: str) -> Split:
-    """The split that a score or a track belongs to, in whatever set it is used: by its name alone."""
+    """The split of a score or track, determined by its name."""
     place = int.from_bytes(hashlib.sha256(f"cmi.studio.split {piece}".encode()).digest()[:4]) / 2**32
     return next((split for split, end in zip(SHARES, accumulate(SHARES.values()), strict=True) if place < end), "train")
 
 
 class PairMaker:
-    """One pair, from a generator of its own."""
-
     def __init__(self, rng: random.Random, name: str, split: Split, flaws: Sequence[str]) -> None:
         self.rng = rng
         self.name = name
@@ -94,11 +91,11 @@ class PairMaker:
         self.flaws = flaws
 
     def blemish(self) -> tuple[str, float]:
-        """What makes the worse take of a musicality pair worse."""
+        """Draw the flaw of the worse take of a musicality pair."""
         return self.rng.choice(self.flaws), self.rng.choice(STRENGTHS)
 
     def shared_blemish(self) -> tuple[str, float]:
-        """What both takes of an alignment pair have, or nothing."""
+        """Draw the flaw of both takes of an alignment pair, or none."""
         return (self.rng.choice(self.flaws), SHARED_STRENGTH) if self.rng.random() < BOTH_FLAWED else ("", 0.0)
 
     def flaw_seed(self, flaw: str) -> int:
@@ -139,7 +136,7 @@ class PairMaker:
 
 
 def sure_of(strength: float) -> int:
-    """How sure a listener would be of a flaw of that strength, from 1 to 5."""
+    """A listener's confidence, 1 to 5, about a flaw of that strength."""
     return 1 + round(4 * strength)
 
 
@@ -164,13 +161,13 @@ def plan_piece_pair(
     first_seed: int,
     scores: Sequence[str] = (),
 ) -> PairPlan:
-    """A pair of pieces that are composed from `first_seed` on, or of two or more scores of one kind."""
+    """Plan a pair of pieces composed from `first_seed` on, or of scores."""
     maker = _PiecePairMaker(rng, name, split, flaws, first_seed, scores)
     return maker.musicality() if axis == "musicality" else maker.alignment()
 
 
 class _PiecePairMaker(PairMaker):
-    """Composed pieces are the pair's own: no other pair, and so no other split, has them."""
+    """Composed pieces belong to this pair only, and so to one split."""
 
     def __init__(
         self, rng: random.Random, name: str, split: Split, flaws: Sequence[str], first_seed: int, scores: Sequence[str]
@@ -210,7 +207,7 @@ class _PiecePairMaker(PairMaker):
         return self._pair("alignment", better, worse, confidence, violated)
 
     def _otherwise(self) -> dict[str, TakeSource]:
-        """The same piece in another tempo or density, where that makes the text false; a score has but one."""
+        """The same composed piece in another tempo or density that makes the text false."""
         if self.source.score:
             return {}
         tempos = [round(self.facts.tempo * factor, 1) for factor in OTHER_TEMPOS]
@@ -224,7 +221,7 @@ class _PiecePairMaker(PairMaker):
         return found
 
     def _of_another_style(self) -> TakeSource:
-        """A piece composed for this, of which the text is false."""
+        """A composed piece for which the text is false."""
         styles = [style for style in STYLES if style != self.facts.style]
         for style in self.rng.sample(styles, len(styles)):
             source = TakeSource(self.first_seed + 1, (("style", style),), self.source.seconds)
@@ -252,7 +249,7 @@ class _PiecePairMaker(PairMaker):
 
 
 def _three(rng: random.Random, scores: Sequence[str]) -> list[str]:
-    """A score and two more of its kind, or itself again where its kind has no other."""
+    """Draw a score and two more of its kind, or itself again if there are none."""
     first = rng.choice(scores)
     kind = [score for score in scores if score != first and score.split("/")[0] == first.split("/")[0]]
     return [first, *rng.choices(kind or [first], k=2)]
@@ -277,7 +274,7 @@ def can_flaw_recordings(name: str) -> bool:
 def plan_track_pair(
     rng: random.Random, name: str, split: Split, axis: Axis, flaws: Sequence[str], tracks: Sequence[Track]
 ) -> PairPlan:
-    """A pair of two tracks, or of one, out of two or more."""
+    """Plan a pair of one or two of the tracks."""
     maker = _TrackPairMaker(rng, name, split, [flaw for flaw in flaws if can_flaw_recordings(flaw)])
     one, other = rng.sample(tracks, 2)
     return maker.musicality(one, other) if axis == "musicality" else maker.alignment(one, other)
@@ -306,7 +303,7 @@ class _TrackPairMaker(PairMaker):
         return self.pair("alignment", text, better, worse, 4, truth, reference=reference)
 
     def _places(self, track: Track) -> tuple[int, int]:
-        """Two stretches of a track, in seconds from its beginning: as far apart as they can be if it is short."""
+        """Start seconds of two excerpts of a track, without overlap if it is long enough."""
         last = int(track.seconds) - SECONDS
         here = self.rng.randint(0, last)
         free = [place for place in range(last + 1) if abs(place - here) >= SECONDS]
@@ -322,12 +319,12 @@ def _modality(reference: TakeRecipe | None) -> str:
 
 
 HELD_OUT = ("hum", "pumping", "smear", "detuned-copy", "tempo-drift", "stuck", "clashing-keys")
-NOT_USED = ("level",)  # levels are evened out
+NOT_USED = ("level",)  # because levels are equalised
 
 
 @dataclass(frozen=True)
 class Material:
-    """What pairs are made of, and what is held out of all splits but `heldout`."""
+    """The material of pairs, and the flaws that only the split `heldout` has."""
 
     held_out: tuple[str, ...] = HELD_OUT
     scores: float = 0.0  # the share of pairs that are of the corpus' scores
@@ -336,7 +333,7 @@ class Material:
 
 
 def plan_pair(number: int, seed: int, material: Material) -> PairPlan:
-    """One pair, whatever others there are: the plan of a longer set begins with that of a shorter one."""
+    """Plan one pair independently of the others, so a longer set begins with a shorter one."""
     rng = random.Random(f"cmi.studio.pairs {seed} {number}")  # noqa: S311
     split: Split = rng.choices(list(SHARES), list(SHARES.values()))[0]
     axis: Axis = rng.choice(("musicality", "alignment"))
@@ -358,16 +355,16 @@ def plan_pairs(count: int, seed: int, material: Material | None = None) -> Itera
 
 
 def known_flaws(names: Sequence[str]) -> tuple[str, ...]:
-    """The names of flaws or families as they are; InputError for one that is neither."""
+    """Check names of flaws or families; InputError for an unknown one."""
     known = [*FLAWS, *dict.fromkeys(flaw.family for flaw in FLAWS.values())]
     for name in names:
         if name not in known:
-            raise InputError(f"no flaw and no family is called {name!r}; there are {', '.join(known)}")
+            raise InputError(f"unknown flaw or family {name!r}; known: {', '.join(known)}")
     return tuple(names)
 
 
 def _flaws(split: Split, held_out: Sequence[str]) -> list[str]:
-    """The flaws of a split; a family's name holds out all its flaws."""
+    """The flaws of a split; a family's name in `held_out` stands for all its flaws."""
     out = [name for name, flaw in FLAWS.items() if name in held_out or flaw.family in held_out]
     return [name for name in FLAWS if name not in NOT_USED and (name in out) == (split == "heldout")]
 

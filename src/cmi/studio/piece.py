@@ -1,10 +1,10 @@
-"""A piece of music as it is written and played: notes in parts, on beats whose times are known exactly.
+"""A piece of music: notes in parts, on beats with exact times.
 
 Conventions
     Notes are placed in beats, from 0; `Piece.clock` turns beats into seconds. Pitches are MIDI numbers (60 is C4).
     A key is (tonic, mode): tonic in pitch classes 0-11 (C = 0), mode 'major' or 'minor'.
     Instruments have the names that captions use; their numbers are General MIDI's: programs from 0, drums as the keys
-    of channel 10. All of it is immutable: a flaw returns another piece.
+    of channel 10. Everything is immutable: a flaw returns another piece.
 """
 
 from collections.abc import Iterable, Mapping
@@ -38,19 +38,17 @@ class PieceSection(NamedTuple):
 
 @dataclass(frozen=True)
 class InstrumentPart:
-    """What one instrument plays. `program` is a General MIDI number from 0; for drums it is not used."""
+    """The part of one instrument; `program` is not used for drums."""
 
     role: Role
     instrument: str  # in plain words, as captions say it
     program: int
     notes: tuple[Note, ...]
-    cents: float = 0.0  # out of tune by so much
+    cents: float = 0.0  # out of tune by
 
 
 @dataclass(frozen=True)
 class Attributes:
-    """What is known about a piece in words, for captions."""
-
     style: str
     mood: str
     tempo: float  # beats a minute
@@ -68,7 +66,7 @@ class Piece:
     sections: tuple[PieceSection, ...] = field(default_factory=tuple)
 
     def clock(self, beats: ArrayLike) -> NDArray[np.float64]:
-        """Beats to seconds, along the piece's own tempo."""
+        """Convert beats to seconds."""
         return clock(self.beats, beats)
 
     @property
@@ -82,7 +80,7 @@ class Piece:
 
 
 def clock(times: tuple[float, ...], beats: ArrayLike) -> NDArray[np.float64]:
-    """Beats to seconds, where `times` are those of whole beats; beyond the last one its tempo goes on."""
+    """Convert beats to seconds by the `times` of whole beats; the last tempo continues beyond them."""
     wanted = np.asarray(beats, dtype=np.float64)
     last = len(times) - 1
     beyond = np.maximum(wanted - last, 0) * (times[-1] - times[-2])

@@ -1,8 +1,4 @@
-"""The players: each reads the chart and plays its part; the tune has a module of its own.
-
-How
-    Chords move to the nearest voicing. Bass and drums follow the style's grids.
-"""
+"""Players turn the chart into parts: chords in the nearest voicing, bass and drums by the style's grids."""
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache
@@ -25,9 +21,9 @@ _TIMEKEEPERS = ("closed hat", "ride", "shaker", "tambourine", "pedal hat")  # wh
 
 
 def play(chart: Chart, role: Role, instrument: str) -> InstrumentPart:
-    """What `instrument` plays in this role."""
+    """Write the part of `instrument` in this role."""
     if role == "drums":
-        return InstrumentPart(role, instrument, 0, _written(chart, _drums(chart)))
+        return InstrumentPart(role, instrument, 0, _finish(chart, _drums(chart)))
     program, _, centre = INSTRUMENTS[instrument]
     players: dict[Role, Callable[[], list[Note]]] = {
         "melody": lambda: melody(chart, centre),
@@ -35,11 +31,11 @@ def play(chart: Chart, role: Role, instrument: str) -> InstrumentPart:
         "bass": lambda: _bass(chart),
         "pad": lambda: _pad(chart),
     }
-    return InstrumentPart(role, instrument, program, _written(chart, players[role]()))
+    return InstrumentPart(role, instrument, program, _finish(chart, players[role]()))
 
 
-def _written(chart: Chart, notes: Iterable[Note]) -> tuple[Note, ...]:
-    """Notes as they sound: swung, sorted, and each pitch released before it sounds again."""
+def _finish(chart: Chart, notes: Iterable[Note]) -> tuple[Note, ...]:
+    """Swing and sort the notes, and release each pitch before it sounds again."""
     swung = {}
     for note in notes:
         start, end = _swing(chart, note.start), _swing(chart, note.start + note.length)
@@ -67,7 +63,7 @@ def _swing(chart: Chart, time: float) -> float:
 
 def _comping(chart: Chart) -> list[Note]:
     comp, notes = chart.style.comp, list[Note]()
-    voicings = iter(_voiced(chart))
+    voicings = iter(_choose_voicings(chart))
     for bar in chart.bars:
         grid = WHOLE_BAR if bar.last else comp.grids[chart.metre]
         # one note at a time is a chord only when there are enough of them
@@ -84,8 +80,8 @@ def _comping(chart: Chart) -> list[Note]:
 
 
 def _pad(chart: Chart) -> list[Note]:
-    """The chords held, once the intro is over."""
-    voicings = iter(_voiced(chart))
+    """Held chords, after the intro."""
+    voicings = iter(_choose_voicings(chart))
     held = [(bar, chord, next(voicings)) for bar in chart.bars for chord in bar.chords]
     return [
         Note(chord.start, chord.length * _BREATH, voice, velocity(chart, bar, chord.start, _LOUDNESS["pad"]))
@@ -95,8 +91,8 @@ def _pad(chart: Chart) -> list[Note]:
     ]
 
 
-def _voiced(chart: Chart) -> list[tuple[int, ...]]:
-    """A voicing for each chord, each the nearest to the one before."""
+def _choose_voicings(chart: Chart) -> list[tuple[int, ...]]:
+    """A voicing for each chord, nearest to the previous one."""
     chords = [chord for bar in chart.bars for chord in bar.chords]
     if chart.style.comp.figure == "power":
         return [_power(chord) for chord in chords]
@@ -108,7 +104,7 @@ def _voiced(chart: Chart) -> list[tuple[int, ...]]:
 
 
 def _power(chord: Chord) -> tuple[int, ...]:
-    """Root, fifth and octave, which bear distortion."""
+    """Root, fifth and octave, which sound well distorted."""
     root, _, fifth, *_ = chord.pitch_classes
     lowest = _POWER_LOWEST + (root - _POWER_LOWEST) % 12
     return lowest, lowest + (fifth - root) % 12, lowest + 12
@@ -116,7 +112,7 @@ def _power(chord: Chord) -> tuple[int, ...]:
 
 @lru_cache(maxsize=512)
 def _voicings(pitch_classes: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """All close positions in range, and those of four voices with the second from above an octave down."""
+    """All close positions in range, and drop-2 voicings of four voices."""
     low, high = _HARMONY_RANGE
     lowest = [start for start in range(low, high) if start % 12 in pitch_classes]
     close = [tuple(sorted(start + (tone - start) % 12 for tone in pitch_classes)) for start in lowest]
@@ -126,7 +122,7 @@ def _voicings(pitch_classes: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
 
 
 def _distance(previous: tuple[int, ...], voicing: tuple[int, ...]) -> float:
-    """How far the voices move, with a pull to the middle and away from semitones between neighbours."""
+    """Distance that the voices move, plus costs for extreme registers and semitone clashes."""
     moved = sum(abs(a - b) for a, b in zip(reversed(previous), reversed(voicing), strict=False))
     rubs = sum(upper - lower == 1 for lower, upper in pairwise(voicing))
     return moved + 6 * rubs + 0.4 * abs(sum(voicing) / len(voicing) - sum(_HARMONY_RANGE) / 2)
@@ -156,7 +152,7 @@ def _bass(chart: Chart) -> list[Note]:
 
 
 def _roots(chart: Chart, low: int, high: int) -> list[int]:
-    """The chords' roots, each the nearest to the one before."""
+    """The chords' roots, each nearest to the previous one."""
     roots = [(2 * low + high) // 3]
     for chord in (chord for bar in chart.bars for chord in bar.chords):
         octaves = [step for step in range(low, high + 1) if step % 7 == chord.degrees[0]]
@@ -177,7 +173,7 @@ def _bass_step(figure: str, i: int, root: int, high: int) -> int:
 
 
 def _approach(chart: Chart, chord: Chord, step: int, after: int) -> int:
-    """A neighbour of the next root: on the side the line comes from, unless it is there already or the scale gapes."""
+    """A neighbour of the next root, if possible on the side from which the line comes."""
     near, far = (after - 1, after + 1) if step < after else (after + 1, after - 1)
     gap = abs(pitch(chart.key, near, chord.raised) - pitch(chart.key, after))
     return near if near != step and gap <= 2 else far
@@ -207,7 +203,7 @@ def _drums(chart: Chart) -> list[Note]:
 
 
 def _lanes(chart: Chart, bar: Bar) -> dict[str, str]:
-    """The grids that a bar plays: less in an intro, one stroke at the end."""
+    """The grids of a bar: fewer in an intro, one stroke at the end."""
     groove = chart.style.groove
     assert groove is not None
     lanes = dict(groove.lanes[chart.metre])

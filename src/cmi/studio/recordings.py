@@ -1,10 +1,9 @@
-"""Recordings to order: a recipe says all that a take's sound depends on, and the same recipe gives the same bytes.
+"""Make recordings from recipes; the same recipe always gives the same bytes.
 
     piece (composed, or a score of the corpus) -> its flaw -> rendered -> sung over -> cropped -> its flaw -> levelled
     track (a real recording)                                          -> cropped -> its flaw -> levelled
 
-A flaw of a piece changes the notes, a flaw of a recording the sound. Level comes last: each take has the loudness its
-recipe says, whatever was done to it, so that no flaw is known by its level.
+Each take gets the loudness of its recipe at the end, so that its level does not reveal a flaw.
 """
 
 import hashlib
@@ -42,18 +41,18 @@ Sound = NDArray[np.float32]  # (n, 2)
 
 @dataclass(frozen=True)
 class TakeSource:
-    """What is played: a seed and wishes for the composer, a score's name, or a track."""
+    """The source of a take: a seed and wishes for the composer, a score's name, or a track."""
 
     seed: int = 0
     wishes: tuple[tuple[str, str | float], ...] = ()
-    seconds: int = SECONDS  # that a composed piece lasts at least
+    seconds: int = SECONDS  # minimum length of a composed piece
     score: str = ""
     track: str = ""  # the first 16 hex digits of the hash of its file
-    path: str = ""  # where that lies: not part of what is played
+    path: str = ""  # of the track; not part of the recipe's identity
 
     @property
     def name(self) -> str:
-        """The same for all versions of a piece: what splits are made by."""
+        """The same for all versions of a piece; determines its split."""
         return f"track {self.track}" if self.track else self.score or f"piece {self.seed}"
 
 
@@ -69,12 +68,12 @@ class TakeRecipe:
 
     @property
     def name(self) -> str:
-        """Names the sound: twelve hex digits of the hash of the recipe."""
+        """Twelve hex digits of the recipe's hash."""
         return hashlib.sha256(json.dumps(recipe_record(self), sort_keys=True).encode()).hexdigest()[:12]
 
 
 class MeasuredTake(NamedTuple):
-    """What can be known of a recording without listening to the music: what nulls go by."""
+    """Simple features of a recording, used by null baselines."""
 
     loudness: float  # dBFS RMS of the mono mix
     seconds: float
@@ -91,7 +90,7 @@ def piece_of(source: TakeSource) -> Piece:
 
 
 def record(recipe: TakeRecipe) -> tuple[Sound, MeasuredTake]:
-    """The recording that a recipe asks for, and what nulls know of it."""
+    """Make the recording of a recipe, and measure it."""
     flaw = FLAWS[recipe.flaw] if recipe.flaw else None
     rng = np.random.default_rng(recipe.flaw_seed)
     notes = 0
@@ -112,15 +111,15 @@ def record(recipe: TakeRecipe) -> tuple[Sound, MeasuredTake]:
 
 
 def write_flac(sound: Sound, path: Path) -> None:
-    """All or nothing. It is encoded in memory, because libsndfile does not say why a file could not be written."""
+    """Write a file atomically; encoded in memory, because libsndfile does not say why writing failed."""
     encoded = io.BytesIO()
     soundfile.write(encoded, sound, RATE, format="FLAC", subtype="PCM_16")
     write_whole(path, encoded.getvalue())
 
 
-@lru_cache(maxsize=4)  # the takes of a pair are often the same but for what comes after
+@lru_cache(maxsize=4)  # takes of a pair often share everything up to here
 def _played(piece: Piece, lyrics: str, offset: int) -> Sound:
-    """SECONDS of the piece at RATE; with lyrics, sung to its melody in the melody instrument's place."""
+    """Render SECONDS of the piece at RATE; with lyrics, a voice replaces the melody instrument."""
     span = (offset, offset + SECONDS)
     melody = next((part for part in piece.parts if part.role == "melody"), None)
     if not lyrics or melody is None or not sung(len(melody.notes), lyrics):  # a flaw may have left too few notes
@@ -138,7 +137,7 @@ def _sung(notes: tuple[Note, ...], beats: tuple[float, ...], lyrics: str) -> NDA
 
 
 def _singable(notes: tuple[Note, ...]) -> list[Note]:
-    """The tune in a voice's range, an octave or two down."""
+    """Transpose the melody down by octaves into a voice's range."""
     lowered = [note._replace(pitch=note.pitch - 12 * max(0, -(-(note.pitch - 69) // 12))) for note in notes]
     return sorted(lowered)
 
@@ -160,7 +159,7 @@ def _from_track(path: Path, offset: int) -> Sound:
 
 
 def _fitted_stereo(sound: Sound, length: int) -> Sound:
-    """Exactly so long: every take lasts as long as any other, so that length tells nothing."""
+    """Cut or pad to an exact length, so that length is uninformative."""
     return np.pad(sound[:length], ((0, max(0, length - len(sound))), (0, 0)))
 
 
@@ -172,7 +171,7 @@ def _at_level(sound: Sound, decibels: float) -> Sound:
 
 
 def _loudness(sound: Sound) -> float:
-    """Of the two channels together, as models hear them: noise that differs between them is softer there."""
+    """RMS of the mono mix, which is what models hear."""
     return rms((np.float32(0.5) * (sound[:, 0] + sound[:, 1]))[:, None])
 
 
@@ -181,7 +180,7 @@ def _decibels(sound: Sound) -> float:
 
 
 def _brightness(sound: Sound) -> float:
-    """The centroid of the power spectrum of the whole."""
+    """Centroid of the power spectrum."""
     power = np.abs(fft.rfft((sound[:, 0] + sound[:, 1]) / 2)) ** 2
     total = float(power.sum())
     return round(float((power * np.fft.rfftfreq(len(sound), 1 / RATE)).sum()) / total, 1) if total else 0.0
@@ -193,7 +192,7 @@ def _notes_between(piece: Piece, start: float, stop: float) -> int:
 
 
 def recipe_record(recipe: TakeRecipe) -> dict[str, Any]:
-    """The recipe for a manifest; what is left out is as it is by default."""
+    """The recipe's non-default fields, for a manifest."""
     source = {key: value for key, value in asdict(recipe.source).items() if key != "path"}
     plain = asdict(TakeRecipe(TakeSource()))
     return {key: value for key, value in {**asdict(recipe), "source": source}.items() if value != plain[key]}

@@ -1,12 +1,7 @@
-"""Pieces to sound: each note begins at the sample its beat falls on.
+"""Render pieces to dry stereo sound with a General MIDI soundfont, at -18 dBFS RMS or a peak of 0.9.
 
-Sound
-    Stereo, dry, played from a General MIDI soundfont. The level is -18 dBFS RMS, or less where the peak would pass 0.9.
-    Samples are the same in every run and process on one machine.
-
-Times
-    A note that starts at `piece.clock(start)` seconds has its first sample there, to half a sample. What is heard
-    depends on the instrument: drums, pianos and plucked strings speak within 10 ms, bowed strings and pads swell.
+A note that starts at `piece.clock(start)` seconds has its first sample there, to half a sample. Drums, pianos and
+plucked strings sound within 10 ms; bowed strings and pads swell. Samples are the same in every run on one machine.
 """
 
 import importlib.util
@@ -31,10 +26,7 @@ WELL_KNOWN = (  # where Debian's fluid-soundfont-gm and timgm6mb-soundfont put t
 
 @lru_cache(maxsize=1)
 def soundfont() -> Path:
-    """The soundfont that pieces are played with: the first installed of the well-known ones, else pretty_midi's.
-
-    It is part of a rendering's provenance: another soundfont gives other sound.
-    """
+    """The soundfont in use: the first installed of the well-known ones, else pretty_midi's."""
     package = importlib.util.find_spec("pretty_midi")
     carried = [Path(folder) / "TimGM6mb.sf2" for folder in (package and package.submodule_search_locations) or ()]
     for path in (*WELL_KNOWN, *carried):
@@ -50,9 +42,9 @@ def render(
     font: Path | None = None,
     span: tuple[float, float] = (0.0, np.inf),
 ) -> NDArray[np.float32]:
-    """The piece's sound, of shape (n, 2): round((piece.seconds + tail) * rate) samples.
+    """Render a piece as (n, 2) samples, with n = round((piece.seconds + tail) * rate).
 
-    With a span, in seconds, only what is heard between: the same samples, but for the level.
+    A span, in seconds, renders only that part: the same samples except for the level.
     """
     opened = open_font(soundfont() if font is None else font)
     end = round((piece.seconds + tail) * rate)
@@ -60,14 +52,14 @@ def render(
     sound = np.zeros((2, stop - begin), np.float32)
     for part in piece.parts:
         _play(piece, part, opened, sound, rate, begin)
-    dying = round(tail * rate / 2)  # what still sounds at the very end would be cut off
+    dying = round(tail * rate / 2)  # fade out what still sounds at the end
     first = max(begin, end - dying)
     sound[:, first - begin :] *= np.linspace(1, 0, dying, dtype=np.float32)[first - (end - dying) :][: stop - first]
     return levelled(np.ascontiguousarray(sound.T))
 
 
 def levelled(sound: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The sound at LOUDNESS, or at PEAK where that is less loud; silence stays as it is."""
+    """Scale to LOUDNESS, or less to stay below PEAK; silence is unchanged."""
     peak = float(np.abs(sound).max(initial=0))
     if not peak:
         return sound
@@ -76,11 +68,11 @@ def levelled(sound: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _play(piece: Piece, part: InstrumentPart, font: Font, sound: NDArray[np.float32], rate: int, begin: int) -> None:
-    """Add a part to the sound, of shape (2, n), which begins with sample `begin` of the piece; the rest is dropped."""
+    """Add a part to the sound, of shape (2, n), which begins at sample `begin` of the piece."""
     bank, program = (DRUM_BANK, 0) if part.role == "drums" else (0, part.program)
     starts = piece.clock([note.start for note in part.notes])
     ends = piece.clock([note.start + note.length for note in part.notes])
-    scratch = np.empty_like(sound)  # an array anew for each note takes half as long again
+    scratch = np.empty_like(sound)  # reused, because allocating it for each note is 50 % slower
     for note, start, end in zip(part.notes, starts, ends, strict=True):
         _require_playable(piece, part, note)
         first, held = round(start * rate) - begin, round((end - start) * rate)

@@ -1,12 +1,10 @@
-"""A piece and its flawed versions, to see and to hear: pictures, recordings and a page that has them side by side.
+"""Make a page with a piece and its flawed versions side by side, as pictures and recordings.
 
     index.html    the page: it needs nothing but the two folders beside it
     audio/        a FLAC file for each version
     pictures/     its waveform above its spectrogram, with the flaw marked
 
-Marks
-    A version is marked where it differs most from the clean one: where what is left after taking the clean sound away
-    is within 15 dB of its loudest moment. So a wrong note is marked, or a bar that was moved; noise is throughout.
+A version is marked where it differs most from the clean one: where their difference is within 15 dB of its maximum.
 """
 
 import random
@@ -69,8 +67,6 @@ class MarkedSpan(NamedTuple):
 
 @dataclass(frozen=True)
 class ShownVersion:
-    """One recording of the piece, clean or with a flaw."""
-
     name: str
     description: str
     sound: Sound
@@ -88,7 +84,7 @@ class ShownVersion:
 
     @property
     def where(self) -> str:
-        """Where it differs most from the clean one, in words."""
+        """Say where it differs most from the clean one."""
         seconds, marked = len(self.sound) / RATE, sum(end - start for start, end in self.marks)
         if not self.marks:
             return "nowhere"
@@ -106,7 +102,7 @@ def show_flaws(
     strength: float = STRENGTH,
     on_drawn: Callable[[int, int], None] = lambda done, total: None,
 ) -> Path:
-    """Write a piece, clean and with each of the flaws (or of the families) named, into a folder; returns the page."""
+    """Write a piece, clean and with each of the named flaws or families, into a folder; return the page."""
     require_matplotlib()
     wanted = known_flaws(flaws)
     chosen = [flaw for flaw in FLAWS.values() if flaw.name in wanted or flaw.family in wanted]
@@ -145,7 +141,7 @@ def _versions(source: TakeSource, flaws: Sequence[Flaw], strength: float) -> lis
 
 
 def differences(clean: Sound, flawed: Sound) -> tuple[MarkedSpan, ...]:
-    """Where a version differs most from the clean one, of the same length; nowhere if it does not."""
+    """Spans in which a version differs most from the clean one of the same length."""
     heard = np.sqrt(_framed(np.square(flawed * np.float32(_gain(clean, flawed)) - clean)) / FRAME)
     if heard.max() < INAUDIBLE:
         return ()
@@ -163,10 +159,7 @@ def differences(clean: Sound, flawed: Sound) -> tuple[MarkedSpan, ...]:
 
 
 def _gain(clean: Sound, flawed: Sound) -> float:
-    """What takes a version back to the clean one's level, by the moments that are the same in both.
-
-    Never above 1: what lost something was turned up as a whole, but what is quieter has that for its flaw.
-    """
+    """Gain, at most 1, that matches a version to the clean one's level in the frames that are the same in both."""
     both, own, other = (_framed(a * b) for a, b in ((clean, flawed), (flawed, flawed), (clean, clean)))
     same = both > ALIKE * np.sqrt(own * other)
     return min(1.0, float(np.median(both[same] / own[same]))) if same.any() else 1.0
@@ -178,7 +171,7 @@ def _framed(sound: Sound) -> Sound:
 
 
 def draw(version: ShownVersion, path: Path, highest: float) -> None:
-    """The waveform, up to `highest` on its axis, above the spectrogram; both with their marks."""
+    """Draw the waveform, with the limit `highest`, above the spectrogram, both with marks."""
     seconds = len(version.sound) / RATE
     figure = new_figure(*SIZE, dpi=DOTS, facecolor=GROUND)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(1, 2))
@@ -232,7 +225,7 @@ def _bands() -> NDArray[np.float64]:
 
 
 def page_of(piece: Piece, seed: int, versions: Sequence[ShownVersion]) -> str:
-    """The page's HTML, the same for the same piece and versions."""
+    """Write the page's HTML."""
     known = facts(piece)
     text = caption(known, random.Random(f"cmi.studio.show {seed}")).text  # noqa: S311
     shown = {

@@ -1,17 +1,11 @@
-"""Single tones out of a SoundFont 2 file, exactly in tune and exactly on time.
+"""Play single tones from a SoundFont 2 file, exactly in tune and on time.
 
-Why not a ready synthesizer
-    With TimGM6mb, symusic 0.5.9 is in tune on flute and strings, but has next to nothing at the written pitch on the
-    piano and the organ; it ignores velocity and pitch bends, cuts notes off without release, and on the whistle gives
-    samples of 1e22, not the same in each run. Truth that is to be exact can't be played by it.
+Supported are key and velocity ranges, layers, tuning, loops, volume, filter and pitch envelopes, velocity and pan. Not
+supported are vibrato, reverb, chorus, exclusive classes and modulators other than velocity to level, so tones are dry
+and steady. Velocity v plays at (v / 127) squared, as in the standard.
 
-What is honoured
-    Key and velocity ranges, layers, tuning, loops, volume and filter envelopes, pitch envelopes, velocity, pan.
-    Vibrato, reverb, chorus, exclusive classes and modulators other than velocity to level are left out: tones are dry,
-    and their pitch is steady, but for the instruments whose recordings waver by themselves.
-
-Level
-    Velocity v plays at (v / 127) squared, as the SoundFont standard has it.
+A ready synthesizer would not do: with TimGM6mb, symusic 0.5.9 plays piano and organ off pitch, ignores velocity and
+pitch bends, cuts notes off without release, and gives samples of up to 1e22 that differ between runs.
 """
 
 import struct
@@ -32,7 +26,7 @@ from cmi._util.errors import InputError
 DRUM_BANK = 128
 SILENCE = 0.01  # of a recording's peak
 INAUDIBLE = 0.7  # of 100 dB
-MEMORY = 5 * 10**8  # bytes of tones that are kept: those asked for last
+MEMORY = 5 * 10**8  # bytes of the tone cache
 
 _Samples = NDArray[np.float32]
 _TABLES = {
@@ -101,7 +95,7 @@ class Region:
 
 @dataclass(frozen=True, eq=False)
 class SoundfontVoice:
-    """What sounds when a key is struck: one recording or several together."""
+    """The recordings that sound together for a key."""
 
     key: int
     regions: tuple[Region, ...]
@@ -109,7 +103,7 @@ class SoundfontVoice:
 
     @property
     def release(self) -> float:
-        """Seconds in which the sound would lose 100 dB, once the key is let go; of several, the slowest counts."""
+        """Seconds to lose 100 dB after the key is released, of the slowest region."""
         return max(region.release for region in self.regions)
 
 
@@ -133,7 +127,7 @@ class Font:
 
     @lru_cache(maxsize=10_000)  # noqa: B019  fonts are few and stay open
     def voice(self, bank: int, program: int, key: int, velocity: int) -> SoundfontVoice:
-        """What plays a note. Equal notes have the same voice; where the font leaves a key out, the next one's plays."""
+        """The voice of a note, by the nearest region; equal notes have the same voice."""
         regions = self._preset(bank, program)
         distances = [_outside(key, region.keys) + 128 * _outside(velocity, region.velocities) for region in regions]
         nearest = tuple(region for region, far in zip(regions, distances, strict=True) if far == min(distances))
@@ -164,29 +158,28 @@ def open_font(path: Path) -> Font:
 def tone(voice: SoundfontVoice, cents: float, seconds: float, rate: int) -> _Samples:
     """The voice's sound, of shape (2, n), out of tune by `cents` and held for `seconds` or as long as it lasts.
 
-    It may be longer than asked for, and is not to be written to. The same request gives the same samples whatever was
-    asked before: lengths go in powers of two, each made by itself.
+    The read-only result may be longer. It does not depend on earlier requests: lengths are rounded up to powers of two.
     """
     request = (voice, cents, 2.0 ** np.ceil(np.log2(max(seconds, 0.25))), rate)
     found = _tones.pop(request, None)
     if found is None:
         found = _make_tone(*request)
         _tones.size += found[0].nbytes
-    _tones[request] = found  # as the one that was asked for last
+    _tones[request] = found  # as the most recent
     while _tones.size > MEMORY:
         _tones.size -= _tones.popitem(last=False)[1][0].nbytes
     return found
 
 
 def forget_tones() -> None:
-    """Free their memory."""
+    """Clear the tone cache."""
     _tones.clear()
     _tones.size = 0
 
 
 @lru_cache(maxsize=256)
 def release(seconds: float, rate: int) -> _Samples:
-    """What a sound is multiplied by once the key is let go: it falls at 100 dB in `seconds`, and ends 40 dB down."""
+    """Release envelope that falls by 100 dB in `seconds` and ends at -40 dB."""
     fall = np.geomspace(1, 1e-2, max(2, round(0.4 * seconds * rate)))
     return ((fall - fall[-1]) / (1 - fall[-1])).astype(np.float32)
 
@@ -198,7 +191,7 @@ def _make_tone(voice: SoundfontVoice, cents: float, seconds: float, rate: int) -
         for channel, side in zip(sound, (0.5 - region.pan, 0.5 + region.pan), strict=True):
             channel[: layer.size] += layer * np.float32(side**0.5)
     if not any(region.pan for region in voice.regions):
-        sound = np.broadcast_to(sound[0].copy(), sound.shape)  # two channels in the memory of one
+        sound = np.broadcast_to(sound[0].copy(), sound.shape)  # both channels share memory
     sound.flags.writeable = False
     return sound
 
@@ -217,7 +210,7 @@ def _layer(voice: SoundfontVoice, region: Region, cents: float, seconds: float, 
 
 
 def _played(recordings: NDArray[np.int16], region: Region, bend: float, count: int, rate: int) -> _Samples:
-    """`count` samples of the recording, or as many as there are, at a pitch `bend` cents from its own."""
+    """Up to `count` samples of the recording, transposed by `bend` cents."""
     source_rate = region.rate * 2 ** (bend / 1200)
     unrolled = _unrolled(recordings, region, int((count / rate + _EDGE) * source_rate) + 1)
     return soxr.resample(unrolled, source_rate, rate, quality="MQ")[:count]
@@ -226,7 +219,7 @@ def _played(recordings: NDArray[np.int16], region: Region, bend: float, count: i
 def _played_bent(
     recordings: NDArray[np.int16], region: Region, bends: NDArray[np.floating[Any]], rate: int
 ) -> _Samples:
-    """The recording at a pitch that moves."""
+    """The recording with a varying transposition."""
     steps = region.rate / rate * np.exp2(bends / 1200)
     positions = np.cumsum(steps, dtype=np.float64) - steps[0]
     unrolled = _unrolled(recordings, region, int(positions[-1]) + 2)
@@ -237,7 +230,7 @@ def _played_bent(
 
 
 def _unrolled(recordings: NDArray[np.int16], region: Region, count: int) -> _Samples:
-    """The first `count` samples of the recording, its loop gone round as often as it takes."""
+    """The first `count` samples of the recording, with its loop repeated."""
     if not region.looped or region.start + count <= region.loop_end:
         recording = recordings[
             region.start : region.start + count if region.looped else min(region.start + count, region.end)
@@ -250,7 +243,7 @@ def _unrolled(recordings: NDArray[np.int16], region: Region, count: int) -> _Sam
 
 
 def _low_passed(sound: _Samples, cutoffs: _Samples, resonance: float, rate: int) -> _Samples:
-    """The sound under a cutoff that moves: sounds filtered an octave apart are faded into one another."""
+    """Filter with a varying cutoff by crossfading fixed filters an octave apart."""
     lowest, highest = float(cutoffs.min()), float(cutoffs.max())
     if lowest >= _OPEN_FILTER:
         return sound
@@ -259,7 +252,7 @@ def _low_passed(sound: _Samples, cutoffs: _Samples, resonance: float, rate: int)
     mixed = np.zeros_like(sound)
     for step in np.arange(np.floor(lowest / 1200), np.ceil(highest / 1200) + 1) * 1200:
         weight = np.clip(1 - np.abs(cutoffs - np.float32(step)) / np.float32(1200), 0, 1)
-        heard = weight.size - int(np.argmax(weight[::-1] > 0))  # cutoffs fall as a rule, and high ones are soon left
+        heard = weight.size - int(np.argmax(weight[::-1] > 0))  # cutoffs usually fall, so high ones end early
         mixed[:heard] += weight[:heard] * _low_pass(sound[:heard], step, resonance, rate)
     return mixed
 
@@ -274,7 +267,7 @@ def _low_pass(sound: _Samples, cutoff: float, resonance: float, rate: int) -> _S
 
 
 def _lasts(volume: Envelope) -> float:
-    """Seconds until nothing is left to hear of a sound that does not stay."""
+    """Seconds until a decaying sound is inaudible; infinite if it sustains."""
     until = volume.delay + volume.attack + volume.hold + INAUDIBLE * volume.decay
     return until if volume.sustain >= INAUDIBLE else np.inf
 
@@ -293,7 +286,7 @@ def _modulation(envelope: Envelope, time: _Samples) -> _Samples:
 
 
 def _chunks(path: Path) -> dict[str, memoryview]:
-    """The leaves of a RIFF file by name."""
+    """The chunks of a RIFF file by name."""
     try:
         content = memoryview(path.read_bytes())
     except OSError as error:
@@ -329,7 +322,7 @@ def _preset_regions(tables: dict[str, NDArray[Any]], index: int) -> Iterator[Reg
 def _zones(
     heads: NDArray[Any], bags: NDArray[Any], gens: NDArray[Any], index: int, last: int
 ) -> Iterator[dict[int, int]]:
-    """The zones of a preset or an instrument: each its generators, over those of the first zone if that is global."""
+    """Yield the generators of each zone of a preset or instrument, on top of the global zone's."""
     shared: dict[int, int] = {}
     for bag in range(heads["bag"][index], heads["bag"][index + 1]):
         these = gens[bags["gen"][bag] : bags["gen"][bag + 1]]
@@ -341,12 +334,12 @@ def _zones(
 
 
 def _overlap(one: int, other: int) -> tuple[int, int]:
-    """Where two ranges, each in two bytes, meet."""
+    """Intersection of two ranges, each packed in two bytes."""
     return max(one & 255, other & 255), min(one >> 8 & 255, other >> 8 & 255)
 
 
 def _prompt(region: Region, recordings: NDArray[np.int16]) -> Region:
-    """The region without the silence, or near silence, with which its recording begins: notes are to be on time."""
+    """Skip the initial silence of a region's recording, so that notes are on time."""
     recording = np.abs(recordings[region.start : region.end].astype(np.int32))
     first = region.start + int(np.argmax(recording > SILENCE * recording.max(initial=0)))
     return replace(region, start=min(first, region.loop_start) if region.looped else first)
@@ -375,7 +368,7 @@ def _region(gens: dict[int, int], sample: Any, keys: tuple[int, int], velocities
         root=int(sample["root"]) if gens[58] < 0 else gens[58],
         scale=gens[56],
         tune=100 * amount(51) + amount(52) + int(sample["correction"]),
-        level=10 ** (-0.4 * amount(48) / 200),  # of each centibel the makers of fonts heard four tenths: so do players
+        level=10 ** (-0.4 * amount(48) / 200),  # fonts are made for players that apply 0.4 of the attenuation
         pan=float(np.clip(amount(17) / 1000, -0.5, 0.5)),
         volume=_envelope(gens, 33),
         release=_seconds(gens[38]),

@@ -1,4 +1,4 @@
-"""The styles our composer knows, as data: who plays, in what time, over which chords, in which rhythms.
+"""The composer's styles as data: players, tempos, metres, chords and rhythms.
 
 Conventions
     A grid is one bar in equal steps. '1' is a note that every density plays, '2' one from moderate on, '3' one that
@@ -19,7 +19,7 @@ Grids = Mapping[int, str]  # by metre
 class Harmony(NamedTuple):
     opens: tuple[str, ...]  # from the tonic, to be answered
     closes: tuple[str, ...]  # to the tonic
-    bridges: tuple[str, ...]  # elsewhere, and back to the door
+    bridges: tuple[str, ...]  # elsewhere, ending on the way back
 
 
 class Comp(NamedTuple):

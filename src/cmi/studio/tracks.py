@@ -1,12 +1,8 @@
-"""Real recordings: those in a folder, and Debian's free music, fetched into one.
+"""Find real recordings in a folder, and download Debian's free music into one.
 
-Fetching
-    `apt-get download` and `dpkg-deb -x`, as any user and with nothing installed. Each package gets a folder of its
-    own and a line in licences.jsonl: name, version, source package, where the licence lies and its SHA-256. A package
-    on record is not fetched again, so an interrupted run is resumed by the same call.
-
-Licences
-    They differ from package to package and within packages: read each `copyright` file before passing music on.
+Packages are fetched with `apt-get download` and unpacked with `dpkg-deb -x`, without root. Each gets its own folder and
+a line in licences.jsonl with name, version, source package, licence file and its SHA-256; recorded packages are not
+fetched again. Licences differ between and within packages: read each `copyright` file before passing music on.
 """
 
 import hashlib
@@ -75,12 +71,12 @@ class Fetched(NamedTuple):
 
 
 def find_tracks(folder: Path) -> list[Track]:
-    """The audio files under a folder that last SHORTEST or more, each content once, by content hash."""
+    """Audio files under a folder that last at least SHORTEST, without duplicates."""
     return survey(folder).found
 
 
 def survey(folder: Path) -> Tracks:
-    """The tracks under a folder, and each audio file that is none with the reason why."""
+    """The tracks under a folder, and why other audio files are unusable."""
     if not folder.is_dir():
         raise InputError(f"{folder}: not a folder, expected one with audio files")
     paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in AUDIO_SUFFIXES and path.is_file())
@@ -99,7 +95,7 @@ def survey(folder: Path) -> Tracks:
 
 
 def fetch_debian(packages: Iterable[str], folder: Path) -> list[Fetched]:
-    """Download and unpack Debian packages into the folder; those on record there are left as they are."""
+    """Download and unpack Debian packages into the folder, except those recorded there."""
     make_folder(folder)
     done = {line.package: line for line in read_licences(folder)}
     fetched = []
@@ -115,7 +111,7 @@ def fetch_debian(packages: Iterable[str], folder: Path) -> list[Fetched]:
 
 
 def read_licences(folder: Path) -> list[Fetched]:
-    """What was fetched into the folder. A last line that was cut off counts as not fetched."""
+    """Read the record of fetched packages, ignoring a truncated last line."""
     record = folder / LICENCES
     if not record.exists():
         return []
@@ -124,9 +120,7 @@ def read_licences(folder: Path) -> list[Fetched]:
         whole = text[: text.rfind("\n") + 1]
         return [Fetched(**json.loads(line)) for line in whole.splitlines()]
     except (OSError, ValueError, TypeError) as error:
-        raise InputError(
-            f"{record}: a line that is no record of a package; move the file away to start over"
-        ) from error
+        raise InputError(f"{record}: a line is not a package's record; move the file away to start over") from error
 
 
 def _look(path: Path) -> Track | Unusable:
@@ -140,7 +134,7 @@ def _look(path: Path) -> Track | Unusable:
 
 
 def _fetch(package: str, folder: Path) -> Fetched:
-    """Everything is unpacked beside its place and moved there whole."""
+    """Fetch a package, unpack it beside its folder and move it into place."""
     if not all(c.isascii() and (c.islower() or c.isdigit() or c in "+-.") for c in package) or package[:1] in "+-.":
         raise InputError(f"{package!r} is not a Debian package's name")
     with tempfile.TemporaryDirectory(dir=folder, prefix=".fetching-") as scratch:
@@ -181,11 +175,11 @@ def _unzip_packs(folder: Path) -> None:
 
 
 def _run(command: list[str], folder: Path, failure: str) -> str:
-    """What the command prints; an InputError that begins with `failure` if it fails."""
+    """Run a command and return its output; InputError beginning with `failure` if it fails."""
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=3600)  # noqa: S603
     except FileNotFoundError as error:
-        raise InputError(f"{failure}: {command[0]} is missing, which only Debian and its kin have") from error
+        raise InputError(f"{failure}: {command[0]} is missing; it exists only on Debian and its derivatives") from error
     except subprocess.TimeoutExpired as error:
         raise InputError(f"{failure}: {command[0]} took more than an hour") from error
     if done.returncode:

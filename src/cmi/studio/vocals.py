@@ -1,19 +1,14 @@
-"""Sung lyrics: a speech synthesizer's words on a melody's notes.
+"""Sing lyrics: words by a speech synthesizer on a melody's notes.
 
-What it sounds like
-    A robot that sings in tune. espeak-ng's English is plain formant synthesis; WORLD gives each syllable the note's
-    pitch and stretches its vowel to the note's length. Words can be made out at moderate tempo and below about C5,
-    where they get thin. There is no vibrato, no breath and no expression: it is a stand-in for a singer that makes
-    lyrics audible, not a voice anyone would take for a person's.
+espeak-ng speaks each word; WORLD gives each syllable the note's pitch and stretches its vowel to the note's length. It
+sounds like a robot singing in tune, without vibrato or expression. Words are intelligible at moderate tempo and below
+about C5.
 
-Text setting
-    One syllable a note, in order. A syllable's vowel begins with its note; the consonants before it come early, as
-    singers place them. Words that find no note are not sung, and notes that find no word stay silent: `sung` tells.
+Each note gets one syllable, whose vowel begins with the note and whose first consonants come before it. Words without a
+note are not sung, and notes without a word are silent: see `sung`.
 
-The vocoder
-    `synthesize` does what `pyworld.synthesize` does, several times as fast: a word's frames become filters once, and
-    one word is sung on many notes. As in WORLD, each pulse of the voice sets off the minimum-phase response of the
-    periodic part of its frame, and what is not periodic is noise through a filter of its own.
+`synthesize` does the same as `pyworld.synthesize`, several times as fast, because a word's frames become filters only
+once. Each pulse of the voice triggers the minimum-phase response of its frame; the aperiodic part is filtered noise.
 """
 
 import ctypes
@@ -32,16 +27,16 @@ from cmi._util.errors import InputError, MissingExtra
 from cmi.studio.piece import Note
 from cmi.studio.render import levelled
 
-STEPS = 64  # places between two samples where a pulse may fall: a hundredth of a cent, at middle C
-QUIETEST = 1e-12  # of power: silence has no logarithm
+STEPS = 64  # sub-sample positions of a pulse: a hundredth of a cent at middle C
+QUIETEST = 1e-12  # power, to avoid the logarithm of 0
 
 Filters = NDArray[np.complex64]  # (frames, bins)
 
 
 class Frames(NamedTuple):
-    """What a voice does in each frame of `hop` samples."""
+    """A voice in frames of `hop` samples."""
 
-    pitch: NDArray[np.float64]  # hertz, 0 where there is none: (frames,)
+    pitch: NDArray[np.float64]  # hertz, 0 if unvoiced: (frames,)
     periodic: Filters
     noise: Filters
 
@@ -49,7 +44,7 @@ class Frames(NamedTuple):
 def periodic_filters(power: NDArray[np.float64], aperiodicity: NDArray[np.float64]) -> Filters:
     """From WORLD's spectral envelope and aperiodicity, both (frames, bins)."""
     filters = minimum_phase(power * (1 - aperiodicity**2))
-    filters[:, 0] = 0  # pulses all of one sign would shift the whole sound
+    filters[:, 0] = 0  # no DC offset
     return filters
 
 
@@ -58,7 +53,7 @@ def noise_filters(power: NDArray[np.float64], aperiodicity: NDArray[np.float64])
 
 
 def minimum_phase(power: NDArray[np.float64]) -> Filters:
-    """The filters with these power spectra whose energy comes as early as can be: cepstra folded into the past."""
+    """Minimum-phase filters with these power spectra, by folding cepstra."""
     size = 2 * (power.shape[1] - 1)
     cepstra = fft.irfft(np.log(np.maximum(power, QUIETEST)) / 2, size)
     cepstra[:, 1 : size // 2] *= 2
@@ -87,20 +82,20 @@ def synthesize(frames: Frames, hop: int, rate: int) -> NDArray[np.float32]:
 
 @lru_cache(maxsize=2)
 def _delays(size: int) -> Filters:
-    """The filter that delays by each of STEPS parts of a sample: (STEPS, bins)."""
+    """Filters that delay by fractions of a sample: (STEPS, bins)."""
     parts = np.arange(STEPS) / STEPS
     return np.exp(-2j * np.pi / size * parts[:, None] * np.arange(size // 2 + 1)).astype(np.complex64)
 
 
 def pulses(pitch: NDArray[np.float64], hop: int, rate: int) -> NDArray[np.float64]:
-    """Where the voice's pulses fall, in samples and parts of them: one whenever the phase of the pitch comes round."""
+    """Fractional sample positions of the voice's pulses, one per period."""
     steps = np.repeat(pitch / rate, hop)
     phase = np.cumsum(steps)
     turned = np.flatnonzero(np.floor(phase) > np.floor(phase - steps))
     return turned - (phase[turned] - np.floor(phase[turned])) / steps[turned] + 1
 
 
-VOICE = "en-us+Denis"  # of those without flutter or roughness, whose state would leak from one word into the next
+VOICE = "en-us+Denis"  # without flutter or roughness, whose state would leak between words
 RATE = 22_050  # espeak-ng's
 HOP = 110  # samples of a frame of WORLD
 FRAME = HOP / RATE  # seconds
@@ -109,7 +104,7 @@ LONGEST_ONSET = 0.15  # seconds of consonants sung ahead of a note
 _Clock = Callable[[ArrayLike], NDArray[np.float64]]
 _SECTION_MARK = re.compile(r"\[[^\]]*\]")  # [Chorus]
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-_VOWELS = frozenset("aeiouAEIOUV03@")  # how espeak's names of English vowels begin; syllabic consonants begin with @
+_VOWELS = frozenset("aeiouAEIOUV03@")  # first letters of espeak's vowels and syllabic consonants
 _SYNCHRONOUS, _PHONEME_EVENTS, _UTF8 = 2, 1, 1
 _DO_NOT_EXIT = 0x8000  # where its data are missing
 _WORDS_A_MINUTE, _PITCH_RANGE = 1, 4  # parameters of espeak
@@ -127,7 +122,7 @@ class Phoneme(NamedTuple):
 
 
 class Syllable(NamedTuple):
-    """Where a syllable lies in its spoken word, in seconds."""
+    """A syllable's place in its spoken word, in seconds."""
 
     start: float
     vowel_start: float
@@ -136,7 +131,7 @@ class Syllable(NamedTuple):
 
 
 class Spoken(NamedTuple):
-    """A word as the voice's frames."""
+    """A spoken word in frames."""
 
     syllables: tuple[Syllable, ...]
     voiced: NDArray[np.bool_]  # (frames,)
@@ -150,20 +145,17 @@ def words(lyrics: str) -> list[str]:
 
 
 def syllables(lyrics: str) -> int:
-    """How many notes the lyrics need."""
+    """The number of notes that the lyrics need."""
     return sum(len(_spoken(word).syllables) for word in words(lyrics))
 
 
 def sung(notes: int, lyrics: str) -> list[str]:
-    """The words that so many notes have room for."""
+    """The words that fit on so many notes."""
     return [word for word, _ in _set(notes, lyrics)]
 
 
 def sing(melody: Sequence[Note], clock: _Clock, lyrics: str, rate: int = 44_100) -> NDArray[np.float32]:
-    """The lyrics on the melody: mono, from time 0 to the end of the last note.
-
-    The pitch is the notes' own. Notes of a melody do not overlap: a note ends where the next begins at the latest.
-    """
+    """Sing the lyrics on the melody: mono, from time 0 to the end of the last note; notes are cut at the next one."""
     if not melody:
         raise InputError("no notes to sing the lyrics on")
     if not words(lyrics):
@@ -177,7 +169,7 @@ def sing(melody: Sequence[Note], clock: _Clock, lyrics: str, rate: int = 44_100)
     onsets = _onsets([syllable for _, syllable in setting], starts[: len(setting)], ends)
     finishes = np.minimum(ends[: len(setting)], np.append(onsets[1:], np.inf))
 
-    first = int(onsets[0] / FRAME)  # silence takes as long as song: none before the first word, none after the last
+    first = int(onsets[0] / FRAME)  # do not synthesize silence before the first word
     count = int(np.ceil(finishes[-1] / FRAME)) + 1 - first
     shape = (count, setting[0][0].periodic.shape[1])
     voice = Frames(np.zeros(count), np.zeros(shape, np.complex64), np.zeros(shape, np.complex64))
@@ -195,7 +187,7 @@ def sing(melody: Sequence[Note], clock: _Clock, lyrics: str, rate: int = 44_100)
 
 
 def _set(notes: int, lyrics: str) -> Iterator[tuple[str, Spoken]]:
-    """Word after word, while there are notes for all of its syllables."""
+    """Yield words while there are notes for all their syllables."""
     for word in words(lyrics):
         spoken = _spoken(word)
         notes -= len(spoken.syllables)
@@ -207,7 +199,7 @@ def _set(notes: int, lyrics: str) -> Iterator[tuple[str, Spoken]]:
 def _onsets(
     syllables: Sequence[Syllable], starts: NDArray[np.float64], ends: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """When each syllable begins: so early that its vowel falls on the note, but leaving half of the note before."""
+    """When each syllable begins: its vowel falls on the note, but half of the previous note is left."""
     early = np.array([min(syllable.vowel_start - syllable.start, LONGEST_ONSET) for syllable in syllables])
     before = np.append(0, (starts[:-1] + ends[: len(starts) - 1]) / 2)
     return np.maximum(starts - early, before)
@@ -216,10 +208,9 @@ def _onsets(
 def _places(
     syllable: Syllable, onset: float, start: float, finish: float, times: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """For each moment of the song, the moment of the spoken word that sounds, and whether it is the vowel's.
+    """For each time of the song, the time in the spoken word, and whether it is in the vowel.
 
-    Consonants after the vowel keep their length, or take half of the note if it is that short. Those before it that
-    find no room ahead of the note take up to a quarter of it.
+    Final consonants take at most half of the note; initial ones that do not fit before the note, at most a quarter.
     """
     coda = min(syllable.end - syllable.vowel_end, (finish - start) / 2)
     squeezed = min((syllable.vowel_start - syllable.start) / 2, (finish - start) / 4)
@@ -245,7 +236,7 @@ def _spoken(word: str) -> Spoken:
 
 
 def _syllables(phonemes: Sequence[Phoneme]) -> tuple[Syllable, ...]:
-    """One to a vowel; a consonant between two vowels begins the later syllable, the rest end the earlier one.
+    """One syllable per vowel; the last consonant between two vowels begins the later syllable.
 
     A word without a vowel, such as 'hm', is one syllable whose longest sound is stretched.
     """
@@ -292,7 +283,6 @@ _Callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctype
 
 @lru_cache(maxsize=1)
 def _espeak() -> ctypes.CDLL:
-    """The library, ready to speak."""
     try:
         import espeakng_loader
 
@@ -309,7 +299,7 @@ def _espeak() -> ctypes.CDLL:
 
 
 def _speak(word: str) -> tuple[NDArray[np.float64], list[Phoneme]]:
-    """A word's sound and the phonemes in it."""
+    """Speak a word; return its sound and phonemes."""
     library = _espeak()
     chunks: list[NDArray[np.int16]] = []
     marks: list[tuple[str, int]] = []

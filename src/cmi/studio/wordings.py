@@ -1,7 +1,7 @@
-"""The words that captions are made of: for each fact, everything that may truly be said of it.
+"""The words of captions: for each fact, all true wordings.
 
 Conventions
-    A word stands for one class of one attribute only, so that what a caption says can be read back from its text.
+    A word stands for one value of one attribute, so a caption's statements can be read back from its text.
     '{}' in a pattern is where a word goes. Articles are all written 'a'; captions turn them into 'an' where needed.
 """
 
@@ -17,7 +17,7 @@ def _listed(words: str) -> tuple[str, ...]:
 
 
 def _each(table: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """The words of each fact, its own name first."""
+    """The wordings of each fact, its own name first."""
     return {name: (name, *(_listed(words) if words else ())) for name, words in table.items()}
 
 

@@ -1,13 +1,13 @@
-"""A local chat endpoint for tests: it answers by a function, as slowly, as seldom and as badly as it is told to.
+"""A local chat endpoint for tests, which answers by a function, with configurable latency, rate limit and faults.
 
     with fake_endpoint(lambda body: "C minor", latency=0.2, rate=50, faults=0.2) as server:
         endpoint = Endpoint(server.url, "fake")
 
-Faults strike a share of the calls, each kind as often, drawn by the call's Idempotency-Key and how often that came:
-the order of calls changes nothing. A key that was answered well gets the same answer again, and is not billed again.
+A share `faults` of the calls fail, all kinds equally often, by the call's Idempotency-Key and how often it came,
+not by the order of calls. A key with a good answer gets the same answer again and is not billed again.
 
-Who asks for a stream gets one, letter by letter; its end is the connection's end, so that one that is cut off looks
-whole but for what it says. `stream_only` refuses those who do not ask for it.
+A stream is sent letter by letter and ends with the connection, so only its content shows whether it was cut off.
+`stream_only` refuses requests that do not ask for a stream.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ import soundfile
 from cmi.audio import Waveform
 
 FAULTS = ("429", "429 with Retry-After", "500", "hang", "cut", "not JSON", "HTML", "no verdict", "wrong keys")
-ANSWERS = ("no verdict", "wrong keys")  # bad ones, which are not given once a good one was made
+ANSWERS = ("no verdict", "wrong keys")  # bad answers, given only before a good one
 HANG = 30.0  # seconds
 RETRY_AFTER = "0.2"
 
@@ -37,7 +37,7 @@ ABOUT: Body = {"id": "fake", "created": 0, "model": "fake"}
 
 
 class FakeEndpoint:
-    """The endpoint's state. `billed` counts the good answers that were made for a key, `calls` all calls by outcome."""
+    """`billed` counts the good answers made per key, `calls` all calls by outcome."""
 
     def __init__(
         self,
@@ -67,7 +67,6 @@ class FakeEndpoint:
         self._allowed, self._counted_at = 1.0, time.monotonic()
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Calls over one connection, until it ends."""
         with suppress(asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionError):
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
@@ -80,7 +79,7 @@ class FakeEndpoint:
         writer.close()
 
     async def _reply(self, key: str, body: Body, writer: asyncio.StreamWriter) -> bool:
-        """Whether the connection can still be used."""
+        """Answer one call; return whether the connection can be used again."""
         fault = self._fault(key)
         if key in self._answers and fault in ANSWERS:
             fault = ""
@@ -123,7 +122,7 @@ class FakeEndpoint:
         return rng.choice(self.kinds) if rng.random() < self.faults else ""
 
     def _is_over_the_limit(self) -> bool:
-        """A bucket that fills at `rate` calls a second and holds a tenth of a second's worth."""
+        """A token bucket filled at `rate` calls per second that holds a tenth of a second's worth."""
         if self.rate is None:
             return False
         now = time.monotonic()
@@ -137,7 +136,7 @@ class FakeEndpoint:
 
 @contextmanager
 def fake_endpoint(answer: Callable[[Body], str], port: int = 0, **settings: Any) -> Iterator[FakeEndpoint]:
-    """The endpoint on the loopback interface, in a thread of its own; `settings` are those of FakeEndpoint."""
+    """Serve on the loopback interface in a thread; `settings` are those of FakeEndpoint."""
     server, loop = FakeEndpoint(answer, **settings), asyncio.new_event_loop()
     listening = loop.run_until_complete(asyncio.start_server(server.handle, "127.0.0.1", port))
     server.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1"
@@ -158,13 +157,13 @@ def fake_endpoint(answer: Callable[[Body], str], port: int = 0, **settings: Any)
 
 
 def sounds_of(body: Body) -> list[Waveform]:
-    """The sounds of a request, in their order."""
+    """Decode the sounds of a request."""
     parts = [
         part for message in body["messages"] if isinstance(message["content"], list) for part in message["content"]
     ]
     data = [part["input_audio"]["data"] for part in parts if part["type"] == "input_audio"]
     data += [part["audio_url"]["url"] for part in parts if part["type"] == "audio_url"]
-    encoded = (text.rpartition(",")[2] for text in data)  # without what a data URI begins with
+    encoded = (text.rpartition(",")[2] for text in data)  # without the prefix of a data URI
     decoded = (soundfile.read(io.BytesIO(base64.b64decode(text)), dtype="float32") for text in encoded)
     return [Waveform(samples, rate) for samples, rate in decoded]
 
@@ -179,7 +178,7 @@ def _completion(text: str) -> str:
 
 
 def _events(text: str) -> list[str]:
-    """The letters, why there are no more, what it took, and the end."""
+    """The letters, the finish reason, the usage and the end mark."""
     choices: list[list[Body]] = [[{"index": 0, "delta": {"content": letter}, "finish_reason": None}] for letter in text]
     choices += [[{"index": 0, "delta": {}, "finish_reason": "stop"}], []]
     about = {**ABOUT, "object": "chat.completion.chunk"}
@@ -188,7 +187,7 @@ def _events(text: str) -> list[str]:
 
 
 async def _say(writer: asyncio.StreamWriter, body: Body, text: str, cut: bool = False) -> bool:
-    """An answer, in one piece or as a stream. Whether the connection can still be used."""
+    """Send an answer, whole or as a stream; return whether the connection can be used again."""
     if not body.get("stream"):
         return await _send(writer, 200, _completion(text), cut=cut)
     events = _events(text)

@@ -2,9 +2,9 @@
 
     cmi judge endpoint --port 8123 --first 0.1 --faults 0.2
 
-Musicality is tonality: one minus the spectral flatness of a recording, so that music beats noise and silence; marks
-that are close are a tie. It does not use the prompt: alignment is always 'both'. A share `first` of its
-answers names the first recording, drawn by what it hears, so that the same request gets the same answer.
+Musicality is tonality, one minus the spectral flatness, so music beats noise and silence; close marks are a tie. It
+ignores the prompt: alignment is always 'both'. A share `first` of its answers names the first recording, drawn from
+the audio, so the same request always gets the same answer.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from cmi.judge.prompt_file import DEFAULT, Role, read_role
 from cmi.testing.chat_endpoint import Body, fake_endpoint, sounds_of
 
 WINDOW = 1024  # samples of a spectrum
-CLOSE = 0.2  # marks apart that are a tie
+CLOSE = 0.2  # difference of marks that is a tie
 
 
 def tonality(sound: Waveform) -> float:
@@ -33,7 +33,7 @@ def tonality(sound: Waveform) -> float:
 
 
 def judge_by_rule(body: Body, role: Role, first: float = 0.0, seed: int = 0) -> str:
-    """The answer to a request in a role with marks for musicality, alignment or both."""
+    """Answer a request in a role with marks for musicality, alignment or both."""
     *_, a, b = sounds_of(body)
     low, high = role.scale
     marks = [round(low + (high - low) * tonality(sound), 1) for sound in (a, b)]

@@ -1,15 +1,15 @@
-"""A judge that does not listen: it knows the pairs' true winners and errs as it is told to, for tests and ablations.
+"""A judge that knows the pairs' true winners and makes errors at given rates, for tests and ablations.
 
     simulated:right=0.8,tied=0.05,first=0.1,slip=0.02,seed=1
 
-opinion    drawn once for a pair: a tie as often as `tied` says, else right with a probability that grows with the
-           margin from `faint` to `plain`; for kinds of flaws that it does not notice, in half of the cases
-answer     to one asking: with probability `first` the take that came first, whatever the opinion
-slip       the share of askings in which `SimulatedJudge` names the other take, drawn anew for each
+opinion    drawn once per pair: a tie with probability `tied`, else right with a probability that grows with the margin
+           from `faint` to `plain`; for kinds of flaws that the judge does not notice, it is 0.5
+answer     per question: with probability `first` the take that came first, else the opinion
+slip       probability that an answer of `SimulatedJudge` names the other take
 
-An LLM mostly repeats its errors when it is asked again, so the opinion does not depend on the order. Of such a judge
-asked in both orders a share `first` of all verdicts contradict, ties apart. The margin of a pair, 0 to 1, is on
-musicality the strength of the worse take's flaw, else what its confidence says.
+The opinion does not depend on the order, because an LLM mostly repeats its errors. Asked in both orders, a share
+`first` of the verdicts contradict each other, apart from ties. A pair's margin, 0 to 1, is the strength of the worse
+take's flaw on musicality, else it follows from the confidence.
 """
 
 import random
@@ -23,12 +23,12 @@ from cmi.judge.verdict import OTHER, Opinion, Verdict
 from cmi.preferences import NamedPair, Preference
 from cmi.take import Axis, Choice, Pair
 
-SUREST = 5  # as sure as truth can be: `right` is then the chance of a right opinion
+SUREST = 5  # confidence at which the margin is 1
 
 
 @dataclass(frozen=True)
 class Errors:
-    """Shares: of right opinions, of ties, of answers that name the first take whatever it is, of slips."""
+    """Probabilities of a right opinion, a tie, naming the first take regardless, and a slip."""
 
     right: float = 0.9
     tied: float = 0.07
@@ -38,7 +38,7 @@ class Errors:
 
 
 def parse_errors(text: str) -> Errors:
-    """From 'right=0.8,first=0.1'; what is not said has its default."""
+    """Parse 'right=0.8,first=0.1'; the rest keeps its default."""
     known = {field.name for field in fields(Errors)}
     values: dict[str, float] = {}
     for item in filter(None, text.split(",")):
@@ -55,7 +55,7 @@ def parse_errors(text: str) -> Errors:
 
 
 class SimulatedJudge:
-    """Knows the winners of `pairs`, and of no others."""
+    """Judges only the given `pairs`."""
 
     def __init__(self, pairs: Sequence[NamedPair], errors: Errors) -> None:
         self.errors = errors
@@ -73,7 +73,7 @@ class SimulatedJudge:
             swapped = pair not in self._known
             known = self._known.get(Pair(pair.prompt, pair.b, pair.a) if swapped else pair)
             if known is None or not known.known:
-                yield key, InputError("the simulated judge knows pairs only whose winner is in the file")
+                yield key, InputError("the simulated judge needs the pair's winner in the file")
                 continue
             opinions: dict[Axis, Opinion] = {}
             for axis, winner in known.known.items():
@@ -82,7 +82,7 @@ class SimulatedJudge:
             yield key, Verdict(opinions)
 
     def _answer(self, known: NamedPair, axis: Axis, winner: Choice, key: str, swapped: bool) -> Choice:
-        """The take that is named, by the pair's own letters."""
+        """The take named, in terms of the pair's own a and b."""
         labelled = Preference(known.pair, axis, winner, SUREST, id=f"{known.id} {axis}")
         named = answer(self._judge, labelled, swapped)
         rng = random.Random(f"cmi.testing.simulated_judge {self.errors.seed} {key} {axis}")  # noqa: S311
@@ -91,7 +91,7 @@ class SimulatedJudge:
 
 @dataclass(frozen=True)
 class Hearing:
-    """On one axis, how probably the judge is right at margin 0 and at margin 1, and how often it calls a tie."""
+    """Probabilities on one axis: right at margin 0, right at margin 1, and a tie."""
 
     faint: float
     plain: float
@@ -100,13 +100,13 @@ class Hearing:
 
 @dataclass(frozen=True)
 class NoisyJudge:
-    """How a simulated judge errs; CMI-Pref-Pseudo's shares by default (appendix B of the paper)."""
+    """Error rates of a simulated judge; by default those of CMI-Pref-Pseudo (appendix B of the paper)."""
 
     seed: int = 0
     musicality: Hearing = Hearing(0.55, 0.9, 0.07)
     alignment: Hearing = Hearing(0.5, 0.85, 0.22)
     first: float = 0.1
-    deaf: float = 0.15  # of the kinds of flaws
+    deaf: float = 0.15  # share of the kinds of flaws that it does not notice; the name is a key of ablation records
     overconfident: float = 0.7
     both_orders: bool = True
 
@@ -115,7 +115,7 @@ class NoisyJudge:
 
 
 class KnownWinner(NamedTuple):
-    """What is known of a pair on its axis. `kind` is what is wrong with the worse take."""
+    """A pair's better take, margin, and kind of flaw of the worse take."""
 
     better: Choice
     margin: float
@@ -123,39 +123,39 @@ class KnownWinner(NamedTuple):
 
 
 def truth_of(labelled: Preference) -> KnownWinner:
-    """InputError for a tie, and where neither a flaw's strength nor a confidence tells the margin."""
+    """Read a pair's truth; InputError for a tie or without a strength and a confidence."""
     about = labelled.about.get("truth", {})
     if labelled.choice not in ("a", "b"):
         raise InputError(f"pair {labelled.id}: a tie, expected a pair whose better take is known")
     if labelled.axis == "musicality" and about.get("strength"):
         return KnownWinner(labelled.choice, float(about["strength"]), str(about.get("flaw", "")))
     if labelled.confidence is None:
-        raise InputError(f"pair {labelled.id}: neither 'truth.strength' nor 'confidence' tells how plain the truth is")
+        raise InputError(f"pair {labelled.id}: needs 'truth.strength' or 'confidence'")
     return KnownWinner(labelled.choice, (labelled.confidence - 1) / (SUREST - 1), str(about.get("kind", "")))
 
 
-def chance_right(judge: NoisyJudge, axis: Axis, margin: float, deaf: bool = False) -> float:
-    """How probably an opinion that is no tie is right."""
+def chance_right(judge: NoisyJudge, axis: Axis, margin: float, is_unnoticed: bool = False) -> float:
+    """Probability that an opinion other than a tie is right."""
     hearing = judge.hearing(axis)
-    return 0.5 if deaf else hearing.faint + (hearing.plain - hearing.faint) * margin
+    return 0.5 if is_unnoticed else hearing.faint + (hearing.plain - hearing.faint) * margin
 
 
-def is_deaf(judge: NoisyJudge, axis: Axis, kind: str) -> bool:
+def is_unnoticed(judge: NoisyJudge, axis: Axis, kind: str) -> bool:
     return draws(judge.seed, "deaf", axis, kind).random() < judge.deaf
 
 
 def opinion(judge: NoisyJudge, labelled: Preference) -> Choice:
-    """What the judge makes of a pair: 'a', 'b' or, tied, 'both'."""
+    """The judge's opinion of a pair: 'a', 'b' or, for a tie, 'both'."""
     axis, truth = labelled.axis, truth_of(labelled)
     rng = draws(judge.seed, "opinion", labelled.id)
     if rng.random() < judge.hearing(axis).tied:
         return "both"
-    right = rng.random() < chance_right(judge, axis, truth.margin, is_deaf(judge, axis, truth.kind))
+    right = rng.random() < chance_right(judge, axis, truth.margin, is_unnoticed(judge, axis, truth.kind))
     return truth.better if right else OTHER[truth.better]
 
 
 def answer(judge: NoisyJudge, labelled: Preference, swapped: bool = False) -> Choice:
-    """The take that the judge names, by the pair's own letters, when it hears a before b or, swapped, b before a."""
+    """The take that the judge names, in terms of the pair's own a and b; `swapped` if it hears b first."""
     if draws(judge.seed, "order", labelled.id, str(swapped)).random() < judge.first:
         return "b" if swapped else "a"
     return opinion(judge, labelled)

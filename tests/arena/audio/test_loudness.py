@@ -10,7 +10,7 @@ from cmi.arena.audio.loudness import LoudnessMeter, k_weighting
 def lufs(samples: np.ndarray, rate: int, portion: int = 1000) -> float | None:
     meter = LoudnessMeter(rate, samples.shape[1])
     for start in range(0, len(samples), portion):
-        meter.hear(samples[start : start + portion].astype(np.float32))
+        meter.add(samples[start : start + portion].astype(np.float32))
     return meter.integrated()
 
 

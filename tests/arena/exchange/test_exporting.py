@@ -169,7 +169,7 @@ def test_a_sound_that_cannot_be_copied_names_the_file_that_failed(database, stud
 def test_a_file_that_was_replaced_is_not_passed_off_as_what_people_heard(database, study, tmp_path: Path, tone, audio):
     project, _ = study
     tone(tmp_path / "sounds" / "2.wav", seconds=0.2, frequency=999)
-    with pytest.raises(InputError, match=r"2\.wav: changed, so that it is not what people voted on; put the file back"):
+    with pytest.raises(InputError, match=r"2\.wav: changed since people voted on it; restore"):
         export(database, project.id, tmp_path / "out", audio=audio)
     assert not (tmp_path / "out" / "preferences.jsonl").exists()
     assert not (tmp_path / "out" / "audio").exists()

@@ -149,7 +149,7 @@ def test_bad_audio_is_named_with_its_line_and_nothing_is_imported(database, fold
     ("row", "sentence"),
     [
         ({"text": "t", "a": "0.wav"}, "line 2: 'b' is missing"),
-        ({"text": "", "a": "0.wav", "b": "1.wav"}, "line 2: neither text nor lyrics nor reference"),
+        ({"text": "", "a": "0.wav", "b": "1.wav"}, "line 2: the prompt is empty: give a text"),
         ({"text": "t", "a": "0.wav", "b": "0.wav"}, "line 2: both takes are the same recording"),
         ({"text": "t", "a": "0.wav", "b": "1.wav", "gold": "yes"}, "line 2: 'gold' is 'yes'"),
         ({"text": "t", "a": "0.wav", "b": "1.wav", "gold": True}, "line 2: 'gold' is true, but"),
@@ -171,7 +171,7 @@ def test_a_bad_row_is_named_and_nothing_is_imported(sqlite_database, folder: Pat
     [
         (
             {"x_rating": [float("nan")]},
-            "line 2: the field 'x_rating' has nan, which is not a number in JSON; mend it or leave",
+            "line 2: the field 'x_rating' has nan, which is not a number in JSON; fix it or leave",
         ),
         ({"x_rating": {"deep": [float("inf")]}}, "line 2: the field 'x_rating' has inf, which"),
         ({"x_notes": ["half \ud83d"]}, "line 2: the field 'x_notes' has half of a character"),

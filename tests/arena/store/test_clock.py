@@ -4,10 +4,9 @@ import pytest
 
 from cmi.arena.store import people
 from cmi.arena.store.assign import HOLD, Done, View, begin, next_view
-from cmi.arena.store.database import Database, open_database
+from cmi.arena.store.database import Database, SteadyClock, open_database
 from cmi.arena.store.errors import Refused
 from cmi.arena.store.people import session
-from cmi.arena.store.steady_clock import SteadyClock
 from cmi.arena.store.votes import Ballot, counted, recent, save
 
 HOUR = 3600.0

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from cmi.arena.store.queue_lock import QueueLock
+from cmi.arena.store.database import QueueLock
 
 
 def test_threads_are_served_in_the_order_of_asking_one_at_a_time():

@@ -98,7 +98,7 @@ def test_it_says_five_far_too_often():
     assert {row.confidence for row in preferred(rows, Experts())} == {2}
 
 
-def test_of_what_it_is_deaf_to_it_knows_nothing():
+def test_it_guesses_about_flaws_it_does_not_notice():
     rows = [pair(number, margin=1.0, flaw=f"flaw {number % 40}") for number in range(N)]
     right = Counter()
     for row in rows:

@@ -1,1 +1,1 @@
-"""The recordings of an arena: uploaded, decoded, measured, and played as clean copies."""
+"""The arena's recordings: upload, decoding, measurement and playback."""

@@ -1,13 +1,10 @@
-"""A process that turns one uploaded file into a FLAC file of our own making, and can't do anything else for long.
+"""A process with limited rights that decodes one upload and writes it as FLAC.
 
     python -m cmi.arena.audio.decode UPLOAD RESULT MOST_SECONDS
 
-It puts limits on itself before it looks at the upload: processor time, memory, the size of what it writes, open files.
-Whatever a hostile file does to the decoder happens here, and what is kept and played to annotators is what was decoded,
-never the upload's own bytes. It prints one JSON object: what `measure` says of the result, why the upload is refused,
-or that the disk is full.
-
-It starts anew with each upload, so it imports what it needs and no more: not the database.
+Before it reads the upload it limits its own processor time, memory, file size and open files, because the file may be
+hostile. Annotators are played the decoded sound, never the uploaded bytes. It prints one JSON object: the measurements
+of the result, why the upload is refused, or that the disk is full. It starts for each upload, so it imports little.
 """
 
 import errno
@@ -30,7 +27,7 @@ MOST_CHANNELS = 2
 LOWEST_RATE, HIGHEST_RATE = 8_000, 192_000
 BLOCK = 65_536  # frames that are decoded at once
 FORMATS = {"WAV", "WAVEX", "RF64", "W64", "AIFF", "AU", "CAF", "FLAC", "OGG", "MP3"}
-TOO_LARGE = "decoded, the sound takes more room than an upload may"
+TOO_LARGE = "the decoded sound is larger than an upload may be"
 UNREADABLE = "the file is not audio that can be read, or it is damaged: send WAV, FLAC, OGG or MP3"
 SIXTEEN_BITS = {"PCM_16", "PCM_S8", "PCM_U8", "ULAW", "ALAW", "VORBIS", "OPUS", "MPEG_LAYER_III"}
 
@@ -49,10 +46,7 @@ def limit_this_process() -> None:
 
 
 def decode(upload: Path, result: Path, most_seconds: float) -> None:
-    """Write the upload's sound to `result`; InputError, without the upload's name, if it is not to be had whole.
-
-    LibsndfileError if the result could not be written.
-    """
+    """Write the upload's sound to `result`; InputError if it cannot be decoded, LibsndfileError if not written."""
     import numpy as np
     import soundfile
 
@@ -67,14 +61,14 @@ def decode(upload: Path, result: Path, most_seconds: float) -> None:
                 if frames > most_frames:
                     raise _too_long(most_seconds)
                 if not np.isfinite(block).all():
-                    raise InputError("the sound has samples that are not numbers")
+                    raise InputError("the sound has samples that are NaN or infinite")
                 written.write(block)
         if frames < max(sound.frames, SHORTEST * sound.samplerate):
             raise InputError("the file is cut off, or holds less than 0.05 s of sound")
 
 
 def _opened(descriptor: int) -> Any:
-    """By descriptor: given a name, libsndfile would take noise called .vox or .gsm for headerless audio."""
+    """Open by descriptor: by name, libsndfile would read any file called .vox or .gsm as headerless audio."""
     import soundfile
 
     try:
@@ -104,11 +98,11 @@ def _check_header(sound: Any, most_seconds: float) -> None:
 
 
 def _too_long(most_seconds: float) -> InputError:
-    return InputError(f"the sound is longer than {most_seconds:g} s, which is the most")
+    return InputError(f"the sound is longer than the maximum of {most_seconds:g} s")
 
 
 def _is_disk_full(result: Path) -> bool:
-    """Whether that is why the result could not be written. libsndfile does not tell, but a further write does."""
+    """Try another write, because libsndfile does not say why its own failed."""
     try:
         with result.open("ab") as file:
             file.write(bytes(BLOCK))
@@ -125,7 +119,7 @@ def main(upload: str, result: str, most_seconds: str) -> None:
 
     try:
         decode(Path(upload), Path(result), float(most_seconds))
-        from cmi.arena.audio.measure import measure  # only now: it takes longer to load than most files to be refused
+        from cmi.arena.audio.measure import measure  # slow to import, so only after the file is accepted
 
         answer: dict[str, Any] = {"measured": measure(Path(result))._asdict()}
     except InputError as error:

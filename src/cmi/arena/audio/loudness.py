@@ -1,12 +1,11 @@
-"""Integrated loudness after ITU-R BS.1770-4, stretch by stretch.
+"""Integrated loudness by ITU-R BS.1770-4, block by block.
 
-K-weighting (a shelf for the head, a high-pass), power over 0.4 s every 0.1 s, channels summed with their weights, and
-two gates: blocks below -70 LUFS are left out, then those 10 LU below the mean of the rest.
+K-weighting (a shelf and a high-pass), power over 0.4 s every 0.1 s, weighted sum of channels, and two gates: blocks
+below -70 LUFS are dropped, then those 10 LU below the mean of the rest. A mono recording counts as two equal channels,
+because both loudspeakers play it.
 
-The filters are applied by Fourier transforms, with their response cut where it has died away (MEMORY): importing
-scipy.signal would take longer than decoding most uploads.
-
-A mono recording is played by both loudspeakers: it counts as two equal channels, 3 dB above the single channel's value.
+The filters are applied by FFT with a truncated response (MEMORY): importing scipy.signal would take longer than
+decoding most uploads.
 """
 
 import math
@@ -18,32 +17,30 @@ ABSOLUTE_GATE = -70.0  # LUFS
 RELATIVE_GATE = -10.0  # LU
 OFFSET = -0.691  # makes a full-scale 1 kHz sine in one front channel -3.01 LUFS
 STEPS = 4  # of 0.1 s in a block
-MEMORY = 0.2  # seconds after which the filters' response is below 1e-15 of its beginning
-# (frequency in hertz, Q) of the analogue filters that the standard's coefficients at 48 kHz stand for
+MEMORY = 0.2  # seconds after which the filters' response has fallen below 1e-15
+# (frequency in hertz, Q) of the analogue filters behind the standard's coefficients at 48 kHz
 SHELF, SHELF_GAIN, SHELF_BAND = (1681.974450955533, 0.7071752369554196), 3.999843853973347, 0.4996667741545416
 HIGH_PASS = (38.13547087602444, 0.5003270373238773)
-# left, right, centre, then surrounds; the bass channel of 5.1 is not heard
+# left, right, centre, surrounds; the LFE channel of 5.1 does not count
 WEIGHTS = {1: (2.0,), 5: (1.0, 1.0, 1.0, 1.41, 1.41), 6: (1.0, 1.0, 1.0, 0.0, 1.41, 1.41)}
 
 
 class LoudnessMeter:
-    """Hears (n, channels) samples in any portions."""
-
     def __init__(self, rate: int, channels: int) -> None:
         self._rate = rate
         self._weights = np.array(WEIGHTS.get(channels, (1.0,) * channels))
-        self._tail = np.zeros((math.ceil(MEMORY * rate), channels), np.float32)  # of what was heard
+        self._tail = np.zeros((math.ceil(MEMORY * rate), channels), np.float32)  # of the input
         self._size = 2 ** max(16, math.ceil(math.log2(4 * len(self._tail))))
         self._response = frequency_response(rate, self._size)
         self._heard = 0  # samples
         self._energy = np.zeros(0)  # of each 0.1 s
 
-    def hear(self, samples: NDArray[np.float32]) -> None:
+    def add(self, samples: NDArray[np.float32]) -> None:
         portion = self._size - len(self._tail)
         for start in range(0, len(samples), portion):
-            self._hear(samples[start : start + portion])
+            self._add(samples[start : start + portion])
 
-    def _hear(self, samples: NDArray[np.float32]) -> None:
+    def _add(self, samples: NDArray[np.float32]) -> None:
         known = np.concatenate([self._tail, samples])
         transformed = np.fft.rfft(known.T.astype(np.float64, order="C"), self._size) * self._response
         weighted = np.fft.irfft(transformed, self._size)[:, len(self._tail) : len(known)]
@@ -56,7 +53,7 @@ class LoudnessMeter:
         self._energy, self._heard = grown, self._heard + len(samples)
 
     def integrated(self) -> float | None:
-        """In LUFS; None where nothing passes the gates."""
+        """In LUFS; None if nothing passes the gates."""
         whole = self._heard * 10 // self._rate  # steps that are complete
         if whole < STEPS:
             return None
@@ -69,7 +66,7 @@ class LoudnessMeter:
 
 
 def k_weighting(rate: int) -> NDArray[np.float64]:
-    """The two filters as second-order sections at any rate."""
+    """The two filters as second-order sections."""
     frequency, q = SHELF
     k = math.tan(math.pi * frequency / rate)
     high = 10 ** (SHELF_GAIN / 20)
@@ -83,7 +80,7 @@ def k_weighting(rate: int) -> NDArray[np.float64]:
 
 
 def frequency_response(rate: int, size: int) -> NDArray[np.complex128]:
-    """Of both filters, at the frequencies of a Fourier transform of `size` samples."""
+    """Response of both filters at the frequencies of an FFT of `size` samples."""
     back = np.exp(-2j * np.pi * np.arange(size // 2 + 1) / size)  # by one sample
     powers = np.stack([np.ones_like(back), back, back**2])
     response: NDArray[np.complex128] = np.prod(

@@ -1,12 +1,11 @@
-"""What is known of an audio file once it was decoded.
+"""Measure a decoded audio file.
 
-Loudness    integrated, ITU-R BS.1770-4, as it is played: a mono file comes out of both loudspeakers, and counts twice.
-Gain        to LEVEL, and no more than keeps the peak below full scale: what level-matched playback applies.
-Peaks       the largest sample of each of PEAKS equal stretches: the waveform that the page draws.
+Loudness    integrated, ITU-R BS.1770-4; a mono file counts twice, as both loudspeakers play it
+Gain        to LEVEL, limited to keep the peak below full scale; used by level-matched playback
+Peaks       the largest sample of each of PEAKS equal parts; the page draws them as the waveform
 
-Only formats that browsers play are taken: WAV, FLAC, MP3 and OGG (Vorbis, Opus). The file's bytes tell, not its name.
-
-The decoder of uploads is a process that starts with each of them, so this imports neither the database nor scipy.
+Accepted are formats that browsers play, by content: WAV, FLAC, MP3 and OGG (Vorbis, Opus). The decoder of uploads
+imports this in a new process for each of them, so it needs neither the database nor scipy.
 """
 
 from pathlib import Path
@@ -21,10 +20,10 @@ from cmi.arena.audio.loudness import LoudnessMeter
 from cmi.audio import LONGEST, SHORTEST, content_hash, duration
 
 PEAKS = 400
-BLOCK = 2**17  # frames that are decoded at once, about
+BLOCK = 2**17  # frames decoded at once, approximately
 LEVEL = -23.0  # LUFS, as in EBU R 128
 HIGHEST_PEAK = -1.0  # dBFS
-MOST_CHANNELS = 8  # what FLAC holds, as which sounds are played
+MOST_CHANNELS = 8  # FLAC's limit; sounds are played as FLAC
 MEDIA_TYPES = {
     "WAV": "audio/wav",
     "WAVEX": "audio/wav",
@@ -35,8 +34,6 @@ MEDIA_TYPES = {
 
 
 class SoundMeasurement(NamedTuple):
-    """What is known of a file once it was decoded."""
-
     digest: str
     seconds: float
     rate: int
@@ -48,10 +45,7 @@ class SoundMeasurement(NamedTuple):
 
 
 def measure(path: Path) -> SoundMeasurement:
-    """Decode a file once, a stretch at a time. It touches no database, so that it can run in another process.
-
-    InputError: it can't be decoded to its end, is too short or too long, or browsers can't play it.
-    """
+    """Decode a file block by block; InputError if it is damaged, too short, too long, or browsers cannot play it."""
     claimed = duration(path)
     if not SHORTEST <= claimed <= LONGEST:
         raise InputError(f"{path}: {claimed:g} s of sound, expected {SHORTEST:g} s to {LONGEST / 3600:g} h")
@@ -70,7 +64,7 @@ def _measure(path: Path, file: soundfile.SoundFile) -> SoundMeasurement:
     meter = LoudnessMeter(file.samplerate, file.channels)
     peaks: list[float] = []
     edges = np.arange(PEAKS + 1) * file.frames // PEAKS
-    step = max(1, BLOCK * PEAKS // file.frames)  # stretches that are read at once
+    step = max(1, BLOCK * PEAKS // file.frames)  # parts read at once
     for i in range(0, PEAKS, step):
         here = edges[i : i + step + 1]
         samples: NDArray[np.float32] = file.read(int(here[-1] - here[0]), dtype="float32", always_2d=True)
@@ -78,7 +72,7 @@ def _measure(path: Path, file: soundfile.SoundFile) -> SoundMeasurement:
             raise InputError(f"{path}: cut off after {(here[0] + len(samples)) / file.samplerate:.1f} s; make it again")
         if not np.isfinite(samples).all():
             raise InputError(f"{path}: samples that are NaN or infinite; make it again")
-        meter.hear(samples)
+        meter.add(samples)
         peaks.extend(_peaks(samples, here[:-1] - here[0]))
     lufs = meter.integrated()
     return SoundMeasurement(
@@ -94,7 +88,7 @@ def _measure(path: Path, file: soundfile.SoundFile) -> SoundMeasurement:
 
 
 def _peaks(samples: NDArray[np.float32], starts: NDArray[np.int64]) -> list[float]:
-    """The largest sample of each stretch from one start to the next; a very short file has fewer samples than those."""
+    """The largest sample of each part; a very short file has fewer samples than parts."""
     if not len(samples):
         return [0.0] * len(starts)
     loudest = np.abs(samples).max(axis=1)

@@ -1,8 +1,7 @@
-"""The files of a project's sounds after their import: whether each is still there, with the bytes that were imported.
+"""Check that the files of a project's sounds still exist with the bytes that were imported.
 
-A file is compared with its digest when it is first used and whenever its size or time has changed since; in between its
-size and time will do. What is wrong is kept with the sound: its pairs are given to nobody until it is repaired, which
-is when the file is found again with the digest it had.
+A file is hashed when it is first used and whenever its size or modification time has changed. A problem is stored with
+the sound, and its pairs are not assigned until the file is found again with its original digest.
 """
 
 import logging
@@ -15,9 +14,8 @@ from sqlalchemy import select, update
 from cmi._util.errors import InputError
 from cmi._util.printable import printable
 from cmi.arena.store.database import Database
-from cmi.arena.store.journal import note
 from cmi.arena.store.pairs import mark_broken
-from cmi.arena.store.schema import pairs, sounds
+from cmi.arena.store.schema import note, pairs, sounds
 from cmi.audio import content_hash
 
 Problem = Literal["missing", "changed"]
@@ -27,7 +25,7 @@ log = logging.getLogger("cmi.arena")
 
 
 class Original(NamedTuple):
-    """A sound's file, as it was when it was last looked at."""
+    """A sound's file as of the last check."""
 
     id: str
     project: str
@@ -39,7 +37,7 @@ class Original(NamedTuple):
 
 
 class Trouble(NamedTuple):
-    """A sound that can't be used, for the project's owner."""
+    """A sound that cannot be used, as shown to the project's owner."""
 
     sound: str
     path: Path
@@ -51,10 +49,7 @@ _COLUMNS = [sounds.c[name] for name in Original._fields]
 
 
 def look(database: Database, original: Original, thoroughly: bool = False) -> Problem | None:
-    """What is wrong with a file now, if anything; kept with the sound where that, its size or its time is new.
-
-    `thoroughly` reads the file even though its size and time are as they were.
-    """
+    """Return and store what is wrong with a file; `thoroughly` hashes it even if size and time are unchanged."""
     size, modified = _stamp(original.path)
     seen = (original.size, original.modified)
     if not (thoroughly or original.problem) and size is not None and (size, modified) == seen:
@@ -74,13 +69,13 @@ def of_project(database: Database, project: str) -> list[Original]:
 
 
 def check(database: Database, project: str, thoroughly: bool) -> Iterator[tuple[Original, Problem | None]]:
-    """Look at all files of a project: each sound as it was known, and what is wrong with it now."""
+    """Check all files of a project; yield each sound as it was known and its problem now."""
     for original in of_project(database, project):
         yield original, look(database, original, thoroughly)
 
 
 def troubles(database: Database, project: str) -> list[Trouble]:
-    """The sounds of a project that were found missing or changed, with the pairs that wait for them."""
+    """The sounds of a project that are missing or changed, with the pairs that need them."""
     broken = (sounds.c.project == project) & sounds.c.problem.is_not(None)
     with database.reading() as connection:
         found = [Original._make(row) for row in connection.execute(select(*_COLUMNS).where(broken))]
@@ -110,7 +105,7 @@ def _compare(original: Original, size: int | None) -> Problem | None:
         return "missing"
     try:
         return None if content_hash(Path(original.path)) == original.digest else "changed"
-    except InputError:  # it can't be read: a folder, no permission, a failing disk
+    except InputError:  # unreadable: a folder, no permission, a failing disk
         return "missing"
 
 
@@ -123,5 +118,5 @@ def _keep(database: Database, found: Original, is_news: bool) -> None:
             action = f"sound {found.problem or 'repaired'}"
             note(connection, database.now(), found.project, action, found.id, {})
     if is_news:
-        said = f"is {found.problem}: `cmi arena check` tells more" if found.problem else "is as it was imported again"
+        said = f"is {found.problem}: see `cmi arena check`" if found.problem else "has its imported content again"
         log.warning("%s %s", printable(found.path), said)

@@ -1,10 +1,8 @@
-"""What is played: a copy of each sound with nothing in it but the sound.
+"""Make the copies of sounds that annotators hear.
 
-Files as they were made tell who made them: by tags, pictures and comments, by the encoder's name, by being MP3 where
-the other take is WAV. So each is decoded once and played as FLAC, without tags and without a name, from a folder of
-the server's own. A copy is made from the bytes that were imported and no others; it may be deleted at any time.
-
-Half a minute of stereo takes 0.1 to 0.2 s of processor and 4 MB.
+Original files can reveal who made them by tags, pictures, encoder or format. So each is decoded once and served as FLAC
+without tags or name. A copy is only made from the imported bytes; it may be deleted at any time. Half a minute of
+stereo takes 0.1 to 0.2 s of processor time and 4 MB.
 """
 
 import logging
@@ -28,14 +26,14 @@ log = logging.getLogger("cmi.arena")
 
 
 class Unplayable(Refusal):
-    """A sound whose file is missing or was changed, and of which there is no copy."""
+    """The sound's file is missing or changed, and there is no copy."""
 
     def __init__(self) -> None:
         super().__init__(404, "sound", "This recording can't be played: its file is missing. You can skip the pair.")
 
 
 class Copies:
-    """The copies of a server, by the digests of the files they were made from."""
+    """A server's copies, by the digests of the originals."""
 
     def __init__(self, database: Database, folder: Path) -> None:
         self._database = database
@@ -44,7 +42,7 @@ class Copies:
         self._making: dict[str, threading.Lock] = {}
 
     def find(self, original: Original) -> Path:
-        """The copy of a sound, made if need be. Its file is looked at each time, so that the owner hears of changes."""
+        """Return a sound's copy, making it if necessary; also check the original, to report changes to the owner."""
         problem = look(self._database, original)
         path = self._folder / f"{original.digest}.flac"
         if path.exists():
@@ -72,7 +70,7 @@ class Copies:
 
 
 def write_copy(source: Path, target: Path) -> None:
-    """Decode a file and write its samples as FLAC, and nothing besides."""
+    """Decode a file and write only its samples, as FLAC."""
     with source.open("rb") as file, soundfile.SoundFile(file.fileno(), closefd=False) as sound:
         depth = "PCM_16" if sound.subtype in SIXTEEN_BITS else "PCM_24"
         with soundfile.SoundFile(target, "w", sound.samplerate, sound.channels, depth, format="FLAC") as written:

@@ -1,4 +1,4 @@
-"""Sounds: audio files that a project's pages may play, known by an opaque id."""
+"""Register audio files as sounds of a project, with opaque ids."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,18 +17,18 @@ __all__ = ["SoundMeasurement", "find", "known", "measure", "register", "register
 
 
 def register(connection: Connection, project: str, path: Path, measured: SoundMeasurement | None = None) -> str:
-    """The id of a file in a project; the same bytes have the same id. `measured` saves decoding it here."""
+    """Register a file and return its id; the same bytes have the same id."""
     return register_all(connection, project, [(path, measured or measure(path))])[0]
 
 
 def register_all(connection: Connection, project: str, files: Sequence[tuple[Path, SoundMeasurement]]) -> list[str]:
-    """As `register`, for many files at once. A sound whose file is lost is found again in a file of the same bytes."""
+    """Register many files. A sound whose file was lost is repaired by a file with the same bytes."""
     ids = known(connection, project)
     lost = _lost(connection, project)
     rows: list[dict[str, Any]] = []
     for path, measured in files:
         if measured.digest in lost:
-            _find_again(connection, project, ids[measured.digest], path)
+            _repair(connection, project, ids[measured.digest], path)
         if measured.digest not in ids:
             ids[measured.digest] = new_id()
             row = {"id": ids[measured.digest], "project": project, "path": str(path.resolve())}
@@ -45,20 +45,20 @@ def known(connection: Connection, project: str) -> dict[str, str]:
 
 
 def _lost(connection: Connection, project: str) -> set[str]:
-    """The digests of sounds whose files are gone or were changed."""
+    """Digests of sounds whose files are missing or changed."""
     columns = sounds.c.digest, sounds.c.path, sounds.c.problem
     rows = connection.execute(select(*columns).where(sounds.c.project == project))
     return {row.digest for row in rows if row.problem is not None or not Path(row.path).exists()}
 
 
-def _find_again(connection: Connection, project: str, sound: str, path: Path) -> None:
+def _repair(connection: Connection, project: str, sound: str, path: Path) -> None:
     values = {"path": str(path.resolve()), "size": None, "modified": None, "problem": None}
     connection.execute(update(sounds).where(sounds.c.id == sound).values(values))
     mark_broken(connection, project, sound)
 
 
 def find(database: Database, project: str, sound: str) -> Original:
-    """The file of a sound of the project: NotFound for any other project's."""
+    """The file of a sound; NotFound if it belongs to another project."""
     ours = (sounds.c.project == project) & (sounds.c.id == require_id(sound, "sound"))
     with database.reading() as connection:
         row = connection.execute(select(*(sounds.c[name] for name in Original._fields)).where(ours)).one_or_none()

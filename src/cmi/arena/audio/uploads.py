@@ -1,13 +1,13 @@
-"""Sounds that an owner uploads: streamed to a file, decoded in a process of its own, kept under a random name.
+"""Receive an owner's uploads: stream each to a file, decode it in a separate process, store it under a random name.
 
-The client's file name is never looked at. Of an upload that is refused, or whose decoder is killed, nothing stays.
+The client's file name is ignored. A refused upload leaves no files behind.
 
-    NAME.upload        what was sent
-    NAME.unfinished    what was decoded of it
-    NAME.flac          that, once the database knows of it
+    NAME.upload        the uploaded bytes
+    NAME.unfinished    the decoded sound
+    NAME.flac          the same, once it is in the database
 
-When a server is killed the first two may stay. The next one that starts removes them, unless another server uses the
-folder as well: all of them lock the file FOLDER.lock together.
+A killed server may leave the first two. The next server removes them when it starts, unless another one uses the
+folder too: all of them share the lock FOLDER.lock.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from cmi._util.files import UNFINISHED, lock_file, make_folder, move_into_place
 from cmi.arena.audio import sounds
 from cmi.arena.audio.measure import SoundMeasurement
 from cmi.arena.store.database import Database
-from cmi.arena.store.journal import note
+from cmi.arena.store.schema import note
 from cmi.arena.store.schema import sounds as sounds_table
 from cmi.arena.web.refusals import Refusal, too_slow
 from cmi.arena.web.settings import Limits
@@ -54,10 +54,7 @@ class Uploads:
 
     @asynccontextmanager
     async def receive(self, request: Request) -> AsyncIterator[tuple[Path, SoundMeasurement]]:
-        """The sound in the request's field `file`, decoded to an unfinished file, which is gone after the block.
-
-        Refusal if it is not to be kept.
-        """
+        """Decode the request's field `file` to an unfinished file, which is removed after the block; or Refusal."""
         await asyncio.to_thread(self.claim)
         name = secrets.token_urlsafe(16)
         upload, decoded = self._folder / f"{name}{UPLOAD}", self._folder / f"{name}{UNFINISHED}"
@@ -75,7 +72,7 @@ class Uploads:
             decoded.unlink(missing_ok=True)
 
     def claim(self) -> None:
-        """Remove what a killed server left behind, and keep others from removing files of ours, while this one runs."""
+        """Remove what a killed server left behind, and keep other servers from removing our files."""
         if self._lock is not None:
             return
         make_folder(self._folder)
@@ -95,14 +92,14 @@ def _remove_unfinished(folder: Path) -> None:
 
 
 def keep(database: Database, project: str, decoded: Path, measured: SoundMeasurement) -> str:
-    """Give a decoded upload its name, and the database its row: the sound's id. The same bytes are kept once."""
+    """Store a decoded upload and return its sound's id; the same bytes are stored once."""
     path = decoded.with_suffix(".flac").resolve()
     try:
         with database.writing() as connection:
             sound = sounds.register(connection, project, path, measured)
             note(connection, database.now(), project, "sound uploaded", sound, {})
             if connection.scalar(select(sounds_table.c.path).where(sounds_table.c.id == sound)) == str(path):
-                move_into_place(decoded, path)  # last, so that little can happen between this and the commit
+                move_into_place(decoded, path)  # last, right before the commit
     except BaseException:
         path.unlink(missing_ok=True)
         raise
@@ -129,7 +126,7 @@ def _copy(source: IO[bytes], target: Path) -> None:
 
 async def _decode(upload: Path, decoded: Path, most_seconds: float) -> SoundMeasurement:
     process = await asyncio.create_subprocess_exec(
-        # -P: no module is to come from the folder that the server happens to run in
+        # -P: do not import from the server's working folder
         *(sys.executable, "-P", "-m", "cmi.arena.audio.decode", str(upload), str(decoded), str(most_seconds)),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
@@ -160,9 +157,9 @@ async def _decode(upload: Path, decoded: Path, most_seconds: float) -> SoundMeas
 
 def decoder_environment() -> dict[str, str]:
     passed = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-    # an empty part of PYTHONPATH means the current folder
+    # an empty entry would mean the current folder
     paths = [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]
-    # each further thread would take address space
+    # each thread takes address space
     return passed | {"PYTHONPATH": os.pathsep.join(paths), "OPENBLAS_NUM_THREADS": "1"}
 
 

@@ -1,1 +1,1 @@
-"""Pairs into a project, and votes out of it."""
+"""Import pairs into a project, and export its votes."""

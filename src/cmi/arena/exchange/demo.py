@@ -1,7 +1,6 @@
-"""A project to try the arena with at once: a few pairs by the studio, with every kind of prompt, made in seconds.
+"""A demo project: a few studio pairs with every kind of prompt, made in seconds and kept in the cache folder.
 
-The sounds are made once and kept in the cache folder. Everyone may vote on every pair, two seconds of a take are
-enough, and one pair in eight is gold.
+Everyone may vote on every pair after two seconds of each take, and one pair in eight is gold.
 """
 
 from collections import Counter
@@ -35,12 +34,12 @@ SETTINGS = {
 }
 WANTED: dict[Modality, int] = {"text": 4, "text+audio": 2, "text+lyrics": 1, "text+lyrics+audio": 1}
 SEED = 2026
-CLEAR = 4  # confidence: whoever tries it should hear a difference
-SYSTEMS = ("careful", "careless")  # what the dashboard calls those who made the better and the worse take
+CLEAR = 4  # confidence, so that visitors hear a difference
+SYSTEMS = ("careful", "careless")  # names for the makers of the better and the worse take
 
 
 def demo_project(database: Database, on_made: Callable[[int, int], None] = lambda done, total: None) -> str:
-    """The id of the demo project of a database, made if it has none. MissingExtra without the studio."""
+    """Return the id of the database's demo project, making it if necessary."""
     for project in projects.list_all(database):
         if project.title == TITLE:
             return project.id
@@ -52,7 +51,7 @@ def demo_project(database: Database, on_made: Callable[[int, int], None] = lambd
 
 
 def make_pairs(folder: Path, on_made: Callable[[int, int], None] = lambda done, total: None) -> Path:
-    """The pairs' file in a folder, made with its sounds if it is not there yet."""
+    """Return the file of pairs in a folder, making it and its sounds if necessary."""
     path = folder / "pairs.jsonl"
     if path.exists():
         return path
@@ -70,7 +69,7 @@ def make_pairs(folder: Path, on_made: Callable[[int, int], None] = lambda done, 
 
 
 def _record(folder: Path, numbered: tuple[int, "PairPlan"]) -> list[dict[str, Any]]:
-    """Record a pair, and return its row; none if its lyrics can't be sung here. The first one is gold."""
+    """Record a pair and return its row; nothing if singing is not installed. The first pair is gold."""
     from cmi.studio.recordings import record, write_flac
 
     number, plan = numbered
@@ -87,7 +86,7 @@ def _record(folder: Path, numbered: tuple[int, "PairPlan"]) -> list[dict[str, An
 
 
 def _plans() -> Iterator["PairPlan"]:
-    """The first clear pairs of each modality; of songs those that are sung once, since singing is slow."""
+    """The first clear pairs of each modality; with lyrics only those sung once, because singing is slow."""
     from cmi.studio.flaws import FLAWS, SoundFlaw
     from cmi.studio.pairs import Material, plan_pairs
 

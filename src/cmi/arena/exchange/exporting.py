@@ -1,16 +1,16 @@
-"""Votes out of a project in the common preference format (`cmi.preferences`), ready for `cmi train` and `rewardbench`.
+"""Export votes in the common preference format (`cmi.preferences`), for `cmi train` and `cmi rewardbench`.
 
-Two rows a vote, one for each axis, and beside them:
+Each vote gives one row per axis, with these fields:
 
-    pair, modality       the pair's id in the file it came from, and what its prompt is made of
+    pair, modality       the pair's id in the imported file, and the parts of its prompt
     generator_a, _b      the systems
     first                the take that was shown first, a or b
-    feedback, seconds    what the annotator wrote, and the time they took
-    voted                when, in UTC; `corrections` tells how often the vote was changed before
-    kind, repeat         ordinary or gold, and whether it is a hidden repeat: only ordinary first votes by default
-    and whatever else the imported file said of the pair
+    feedback, seconds    the annotator's comment, and the time the vote took
+    voted, corrections   time in UTC, and how often the vote was changed
+    kind, repeat         ordinary or gold, and whether it is a hidden repeat; by default only ordinary first votes
+    and the extra fields of the imported file
 
-`rater` is an opaque id: no export has a name in it. Votes of people who withdrew are in none.
+`rater` is an opaque id; names are never exported, nor votes of people who withdrew.
 """
 
 from collections.abc import Iterator, Mapping
@@ -42,7 +42,7 @@ class Exported(NamedTuple):
 
 
 def rows(database: Database, project: str, gold: bool = False, repeats: bool = False) -> Iterator[dict[str, Any]]:
-    """The rows of an export, in the order of time; sounds are called audio/NAME."""
+    """Yield the rows of an export in order of time; sounds are called audio/NAME."""
     for row in _votes(database, project, gold, repeats):
         sounds = {part: Path("audio", name) for part in PARTS if (name := _sound_name(row, part))}
         yield from (preference_row(preference, Path()) for preference in _preferences(row, sounds))
@@ -57,10 +57,10 @@ def export(
     gold: bool = False,
     repeats: bool = False,
 ) -> Exported:
-    """Write preferences.jsonl (or .csv, .parquet) into a folder, with the sounds copied or linked beside it, or left.
+    """Write preferences.jsonl (or .csv, .parquet) into a folder, with the sounds copied, linked or left in place.
 
-    Paths are relative to the folder in any case. The same call again writes the file anew and copies what is missing.
-    A damaged database, which may give a part of its votes without a word, is an InputError.
+    The same call again rewrites the file and copies missing sounds. A damaged database is an InputError, because it
+    might silently return only some of the votes.
     """
     require_sound(database, thoroughly=True)
     make_folder(folder)
@@ -76,7 +76,7 @@ def export(
         votes += 1
     _require_unchanged(kept, None if audio == "leave" else folder / "audio")
     if audio != "leave":
-        _bring(kept, folder / "audio", audio)
+        _collect(kept, folder / "audio", audio)
     path = folder / f"{NAME}.{format_}"
     write_preferences(found, path)
     return Exported(path, votes, len(kept))
@@ -111,25 +111,22 @@ def _preferences(row: Row[Any], sounds: Mapping[str, Path]) -> Iterator[Preferen
 
 
 def _sound_name(row: Row[Any], part: str) -> str:
-    """A name that tells nothing but the content; '' where there is no such sound."""
+    """Name a sound by its content; '' if there is none."""
     digest = getattr(row, f"{part}_digest")
     return f"{digest[:24]}{SUFFIXES[getattr(row, f'{part}_media_type')]}" if digest else ""
 
 
 def _require_unchanged(sounds: dict[str, Path], exported: Path | None) -> None:
-    """InputError if a file does not have the bytes that people voted on, by which it is named.
-
-    What was exported before is looked at where it is; a file that is missing is not for here to say.
-    """
+    """InputError if a file that exists, exported or original, is not what people voted on."""
     for name, source in sounds.items():
         path = exported / name if exported is not None and (exported / name).exists() else source
         if path.is_file() and not content_hash(path).startswith(name.partition(".")[0]):
-            now = "put the file back that was imported" if path == source else "delete it and export again"
-            raise InputError(f"{path}: changed, so that it is not what people voted on; {now}")
+            now = "restore the imported file" if path == source else "delete it and export again"
+            raise InputError(f"{path}: changed since people voted on it; {now}")
 
 
-def _bring(sounds: dict[str, Path], folder: Path, audio: Audio) -> None:
-    """Copy or link each sound that is not there yet, whole or not at all."""
+def _collect(sounds: dict[str, Path], folder: Path, audio: Audio) -> None:
+    """Copy or link the missing sounds."""
     make_folder(folder)
     for name, source in sounds.items():
         target = folder / name
@@ -145,7 +142,7 @@ def _bring(sounds: dict[str, Path], folder: Path, audio: Audio) -> None:
 
 def _link(source: Path, target: Path) -> None:
     try:
-        target.unlink(missing_ok=True)  # a link that led nowhere
+        target.unlink(missing_ok=True)  # a broken link
         target.symlink_to(source)
     except OSError as error:
         raise cannot_write(target, error) from error

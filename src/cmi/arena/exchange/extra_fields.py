@@ -1,7 +1,6 @@
-"""What an imported file says of a pair besides what the arena knows: kept as it is, and exported as JSON.
+"""Extra fields of imported pairs, which are stored and exported as JSON.
 
-Python reads and writes more than JSON has: NaN, infinity and half a surrogate pair. Other programs can't read these,
-and PostgreSQL does not take them.
+Python's JSON allows NaN, infinity and lone surrogates, which other programs cannot read and PostgreSQL refuses.
 """
 
 import math
@@ -17,16 +16,13 @@ DEEPEST = 50  # levels of lists and objects
 def require_json(fields: Mapping[str, Any]) -> None:
     """InputError for a field that is not JSON."""
     for name, value in fields.items():
-        wrong = _what_is_wrong({name: value}, DEEPEST)
+        wrong = _find_fault({name: value}, DEEPEST)
         if wrong:
-            raise InputError(f"the field {storable(name)!r} {wrong}; mend it or leave it out")
+            raise InputError(f"the field {storable(name)!r} {wrong}; fix it or leave it out")
 
 
 def as_json(value: Any) -> Any:
-    """The value with null for numbers and U+FFFD for characters that JSON does not have.
-
-    Of a study whose pairs were imported before there was `require_json`.
-    """
+    """Replace non-JSON numbers by null and characters by U+FFFD, in pairs imported before `require_json` existed."""
     if isinstance(value, dict):
         return {storable(key): as_json(one) for key, one in value.items()}
     if isinstance(value, list):
@@ -36,12 +32,12 @@ def as_json(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _what_is_wrong(value: Any, levels: int) -> str | None:
+def _find_fault(value: Any, levels: int) -> str | None:
     if isinstance(value, dict | list):
         if not levels:
             return f"is nested more than {DEEPEST} levels deep"
         parts = [*value, *value.values()] if isinstance(value, dict) else value
-        return next((wrong for part in parts if (wrong := _what_is_wrong(part, levels - 1))), None)
+        return next((wrong for part in parts if (wrong := _find_fault(part, levels - 1))), None)
     if isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
         return "has half of a character (a lone surrogate), which is not text"
     if isinstance(value, float) and not math.isfinite(value):

@@ -1,14 +1,13 @@
-"""Pairs into a project, all of a source or nothing: decoded first, then added in one short transaction.
+"""Import pairs into a project, all of a source or none: decode first, then add them in one short transaction.
 
 A source is anything that `cmi.preferences` reads: a file of pairs or preferences, a studio set, a folder of takes.
 
-generator_a, _b    name what made the takes; in a folder of takes, the files' names do. In a studio set the flaw names
-                   the worse take's system.
-gold               makes a pair one whose answer is known: {"musicality": "a", "alignment": "b"}, either alone, or true
-                   if the rows' own choices are the answer.
+generator_a, _b    the systems that made the takes; by default the file names in a folder of takes, and the flaw in a
+                   studio set
+gold               makes a gold pair: {"musicality": "a", "alignment": "b"}, either alone, or true if the row's own
+                   choice is the answer
 
-A pair is known by its source's id. What is there already stays as it is, so that the same import again adds nothing,
-and a longer file adds what is new. Files stay where they are: the arena keeps their paths, and plays them from there.
+Pairs are identified by their source id, so importing again adds only new pairs. Files stay where they are.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,32 +23,29 @@ from cmi._util.fields import text_field
 from cmi.arena.audio.sounds import SoundMeasurement, measure, register_all
 from cmi.arena.store import projects
 from cmi.arena.store.database import Database, storable
-from cmi.arena.store.journal import note
 from cmi.arena.store.pairs import NewPair, add_all, chance
-from cmi.arena.store.schema import pairs
+from cmi.arena.store.schema import note, pairs
 from cmi.arena.store.study import Study
 from cmi.preferences import PreferenceRow, read_rows
 from cmi.take import Pair
 
-FEW = 8  # files that are decoded here rather than by processes, which take a while to start
+FEW = 8  # files up to which starting processes does not pay
 
 
-CLEAR = 4  # the confidence from which a studio pair's winner is plain to everyone
+CLEAR = 4  # confidence from which a studio pair's winner is obvious
 OURS = ("gold", "generator_a", "generator_b")
 
 
 @dataclass
 class SourcePair:
-    """A pair before its sounds were heard."""
-
     id: str
     where: str  # for messages
     pair: Pair
     system_a: str
     system_b: str
     gold: dict[str, str] | None = None
-    known: dict[str, str] = field(default_factory=dict)  # winners that the source vouches for, by axis
-    clear: bool = True  # whether everyone should hear who won
+    known: dict[str, str] = field(default_factory=dict)  # winners known from the source, by axis
+    clear: bool = True  # whether the winner is obvious
     about: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -60,13 +56,13 @@ class SourcePair:
 
 class Imported(NamedTuple):
     added: int
-    there: int  # pairs that the project had already
+    there: int  # pairs that the project already had
     gold: int  # of those added
     sounds: int  # files that they are made of
 
 
 class Source(NamedTuple):
-    """Pairs whose files were all decoded."""
+    """Pairs with all files measured."""
 
     pairs: list[SourcePair]
     sounds: dict[Path, SoundMeasurement]
@@ -75,16 +71,16 @@ class Source(NamedTuple):
 def hear_source(
     path: Path, workers: int | None = None, on_heard: Callable[[int, int], None] = lambda done, total: None
 ) -> Source:
-    """Read a file, a studio set or a folder of takes. InputError for what is wrong, with its line and file."""
+    """Read a source and measure its files."""
     found = read_source(path)
-    return Source(found, _hear_all(found, workers, on_heard))
+    return Source(found, _measure_all(found, workers, on_heard))
 
 
 def import_pairs(database: Database, project: str, source: Source, gold: float = 0.0) -> Imported:
-    """Add the pairs of a source; if one of them is wrong, none.
+    """Add all pairs of a source, or none if one is invalid.
 
-    `gold` is the share of pairs whose winner the source vouches for (the studio does) that become gold pairs, besides
-    those that the file calls gold: clear ones, drawn by the project's seed.
+    `gold` is the share of pairs with a known winner (from the studio) that become gold, besides those marked in the
+    file; clear ones are drawn by the project's seed.
     """
     study = projects.get(database, project).settings
     found = _with_gold(source.pairs, gold, study.seed)
@@ -102,7 +98,7 @@ def import_pairs(database: Database, project: str, source: Source, gold: float =
 
 
 def read_source(path: Path) -> list[SourcePair]:
-    """Return the pairs of a file, a studio set or a folder of takes, in their order."""
+    """Read the pairs of a file, a studio set or a folder of takes."""
     found: dict[Pair, SourcePair] = {}
     for row in read_rows(path):
         if row.pair not in found:
@@ -116,7 +112,7 @@ def read_source(path: Path) -> list[SourcePair]:
 
 
 def _add_winner(pair: SourcePair, row: PreferenceRow) -> None:
-    """Add what one row knows of the winner on its axis."""
+    """Add the winner that a row states."""
     by_itself: dict[str, str] = {}
     if row.axis in ("musicality", "alignment") and row.choice in ("a", "b"):
         by_itself = {row.axis: row.choice}
@@ -153,7 +149,7 @@ def _add(
     try:
         add_all(connection, project, study, new)
     except InputError:
-        for pair, one in zip(found, new, strict=True):  # which of them is it?
+        for pair, one in zip(found, new, strict=True):  # find the invalid one
             try:
                 add_all(connection, project, study, [one])
             except InputError as error:
@@ -162,30 +158,30 @@ def _add(
 
 
 def _with_gold(found: list[SourcePair], share: float, seed: int) -> list[SourcePair]:
-    """The share of the pairs with known winners, as far as there are clear ones, drawn by the seed."""
+    """Make a share of the pairs with known winners gold: clear ones, drawn by the seed."""
     if not 0 <= share <= 1:
         raise InputError(f"the share of gold pairs is {share:g}, expected 0 to 1")
     known = [pair for pair in found if pair.known and pair.gold is None]
     if share and not known:
-        raise InputError("no pair's winner is known, so that none can be gold; give them a field 'gold'")
+        raise InputError("no pair has a known winner, so none can be gold; add a field 'gold'")
     clear = sorted((pair for pair in known if pair.clear), key=lambda pair: chance(seed, "gold", pair.id))
     drawn = {pair.id for pair in clear[: round(share * len(known))]}
     return [replace(pair, gold=pair.known) if pair.id in drawn else pair for pair in found]
 
 
-def _hear_all(
+def _measure_all(
     found: Sequence[SourcePair], workers: int | None, on_heard: Callable[[int, int], None]
 ) -> dict[Path, SoundMeasurement]:
-    """Each file once; InputError with the line that names the first one that can't be used."""
+    """Measure each file once; InputError naming the line of the first unusable one."""
     first = {path: (pair.where, name) for pair in reversed(found) for name, path in pair.sounds.items()}
     heard: dict[Path, SoundMeasurement] = {}
     with ExitStack() as stack:
         if len(first) > FEW:
             from cmi._util.workers import process_pool
 
-            results = stack.enter_context(process_pool(workers)).map(_hear, first, chunksize=4)
+            results = stack.enter_context(process_pool(workers)).map(_measure, first, chunksize=4)
         else:
-            results = map(_hear, first)
+            results = map(_measure, first)
         for path, result in zip(first, results, strict=True):
             if isinstance(result, InputError):
                 where, name = first[path]
@@ -195,7 +191,7 @@ def _hear_all(
     return heard
 
 
-def _hear(path: Path) -> SoundMeasurement | InputError:
+def _measure(path: Path) -> SoundMeasurement | InputError:
     try:
         str(path.resolve()).encode()
         return measure(path)

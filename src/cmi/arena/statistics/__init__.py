@@ -1,4 +1,4 @@
-"""The numbers of a study while it runs: `report` makes them all, `charts` and `tables` show them.
+"""Statistics of a study: `report` computes them, `charts` and `tables` present them.
 
     progress     done of wanted, by modality; overlap; people; days       cmi.arena.statistics.progress
     time         seconds per vote                                         cmi.arena.statistics.progress
@@ -9,7 +9,7 @@
     win_rates, ranking   of systems                                       cmi.arena.statistics.ranking
     covariates   loudness, duration, position                             cmi.arena.statistics.covariates
 
-Which votes count for what is said in cmi.arena.statistics.inputs.
+cmi.arena.statistics.inputs says which votes count for what.
 """
 
 from collections.abc import Iterable, Sequence
@@ -36,7 +36,7 @@ def report(
     resamples: int = 1000,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """All statistics as plain JSON; None stands for what is not defined. Intervals are of 95 %, `..low` to `..high`.
+    """Compute all statistics as plain JSON; None means undefined. Intervals are 95 %, `..low` to `..high`.
 
     wanted: (pair, modality, kind, votes wanted) of each pair; people: (person, name, state, quota) of each annotator.
 

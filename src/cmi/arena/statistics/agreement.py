@@ -1,4 +1,4 @@
-"""Do annotators agree on a pair (table 6 of the paper), how sure are they (figure 4), do the axes agree (table 7)?"""
+"""Agreement of annotators (table 6 of the paper), their confidence (figure 4), agreement of the axes (table 7)."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,28 +11,20 @@ from cmi.stats import rater_agreement
 
 
 def agreement(votes: Sequence[CountedVote], resamples: int, seed: int) -> list[dict[str, Any]]:
-    """Per axis: of all pairs of votes on the same pair the share that agree, and Krippendorff's alpha (nominal).
+    """Per axis: the share of agreeing votes on the same pair, and Krippendorff's alpha (nominal).
 
-    pairs       pairs with votes by two people or more
-    votes       on those
-    vote_pairs  that can be made of them, of which `agreeing` agree: `rate`
-    Intervals are by bootstrap over pairs. Gold and repeats are left out.
+    `pairs` have votes by two people or more; of the `vote_pairs` among these `votes`, `agreeing` agree. Intervals are
+    by bootstrap over pairs. Gold and repeats are left out.
     """
     by_pair = grouped(study_votes(votes), lambda vote: vote.pair)
     shared = [group for group in by_pair.values() if len(group) > 1]
     found = []
     for axis in AXES:
         one = rater_agreement([[choice(vote, axis) for vote in group] for group in shared], "nominal", resamples, seed)
-        about = {
-            "axis": axis,
-            "pairs": one.units,
-            "votes": one.votes,
-            "vote_pairs": one.pairs,
-            "agreeing": one.agreeing,
-        }
+        counts = {"pairs": one.units, "votes": one.votes, "vote_pairs": one.pairs, "agreeing": one.agreeing}
         rate = {"rate": one.rate, "rate_low": one.rate_interval.low, "rate_high": one.rate_interval.high}
         alpha = {"alpha": one.alpha, "alpha_low": one.alpha_interval.low, "alpha_high": one.alpha_interval.high}
-        found.append({**about, **rate, **alpha})
+        found.append({"axis": axis, **counts, **rate, **alpha})
     return found
 
 
@@ -40,10 +32,7 @@ LEVELS = (1, 2, 3, 4, 5)
 
 
 def confidences(votes: Sequence[CountedVote]) -> dict[str, Any]:
-    """`axes`: mean confidence on each; `levels`: how many votes, and what share, have each confidence from 1 to 5.
-
-    Gold and repeats are left out.
-    """
+    """`axes`: mean confidence; `levels`: votes and share of each confidence from 1 to 5. Without gold and repeats."""
     study = study_votes(votes)
     means, levels = [], []
     for axis in AXES:
@@ -56,10 +45,10 @@ def confidences(votes: Sequence[CountedVote]) -> dict[str, Any]:
 
 
 def axes(votes: Sequence[CountedVote], resamples: int, seed: int) -> dict[str, Any]:
-    """The share of votes in which both axes prefer the same take, and the mean confidence in those and in the others.
+    """The share of votes that prefer the same take on both axes, and the mean confidence in these and in the others.
 
-    The interval is by bootstrap over people (`interval_over` 'people') or, with fewer than ten, Wilson's over votes.
-    Gold and repeats are left out.
+    The interval is by bootstrap over people or, with fewer than ten, Wilson's over votes (`interval_over`). Gold and
+    repeats are left out.
     """
     study = study_votes(votes)
     alike = [vote.alignment == vote.musicality for vote in study]

@@ -1,12 +1,12 @@
-"""Do loudness, duration or being first win votes? And what do the systems' strengths become once they are given theirs?
+"""Do loudness, duration or being first win votes, and what are the systems' strengths adjusted for them?
 
     loudness   LUFS of a minus b, per LU             duration   log2 of a's seconds over b's, per doubling
     first      1 if a was shown first, else -1: an effect e means that of two equals the first is preferred with
                probability 1 / (1 + exp(-e))
 
-Each has a plain share (votes for the take that has more of it, equal takes left out) and, from one Bradley-Terry fit
-with all of them and the systems, an effect in log odds with its interval. A covariate that cannot be told apart from
-the systems, because each pairing of systems always differs by the same amount, has no effect to report: `note` says so.
+Each has a plain share (votes for the take with more of it, without equal takes) and an effect in log odds from one
+Bradley-Terry fit with all covariates and the systems. A covariate that cannot be separated from the systems, because
+each pairing of systems always differs by the same amount, has no effect; `note` says so.
 """
 
 import math
@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 class Covariate(NamedTuple):
     name: str
     unit: str
-    of: Callable[[CountedVote], float]  # the vote's a minus b; NaN where it was not measured
+    of: Callable[[CountedVote], float]  # a minus b; NaN if not measured
 
 
 def _loudness(vote: CountedVote) -> float:
@@ -47,9 +47,9 @@ COVARIATES = (
 
 
 def covariates(votes: Sequence[CountedVote], minimum_votes: int) -> dict[str, Any]:
-    """`effects`: a row per axis and covariate; `systems`: strengths as they are and adjusted, from the same votes.
+    """`effects`: a row per axis and covariate; `systems`: plain and adjusted strengths, from the same votes.
 
-    `left_out` counts votes without a measured loudness or duration; a covariate measured for no vote leaves none out.
+    `left_out` counts votes without a loudness or duration; a covariate that no vote has leaves none out.
     """
     field, _ = with_enough_votes(compared(votes), max(1, minimum_votes))
     values = np.array([[one.of(vote) for one in COVARIATES] for vote in field.votes]).reshape(-1, len(COVARIATES))
@@ -86,11 +86,8 @@ def _axis(
         effects.append(_row(axis, one, shares, adjusted.effect(int(place[i])) if kept[i] else None, note))
     return effects, [
         {
-            **{
-                "axis": axis,
-                "system": name,
-                "votes": int(((comparisons.first == i) | (comparisons.second == i)).sum()),
-            },
+            **{"axis": axis, "system": name},
+            "votes": int(((comparisons.first == i) | (comparisons.second == i)).sum()),
             **dict(zip(("strength", "low", "high"), plain.strength(i), strict=True)),
             **dict(zip(("adjusted", "adjusted_low", "adjusted_high"), adjusted.strength(i), strict=True)),
         }
@@ -99,7 +96,7 @@ def _axis(
 
 
 def _share(comparisons: Comparisons, values: Array) -> tuple[int, int]:
-    """Votes for the take with more of it, and votes on takes that differ."""
+    """Votes for the take with more of a covariate, and all votes on takes that differ."""
     differ = values != 0
     return int((np.sign(values) == comparisons.outcome)[differ].sum()), int(differ.sum())
 

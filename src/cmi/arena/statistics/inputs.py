@@ -1,9 +1,8 @@
-"""What the statistics are made of: votes, the votes that were wanted, the people, and which votes count for what.
+"""Inputs of the statistics, and which votes count for what.
 
-Gold pairs have a known answer and were chosen to be easy; a hidden repeat is the same person on the same pair again.
-Both tell of the annotator, not of the music: taken as votes, gold would raise agreement and rank the systems it was
-made from, and a repeat would count one person's agreement with themselves. `study_votes` leaves both out, and all that
-speaks of takes, axes or systems is made from it; screening is made from all votes.
+Gold pairs and hidden repeats measure the annotator, not the music: gold pairs are chosen to be easy and would raise
+agreement, and a repeat would count a person's agreement with themselves. `study_votes` leaves both out; statistics of
+takes, axes and systems use it, screening uses all votes.
 """
 
 from collections import defaultdict
@@ -24,8 +23,6 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class Wanted(NamedTuple):
-    """One pair of the project and how many votes it should get."""
-
     pair: str
     modality: str
     kind: str
@@ -60,7 +57,7 @@ def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list
 
 
 def codes(names: Sequence[str]) -> NDArray[np.int64]:
-    """A number 0.. for each name, in the order of the names."""
+    """Number the names in alphabetical order."""
     place = {name: i for i, name in enumerate(sorted(set(names)))}
     return np.array([place[name] for name in names], np.int64)
 
@@ -68,10 +65,7 @@ def codes(names: Sequence[str]) -> NDArray[np.int64]:
 def interval_over_people(
     people: Sequence[str], happened: Sequence[bool], resamples: int, seed: int
 ) -> tuple[Interval, str]:
-    """Of a share over votes: people drawn with replacement or, where there are too few of them, Wilson's over votes.
-
-    The second value says which: 'people' or 'votes'.
-    """
+    """Interval of a share of votes: bootstrap over 'people' or, with too few of them, Wilson's over 'votes'."""
     by_person = codes(people)
     n = np.bincount(by_person).astype(np.float64)
     if len(n) < FEWEST_CLUSTERS:

@@ -1,4 +1,4 @@
-"""How far the study is, and how long a vote takes."""
+"""Progress of the study, and time per vote."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,10 +12,9 @@ from cmi.arena.store.votes_view import CountedVote
 
 
 def progress(votes: Sequence[CountedVote], wanted: Sequence[Wanted], people: Sequence[Annotator]) -> dict[str, Any]:
-    """Votes done of those wanted on ordinary pairs, in all and by modality; overlap; people; votes by day (UTC).
+    """Votes done and wanted on ordinary pairs, in all and by modality; overlap; people; votes by day (UTC).
 
-    A pair with more votes than it wanted counts as done, no more. Gold and repeats are counted apart: `gold_votes`,
-    `repeat_votes`. `overlap` is of the pairs that want two votes or more.
+    Votes beyond those wanted do not count as done. `overlap` is about the pairs that want two votes or more.
     """
     got = Counter(vote.pair for vote in study_votes(votes))
     ordinary = [one for one in wanted if one.kind == "ordinary"]
@@ -48,7 +47,7 @@ def progress(votes: Sequence[CountedVote], wanted: Sequence[Wanted], people: Seq
 
 
 def time_per_vote(votes: Sequence[CountedVote]) -> dict[str, Any]:
-    """Median and quartiles of the seconds from begin to vote: of all votes, by person and by modality."""
+    """Quartiles of the seconds from begin to vote: overall, by person and by modality."""
     people, modalities = grouped(votes, lambda vote: vote.person), grouped(votes, lambda vote: vote.modality)
     return {
         **_quartiles(votes),

@@ -1,13 +1,10 @@
-"""Which system do people prefer? Win rates, and strengths by Bradley-Terry and by Davidson's model, on each axis.
+"""Rank the systems on each axis: win rates, and strengths by Bradley-Terry and Davidson's model.
 
-Votes count if they are first votes on ordinary pairs whose two systems are named and differ; gold and repeats are left
-out. In a forced choice there are no ties: for Davidson's model a vote of confidence 1, which by the guidelines says
-that the takes cannot be told apart, is taken as one, so that guesses do not pass for preferences. Bradley-Terry takes
-all choices as they were made.
+First votes on ordinary pairs with two different named systems count. Choices are forced, so Davidson's model takes
+votes of confidence 1, which the guidelines define as 'cannot tell them apart', as ties; Bradley-Terry uses all choices.
 
-Systems with fewer votes than the minimum are left out of the ranking (and of it alone), and named. Systems that were
-never compared, directly or through others, cannot be ranked together: each connected group has its own ranking, around
-its own mean of 0.
+Systems with fewer votes than the minimum are left out of the ranking and named. Systems that were never compared,
+directly or through others, are in different groups, each ranked around its own mean of 0.
 """
 
 from collections import Counter
@@ -38,7 +35,7 @@ UNSURE = 1  # the confidence that says the takes cannot be told apart
 
 
 class Field(NamedTuple):
-    """The systems that were compared, in alphabetical order, and the votes on them."""
+    """The compared systems in alphabetical order, and the votes on them."""
 
     systems: tuple[str, ...]
     votes: tuple[CountedVote, ...]
@@ -57,7 +54,7 @@ class Field(NamedTuple):
         )
 
     def clusters(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """By person and by pair: votes of either hang together."""
+        """Cluster numbers by person and by pair."""
         return codes([vote.person for vote in self.votes]), codes([vote.pair for vote in self.votes])
 
 
@@ -67,10 +64,7 @@ def compared(votes: Sequence[CountedVote]) -> Field:
 
 
 def with_enough_votes(field: Field, minimum_votes: int) -> tuple[Field, dict[str, int]]:
-    """The field without systems of fewer votes, and those with their number of votes.
-
-    A vote goes with either of its systems, so that leaving one out may leave another with too few.
-    """
+    """Leave out systems with too few votes, repeatedly, because a vote is lost with either system; name them."""
     all_counts = _votes_of(field.votes)
     while True:
         counts = _votes_of(field.votes)
@@ -82,9 +76,9 @@ def with_enough_votes(field: Field, minimum_votes: int) -> tuple[Field, dict[str
 
 
 def wins(votes: Sequence[CountedVote]) -> dict[str, Any]:
-    """`systems`: each against all others; `matrix`: each against each; `left_out`: study votes on no two named systems.
+    """`systems`: each against all others; `matrix`: each against each; `left_out`: votes without two named systems.
 
-    Rates have n and Wilson's interval, which takes votes as independent.
+    Wilson's intervals assume independent votes.
     """
     field = compared(votes)
     found = [(axis, one) for axis in AXES for one in win_rates(field.comparisons(axis))]
@@ -96,14 +90,14 @@ def wins(votes: Sequence[CountedVote]) -> dict[str, Any]:
 
 
 def ranking(votes: Sequence[CountedVote], minimum_votes: int) -> dict[str, Any]:
-    """`systems`: a row per axis and system; `axes`: what was fitted; `left_out`; `groups` to be ranked apart.
+    """`systems`: a row per axis and system; `axes`: the fits; `left_out`; `groups` that are ranked separately.
 
-    strength, low, high       log odds against the mean of the group (Bradley-Terry), 95 %, robust to votes that hang
-                              together by person and by pair
+    strength, low, high       log odds against the group's mean (Bradley-Terry), with a 95 % interval that is robust to
+                              clusters by person and pair
     beats_average             the same as a probability
-    rank, best, worst         in the group: by strength, and as far as the intervals of differences leave open
+    rank, best, worst         rank in the group, and the range that the intervals of differences allow
     davidson...               strength by Davidson's model; in `axes`: `ties`, and how likely two equals tie
-    prior                     0, or SEPARATED_PRIOR where some system won or lost everything: pulled towards the mean
+    prior                     0, or SEPARATED_PRIOR if some system won or lost everything
     """
     field, left_out = with_enough_votes(compared(votes), max(1, minimum_votes))
     rows, fits = [], []
@@ -146,7 +140,7 @@ def _fit_axis(field: Field, axis: Axis) -> tuple[Fit, Ranking | None]:
     fitted, prior = fit_with_prior(bradley_terry, field.comparisons(axis), None, clusters)
     unsure = field.comparisons(axis, unsure_ties=True)
     tied: Ranking | None = None
-    with suppress(Separated):  # where every vote is unsure, the share of ties has no bound
+    with suppress(Separated):  # if every vote is unsure, the tie parameter is unbounded
         tied, _ = fit_with_prior(davidson, unsure, None, clusters)
     ties = int((unsure.outcome == 0).sum())
     return Fit(axis, fitted, prior, len(field.votes), ties, tied.nu if tied else None), tied

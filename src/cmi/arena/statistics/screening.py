@@ -1,22 +1,19 @@
-"""Which annotators deserve a look? Nobody is ever dropped: every person has a row, a verdict, and its reasons.
+"""Flag annotators who deserve a look. Nobody is dropped: every person has a row with a verdict and its reasons.
 
-Each person is measured, on each axis, by
-    gold          the share of right answers on gold pairs
-    consistency   the share of hidden repeats (the takes swapped) in which the same take was preferred again
-    others        the share of ordinary pairs in which they agree with the majority of the others who voted on it (pairs
-                  on which the others are split are left out; with two votes to a pair this is the other's vote)
-    first         the share of votes for the take that was shown first, with an exact two-sided binomial test against
-                  1/2; repeats are left out, since a swapped repeat of a steady vote evens it out
-and over both axes by the median time per vote and the share of confidences at the ends (1 or 5).
+Measures of a person on each axis
+    gold          share of right answers on gold pairs
+    consistency   share of hidden repeats (with the takes swapped) in which the same take was preferred
+    others        share of ordinary pairs in which they agree with the majority of the others, if there is one
+    first         share of votes for the take shown first, without repeats, with an exact binomial test against 1/2
+and over both axes: median time per vote, and share of confidences of 1 or 5.
 
-The verdict has three values:
-    too few votes   fewer than the minimum in all, or fewer than CHECKS on gold, repeats and shared pairs together
+Verdicts
+    too few votes   fewer than the minimum, or fewer than CHECKS on gold, repeats and shared pairs together
     look            some measure is off by more than chance explains; `reasons` says which
     ok              none is
-A share is off if its 99 % interval (Wilson's; shown is the 95 % one) lies wholly below what is expected: GOLD_EXPECTED,
-CONSISTENCY_EXPECTED, or the share that all people reach with the others. Position is off if its p value, adjusted for
-the number of people and axes (Holm), is below 0.05. A median time is off below a THIRD of the study's, confidences are
-off if SAME_CONFIDENCE of them are one number.
+A share is off if its 99 % Wilson interval (the 95 % one is shown) lies below GOLD_EXPECTED, CONSISTENCY_EXPECTED or the
+mean share of all people. Position is off if its p value, Holm-adjusted for people and axes, is below 0.05. The median
+time is off below a THIRD of the study's, and confidences if SAME_CONFIDENCE of them are equal.
 """
 
 from collections import Counter
@@ -37,8 +34,6 @@ VERDICT_LEVEL = 0.99
 
 
 class Measures(NamedTuple):
-    """Of one person on one axis."""
-
     gold: Share
     consistency: Share
     others: Share
@@ -50,7 +45,7 @@ class Measures(NamedTuple):
 
 
 def screening(votes: Sequence[CountedVote], people: Sequence[Annotator], minimum_votes: int) -> dict[str, Any]:
-    """`people`: a row per person (those without a vote too); `expected`: what shares are compared with."""
+    """`people`: a row per person, with or without votes; `expected`: the shares to compare with."""
     names = {one.person: one.name for one in people}
     by_person = grouped(votes, lambda vote: vote.person)
     persons = [*names, *sorted(set(by_person) - set(names))]
@@ -89,7 +84,7 @@ def _measure_all(votes: Sequence[CountedVote], persons: Sequence[str]) -> dict[s
 def _measure(
     mine: Sequence[CountedVote], axis: Axis, by_view: Mapping[str, CountedVote], tally: Mapping[tuple[str, Side], int]
 ) -> Measures:
-    """`tally` has how many first votes each side of each ordinary pair got."""
+    """`tally` counts first votes by ordinary pair and side."""
     firsts = [vote for vote in mine if vote.repeat_of is None]
     gold = [choice(vote, axis) == vote.gold[axis] for vote in firsts if vote.gold and axis in vote.gold]
     steady = [

@@ -1,4 +1,4 @@
-"""The report as tables for the terminal, and as the rows behind each chart of the dashboard."""
+"""The report as tables for the terminal, and as rows for the dashboard's charts."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ Row = dict[str, Any]
 
 
 def tables(report: dict[str, Any]) -> list[Table]:
-    """One per statistic; a cell that is not defined is a dash."""
+    """One table per statistic; an undefined cell is a dash."""
     return [
         _progress(report["progress"]),
         _time(report["time"]),
@@ -53,12 +53,7 @@ def _agreement(found: Sequence[Row]) -> Table:
     rows = [
         [
             *(one["axis"], str(one["pairs"]), str(one["votes"]), str(one["vote_pairs"])),
-            *(
-                number(one["rate"], 3),
-                _span(one, "rate_", 3),
-                number(one["alpha"], 3),
-                _span(one, "alpha_", 3),
-            ),
+            *(number(one["rate"], 3), _span(one, "rate_", 3), number(one["alpha"], 3), _span(one, "alpha_", 3)),
         ]
         for one in found
     ]
@@ -97,18 +92,8 @@ def _screening(found: Row) -> Table:
         ]
         for one in found["people"]
     ]
-    headers = [
-        "person",
-        "verdict",
-        "because",
-        "votes",
-        "gold",
-        "repeats",
-        "others",
-        "first",
-        "s per vote",
-        "1 or 5 (%)",
-    ]
+    measures = ["gold", "repeats", "others", "first"]
+    headers = ["person", "verdict", "because", "votes", *measures, "s per vote", "1 or 5 (%)"]
     notes = [
         "Per cent (of n) on alignment / musicality: gold pairs right, repeats answered alike, agreement with the "
         "majority of the others, votes for the take shown first. Nobody is left out of anything by a verdict."
@@ -162,13 +147,8 @@ def _ranking(found: Row) -> Table:
 def _covariates(found: Row) -> Table:
     rows = [
         [
-            *(
-                one["axis"],
-                one["covariate"],
-                str(one["votes"]),
-                percent(one["share"]),
-                _span(one, "share_", 1, 100),
-            ),
+            *(one["axis"], one["covariate"], str(one["votes"])),
+            *(percent(one["share"]), _span(one, "share_", 1, 100)),
             *(number(one["effect"], 3), _span(one, "effect_", 3), one["unit"], one["note"]),
         ]
         for one in found["effects"]
@@ -194,7 +174,7 @@ def _span(row: Row, prefix: str, digits: int, scale: float = 1.0) -> str:
 
 
 def charts(report: dict[str, Any]) -> dict[str, list[Row]]:
-    """Flat rows by name; within a name all rows have the same columns. `reasons` are joined by semicolons."""
+    """Flat rows by chart name; all rows of a chart have the same columns."""
     axes = report["axes"]
     shares = [{"preference": name, "votes": axes[name], "of": axes["votes"]} for name in ("same", "different")]
     screening = [{**row, "reasons": "; ".join(row["reasons"])} for row in report["screening"]["people"]]

@@ -1,19 +1,19 @@
-"""Who gets which pair next.
+"""Assign pairs to annotators.
 
-A view that is open and has no vote is given again: a reload shows the same page. Else, in this order:
+An open view without a vote is shown again, so a reload shows the same page. Otherwise, in this order:
 
-Gold        one pair whose answer is known in each 1 / gold_share of a person's views, at a place drawn by the seed.
-Repeats     likewise 1 / repeat_share: the person's oldest ordinary pair that was not repeated yet and lies at least
-            REPEAT_GAP pairs back, with its takes swapped. Nothing on the page tells gold and repeats from the rest.
-Ordinary    the modality of which the person has had least for how much of it is left; in it a pair that others have
-            begun and that wants more votes; else an untouched one, in an order drawn by the seed, so that a study that
-            stops early has voted on a random sample.
+Gold        one pair with a known answer in each 1 / gold_share views of a person, at a place drawn by the seed.
+Repeats     one in each 1 / repeat_share views: the person's oldest ordinary pair that was not repeated and lies at
+            least REPEAT_GAP pairs back, with its takes swapped. The page does not mark gold and repeats.
+Ordinary    from the modality of which the person has seen the smallest share: first a pair that others have begun and
+            that wants more votes, else an untouched one in random order, so a study that stops early has voted on a
+            random sample.
 
-No pair gets more people than it wants: views in flight count. When nothing else is left, those that nobody voted on
-for HOLD seconds count no more, and their pairs are given to others; a vote that comes after all is kept.
+Views in flight count towards the votes that a pair wants. When no other pairs are left, views held for HOLD seconds
+without a vote stop counting and their pairs are given to others; a late vote is still kept.
 
-A pair one of whose sounds is missing or was changed is given to nobody. Who has it goes on with another one, and gets
-it back under the same key once it is repaired.
+A pair with a missing or changed sound is not assigned. An annotator who has it continues with another pair and gets it
+back under the same key once it is repaired.
 """
 
 from collections import Counter
@@ -30,15 +30,14 @@ from cmi.arena.store.study import Study
 from cmi.arena.store.views import View, ViewRow, open_view, read_view, require_view
 
 HOLD = 3600.0  # seconds that an open view counts as in flight
-# seconds; a view that is held for longer than that beyond HOLD is from before a clock was set back
-CLOCKS_APART = 300.0
-REPEAT_GAP = 5  # ordinary pairs between a pair and its repeat, at least
+CLOCKS_APART = 300.0  # seconds; a view held until later than HOLD plus this is from before a clock was set back
+REPEAT_GAP = 5  # minimum number of ordinary pairs between a pair and its repeat
 
 Reason = Literal["quota", "no more pairs", "paused", "closed"]
 
 
 class Done(NamedTuple):
-    """Nothing to show, and why."""
+    """There is nothing to show."""
 
     reason: Reason
 
@@ -65,25 +64,22 @@ class _Who(NamedTuple):
 
 
 def next_view(database: Database, person: str) -> View | Done:
-    """The page to show a person now."""
+    """Return the page to show a person now."""
     return next_page(database, person)[0]
 
 
 def next_page(database: Database, person: str) -> tuple[View | Done, Progress]:
-    """The same, and how far the person is: in one transaction."""
+    """Return the page to show and the person's progress, from one transaction."""
     found = _next_page(database, person)
-    if found[0] == Done("no more pairs") and _let_go(database, person):
+    if found[0] == Done("no more pairs") and _release_late_views(database, person):
         return _next_page(database, person)
     return found
 
 
 def begin(database: Database, person: str, key: str) -> View:
-    """The person has read the instruction: the takes may be shown. A second time changes nothing.
-
-    It is on disk when this returns: a vote on what was heard from here on must find it.
-    """
+    """Record durably that the person has read the instruction, so the takes may be shown. Idempotent."""
     with database.writing() as connection:
-        who = _annotator(connection, person)
+        who = _require_annotator(connection, person)
         row = require_view(connection, person, key, lock=True)
         if row.begun is None:
             if who.project_state != "open":
@@ -97,34 +93,34 @@ def begin(database: Database, person: str, key: str) -> View:
 
 
 def look(database: Database, person: str, key: str) -> View:
-    """A page that the person had before, with the vote they gave."""
+    """Return an earlier page of the person, with their vote."""
     with database.reading() as connection:
-        who = _annotator(connection, person)
+        who = _require_annotator(connection, person)
         return read_view(connection, require_view(connection, person, key), who.study)
 
 
 def skip(database: Database, person: str, key: str) -> None:
-    """Go on without a vote, where a sound of the pair is missing or changed. Refused where nothing is wrong."""
+    """Continue without a vote; Refused unless a sound of the pair is missing or changed."""
     with database.writing(lasting=False) as connection:
-        _annotator(connection, person, lock=True)
+        _require_annotator(connection, person, lock=True)
         row = require_view(connection, person, key, lock=True)
         if not pair_rows.is_broken(connection, row.pair):
             raise Refused("skip", "nothing is wrong with these recordings; try to play them again")
         if row.closed is None:
-            _give_up(connection, row, database.now())
+            _close(connection, row, database.now())
 
 
 def progress(database: Database, person: str) -> Progress:
     with database.reading() as connection:
-        who = _person(connection, person)
-        return Progress(_votes(connection, person), who.quota)
+        who = _read_person(connection, person)
+        return Progress(_count_votes(connection, person), who.quota)
 
 
 def _next_page(database: Database, person: str) -> tuple[View | Done, Progress]:
-    """With the person's row locked: two pages that ask at once get the same view."""
+    """Lock the person's row, so that simultaneous requests get the same view."""
     with database.writing(lasting=False) as connection:
-        who = _annotator(connection, person, lock=True)
-        progress = Progress(_votes(connection, person), who.quota)
+        who = _require_annotator(connection, person, lock=True)
+        progress = Progress(_count_votes(connection, person), who.quota)
         return _find_view(connection, who, progress, database.now()), progress
 
 
@@ -134,11 +130,11 @@ def _find_view(connection: Connection, who: _Who, progress: Progress, now: float
     if who.project_state == "paused" or who.state == "paused":
         return Done("paused")
     row = open_view(connection, who.id)
-    if row is not None and _stands(connection, row, now):
+    if row is not None and _keep_open(connection, row, now):
         return read_view(connection, row, who.study)
     if progress.quota is not None and progress.done >= progress.quota:
         return Done("quota")
-    row = _skipped(connection, who.id, now)
+    row = _reopen_skipped(connection, who.id, now)
     if row is not None:
         return read_view(connection, row, who.study)
     choice = _choose(connection, who)
@@ -168,22 +164,22 @@ def _show(connection: Connection, who: _Who, choice: _Choice, now: float) -> Vie
     return row
 
 
-def _stands(connection: Connection, row: ViewRow, now: float) -> bool:
-    """Whether an open view still counts. One that was let go is held anew; given up if its pair is full or broken."""
+def _keep_open(connection: Connection, row: ViewRow, now: float) -> bool:
+    """Whether an open view can still be voted on; hold it again if it was released, close it if not."""
     if pair_rows.is_broken(connection, row.pair):
-        _give_up(connection, row, now)
+        _close(connection, row, now)
         return False
     if row.held is not None or row.repeat_of is not None:
         return True
     if pair_rows.has_room(connection, row.pair):
         _hold(connection, row, now)
         return True
-    _give_up(connection, row, now)
+    _close(connection, row, now)
     return False
 
 
-def _skipped(connection: Connection, person: str, now: float) -> ViewRow | None:
-    """The earliest view that a person gave up and that can be voted on after all, opened again."""
+def _reopen_skipped(connection: Connection, person: str, now: float) -> ViewRow | None:
+    """Reopen the person's earliest skipped view that can be voted on now."""
     found = connection.execute(_SKIPPED, {"person": person}).one_or_none()
     if found is None:
         return None
@@ -201,52 +197,49 @@ def _hold(connection: Connection, row: ViewRow, now: float) -> None:
     pair_rows.take(connection, row.pair, 1)
 
 
-def _give_up(connection: Connection, row: ViewRow, now: float) -> None:
+def _close(connection: Connection, row: ViewRow, now: float) -> None:
     connection.execute(update(views).where(views.c.key == row.key).values(closed=now, held=None))
     if row.held is not None:
         pair_rows.take(connection, row.pair, -1)
 
 
 def _choose(connection: Connection, who: _Who) -> _Choice | None:
-    had, study = _had(connection, who.id), who.study
+    had, study = _count_views(connection, who.id), who.study
     seen = sum(had.values())
     gold, repeats = (sum(count for (kind, _), count in had.items() if kind == hidden) for hidden in ("gold", "repeat"))
     asked = {"person": who.id, "project": who.project}
-    if _due(seen, gold, study.gold_share, study.seed, who.id, "gold"):
+    if _is_due(seen, gold, study.gold_share, study.seed, who.id, "gold"):
         pair = connection.scalar(_GOLD, asked)
         if pair is not None:
-            return _first(pair, who)
-    if _due(seen, repeats, study.repeat_share, study.seed, who.id, "repeat"):
+            return _draw_order(pair, who)
+    if _is_due(seen, repeats, study.repeat_share, study.seed, who.id, "repeat"):
         voted = connection.execute(_VOTED, asked).all()
         oldest = next((row for row in voted[: max(0, len(voted) - REPEAT_GAP)] if row.again is None), None)
         if oldest is not None:
             return _Choice(oldest.pair, not oldest.swapped, oldest.key)
-    pair = _ordinary(connection, who, had)
-    return None if pair is None else _first(pair, who)
+    pair = _find_ordinary(connection, who, had)
+    return None if pair is None else _draw_order(pair, who)
 
 
-def _first(pair: str, who: _Who) -> _Choice:
+def _draw_order(pair: str, who: _Who) -> _Choice:
     return _Choice(pair, chance(who.study.seed, "order", pair, who.id) < 0.5)
 
 
-def _had(connection: Connection, person: str) -> Counter[tuple[str, str]]:
-    """How many views a person had, by (ordinary, gold or repeat; modality)."""
+def _count_views(connection: Connection, person: str) -> Counter[tuple[str, str]]:
+    """Count a person's views by (ordinary, gold or repeat; modality)."""
     had: Counter[tuple[str, str]] = Counter()
     for row in connection.execute(_HAD, {"person": person}):
         had["repeat" if row.again else row.kind, row.modality] += row.n
     return had
 
 
-def _due(seen: int, hidden: int, share: float, seed: int, person: str, what: str) -> bool:
-    """Whether the next hidden view has come: the k-th lies somewhere in the k-th stretch of 1 / share views."""
+def _is_due(seen: int, hidden: int, share: float, seed: int, person: str, what: str) -> bool:
+    """Whether the next hidden view is due: the k-th lies at a random place in the k-th block of 1 / share views."""
     return share > 0 and seen >= int((hidden + chance(seed, what, person, hidden)) / share)
 
 
-def _ordinary(connection: Connection, who: _Who, had: Counter[tuple[str, str]]) -> str | None:
-    """A pair that wants votes, its row locked.
-
-    First among those that no other transaction has locked; then waiting for them, since the last pair may be one.
-    """
+def _find_ordinary(connection: Connection, who: _Who, had: Counter[tuple[str, str]]) -> str | None:
+    """Find and lock a pair that wants votes: first an unlocked one, then wait, because the last pair may be locked."""
     asked = {"project": who.project, "person": who.id}
     left = {row.modality: row.n for row in connection.execute(_LEFT, asked)}
 
@@ -260,17 +253,17 @@ def _ordinary(connection: Connection, who: _Who, had: Counter[tuple[str, str]]) 
                 pair: str | None = connection.scalar(query, {**asked, "modality": modality, "stage": stage})
                 if pair is not None:
                     return pair
-        if connection.dialect.name == "sqlite":  # it has one writer, and no row locks to wait for
+        if connection.dialect.name == "sqlite":  # one writer, no row locks
             break
     return None
 
 
-def _let_go(database: Database, person: str) -> bool:
-    """Views of others in the project that were held for too long count no more as in flight; whether there were any."""
+def _release_late_views(database: Database, person: str) -> bool:
+    """Release the project's views that were held for too long; return whether there were any."""
     with database.writing(lasting=False) as connection:
         now = database.now()
         late = (views.c.held < now) | (views.c.held > now + HOLD + CLOCKS_APART)
-        here = views.c.project == _person(connection, person).project
+        here = views.c.project == _read_person(connection, person).project
         asked = select(views.c.key, views.c.pair).where(here & late).order_by(views.c.key)
         rows = connection.execute(asked.with_for_update(skip_locked=True, key_share=True)).all()
         if rows:
@@ -281,11 +274,11 @@ def _let_go(database: Database, person: str) -> bool:
     return bool(rows)
 
 
-def _votes(connection: Connection, person: str) -> int:
+def _count_votes(connection: Connection, person: str) -> int:
     return connection.scalar(_VOTES, {"person": person}) or 0
 
 
-def _person(connection: Connection, person: str, lock: bool = False) -> _Who:
+def _read_person(connection: Connection, person: str, lock: bool = False) -> _Who:
     row: Row[Any] | None = connection.execute(_WHO_LOCKED if lock else _WHO, {"person": person}).one_or_none()
     if row is None:
         raise NotFound("there is no such person")
@@ -293,8 +286,8 @@ def _person(connection: Connection, person: str, lock: bool = False) -> _Who:
     return _Who(person, row.role, row.state, row.quota or study.quota, row.project, row.project_state, study)
 
 
-def _annotator(connection: Connection, person: str, lock: bool = False) -> _Who:
-    who = _person(connection, person, lock)
+def _require_annotator(connection: Connection, person: str, lock: bool = False) -> _Who:
+    who = _read_person(connection, person, lock)
     if who.role != "annotator":
         raise Refused("role", f"the {who.role} of a study does not vote in it; make yourself an annotator's link")
     if who.state == "withdrawn":
@@ -302,7 +295,7 @@ def _annotator(connection: Connection, person: str, lock: bool = False) -> _Who:
     return who
 
 
-# Queries are built once: building one takes longer than SQLite takes to answer it.
+# Queries are built once, because building one takes longer than running it on SQLite.
 
 _MINE = views.c.person == bindparam("person")
 _AGAIN = views.c.repeat_of.is_not(None)
@@ -326,7 +319,7 @@ _HAD = (
     .group_by(pairs.c.kind, pairs.c.modality, _AGAIN)
 )
 
-# the gold pair that the fewest people had
+# the gold pair that the fewest people have seen
 _GOLD = (
     select(pairs.c.id)
     .where(_OURS & (pairs.c.kind == "gold") & ~pairs.c.broken & _UNSEEN)
@@ -334,7 +327,7 @@ _GOLD = (
     .limit(1)
 )
 
-# the ordinary pairs that a person has voted on, the earliest first, with the repeat where there was one
+# the ordinary pairs that a person has voted on, the earliest first, with their repeats
 _REPEAT = views.alias()
 _VOTED = (
     select(views.c.key, views.c.pair, views.c.swapped, _REPEAT.c.key.label("again"))

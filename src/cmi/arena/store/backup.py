@@ -1,6 +1,6 @@
-"""Copies of an SQLite database: made while votes come in, and put back in its place.
+"""Back up and restore an SQLite database while the server runs.
 
-A copy is whole, of one moment, and checked before it gets its name. What was deleted is not in it: it is packed anew.
+A copy is a consistent snapshot, checked before it gets its name; it is vacuumed, so deleted data is not in it.
 """
 
 import errno
@@ -28,35 +28,35 @@ _UNWRITTEN = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC", "SQLITE
 class RestoredCounts(NamedTuple):
     projects: int
     votes: int
-    withdrawn: int  # people who had withdrawn since the backup was made, and now have from it too
+    withdrawn: int  # people who withdrew after the backup, and were now removed from it too
 
 
 class Restored(NamedTuple):
     path: Path
     counts: RestoredCounts
-    replaced: Path | None  # where the database is kept that was there before
+    replaced: Path | None  # the previous database
 
 
 def backup(database: Database, path: Path) -> Path:
-    """Copy an SQLite database to a new file. InputError if the file is there, or for PostgreSQL, which has pg_dump."""
+    """Copy an SQLite database to a new file; PostgreSQL has pg_dump for this."""
     if not database.is_sqlite:
-        raise InputError(f"{database.name}: PostgreSQL backs up itself: pg_dump --format=custom --file=arena.dump URL")
+        raise InputError(f"{database.name}: back up PostgreSQL with pg_dump --format=custom --file=arena.dump URL")
     if path.exists():
-        raise InputError(f"{path}: there is such a file already; choose another name")
+        raise InputError(f"{path}: already exists; choose another name")
     with whole_file(path) as unfinished:
         _copy(_uri(Path(str(database.engine.url.database)), "mode=ro"), database.name, unfinished)
     return path
 
 
 def restore(backup: Path, db: str) -> Restored:
-    """Put a copy of a backup in the place of the database `db`, which is kept under another name, log and all.
+    """Replace the database `db` by a copy of a backup; the old one is kept under another name, with its log.
 
-    Nothing changes unless the backup is whole and an arena's. Who withdrew since it was made stays withdrawn. Killed at
-    any moment, the database is either the old one or the new one. InputError while the database is in use.
+    Nothing changes unless the backup is intact. People who withdrew since stay withdrawn. If this is killed, the
+    database is either the old or the new one. InputError while the database is in use.
     """
     url = parse_url(db)
     if url.drivername != "sqlite" or not url.database:
-        raise InputError("PostgreSQL restores itself: pg_restore --clean --if-exists --dbname=URL arena.dump")
+        raise InputError("restore PostgreSQL with pg_restore --clean --if-exists --dbname=URL arena.dump")
     path = real_path(Path(url.database))
     if not backup.is_file():
         raise InputError(f"{backup}: no such file")
@@ -66,7 +66,7 @@ def restore(backup: Path, db: str) -> Restored:
         restoring = beside(path, ".restoring")
         if restoring.exists():
             finish_restore(path)
-        for left in path.parent.glob(f"{glob.escape(restoring.name)}.*{UNFINISHED}*"):  # by a restore that was killed
+        for left in path.parent.glob(f"{glob.escape(restoring.name)}.*{UNFINISHED}*"):  # left by a killed restore
             left.unlink(missing_ok=True)
         with whole_file(restoring) as unfinished:
             _copy(_unused(backup), str(backup), unfinished)
@@ -79,18 +79,18 @@ def _uri(path: Path, mode: str) -> str:
 
 
 def _unused(path: Path) -> str:
-    """The URI of a database that nobody writes to: read with its log if there is one, and else without making one."""
+    """The URI of a database that nobody writes to, opened without creating a log."""
     return _uri(path, "mode=ro" if beside(real_path(path), "-wal").exists() else "immutable=1")
 
 
 def _copy(original: str, name: str, target: Path) -> None:
-    """Check, then copy and pack; an InputError is about the original, an OSError about the target."""
+    """Check, then copy and vacuum; InputError is about the original, OSError about the target."""
     make_private(target)
     try:
         with closing(sqlite3.connect(original, uri=True)) as source:
             verdict = source.execute("PRAGMA integrity_check(1)").fetchone()[0]
             if verdict == "ok":
-                source.execute("VACUUM INTO ?", (str(target),))  # to one file, without a log beside it
+                source.execute("VACUUM INTO ?", (str(target),))  # to a single file without a log
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorname", "") in _UNWRITTEN:
             raise OSError(errno.ENOSPC if "full" in str(error) else errno.EIO, str(error)) from error
@@ -101,7 +101,7 @@ def _copy(original: str, name: str, target: Path) -> None:
 
 
 def _withdrawn(path: Path) -> list[tuple[str, str]]:
-    """(project, person) of everyone who withdrew; none that are known if the database can't be read."""
+    """(project, person) of everyone who withdrew; empty if the database cannot be read."""
     if not path.exists():
         return []
     try:
@@ -112,7 +112,7 @@ def _withdrawn(path: Path) -> list[tuple[str, str]]:
 
 
 def _prepare(path: Path, name: Path, withdrawn: list[tuple[str, str]]) -> RestoredCounts:
-    """Bring a copy of the backup `name` up to date, and let those who have withdrawn since withdraw from it."""
+    """Migrate a copy of the backup `name`, and repeat the withdrawals made since."""
     database = Database(sqlite_engine(URL.create("sqlite", database=str(path))))
     try:
         with database.reading() as connection:
@@ -131,7 +131,7 @@ def _prepare(path: Path, name: Path, withdrawn: list[tuple[str, str]]) -> Restor
 
 
 def _withdraw(database: Database, project: str, person: str) -> bool:
-    """Let somebody withdraw, if they are there, have not done so and may."""
+    """Withdraw a person if possible; return whether that changed anything."""
     try:
         if people.get(database, project, person).state == "withdrawn":
             return False

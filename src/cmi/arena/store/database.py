@@ -1,26 +1,25 @@
-"""The database behind the arena: SQLite in a file, or PostgreSQL by URL; migrated to this version when it is opened.
+"""The arena's database: SQLite in a file, or PostgreSQL by URL; migrated to this version when it is opened.
 
 Durability
-    What `writing` committed survives kill -9 and power loss: the log is synced with every commit. With `lasting` false
-    it survives kill -9 of our process, and a crash of the machine or of PostgreSQL from the next lasting commit on: for
-    what can be done again, such as giving out a pair. Whatever a lasting commit refers to was written before it, and so
-    lasts with it.
+    What `writing` commits survives kill -9 and power loss. With `lasting` false, for work that can be repeated such as
+    assigning a pair, it survives kill -9, but a power loss only after the next lasting commit.
 
-What was deleted
-    SQLite overwrites what is deleted (secure_delete), and `forget` empties the log, which has older pages. While
-    somebody reads, it can't: then the next transaction tries again, and so do closing and opening.
+Deletion
+    SQLite overwrites deleted data (secure_delete), and `forget` empties the log, which holds older pages. If readers
+    prevent that, the next transaction, closing and opening try again.
 
 Concurrency
-    SQLite has one writer at a time. Threads of a process queue for their turn, processes wait for each other up to
-    BUSY_TIMEOUT. PostgreSQL locks rows; code that writes locks people first, then views, then pairs (in the order of
-    their ids), so that no two transactions wait for each other.
+    SQLite has one writer at a time: threads queue, processes wait up to BUSY_TIMEOUT. PostgreSQL locks rows; writers
+    lock people first, then views, then pairs by id, to avoid deadlocks.
 """
 
 import errno
 import hashlib
 import re
 import sqlite3
+import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -33,15 +32,12 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from cmi._util.errors import InputError, MissingExtra
 from cmi._util.files import cannot_write
-from cmi.arena.store.database_url import shown_url, without_passwords
 from cmi.arena.store.errors import DiskFull, NotFound, Unavailable
-from cmi.arena.store.queue_lock import QueueLock
 from cmi.arena.store.schema import views, votes
 from cmi.arena.store.sqlite_file import DatabaseClaim, empty_log, make_private
-from cmi.arena.store.steady_clock import SteadyClock
 
-BUSY_TIMEOUT = 30.0  # seconds that a process waits for another one that writes to the same SQLite file
-FORGET_WAIT = 1.0  # seconds for those who read to finish; nobody can write meanwhile
+BUSY_TIMEOUT = 30.0  # seconds to wait for another process that writes to the same SQLite file
+FORGET_WAIT = 1.0  # seconds for readers to finish; blocks writers
 FORGET_EVERY = 1.0  # seconds between further tries
 CLOSE_WAIT = 1.0
 CONNECTIONS = 40  # at most; PostgreSQL allows 100 in all by default
@@ -50,10 +46,69 @@ _POSTGRES = "postgresql+psycopg"
 _DRIVERS = {"sqlite": "sqlite", "postgresql": _POSTGRES, "postgres": _POSTGRES, _POSTGRES: _POSTGRES}
 _WRITES = "arena_writes"
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+FARTHEST = 86_400.0  # seconds that a clock may have been set back
+_HIDDEN = "***"
+_URL_SECRETS = ("password", "sslpassword")  # of a URL's query
+_PASSWORDS = (
+    (re.compile(r"([?&\s](?:ssl)?password\s*=\s*)('(?:[^'\\]|\\.)*'|[^&\s'\"]+)", re.IGNORECASE), rf"\g<1>{_HIDDEN}"),
+    (re.compile(r"(:/+[^:/@\s]*:)[^/\s]*(?=@)"), rf"\g<1>{_HIDDEN}"),
+)
+
+
+class QueueLock:
+    """A first-come, first-served lock; with threading.Lock some threads would wait far longer than others."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._waiting: deque[threading.Lock] = deque()
+        self._taken = False
+
+    def __enter__(self) -> None:
+        with self._guard:
+            if not self._taken:
+                self._taken = True
+                return
+            turn = threading.Lock()
+            turn.acquire()
+            self._waiting.append(turn)
+        turn.acquire()  # until the previous holder releases it
+
+    def __exit__(self, *_: object) -> None:
+        with self._guard:
+            if self._waiting:
+                self._waiting.popleft().release()
+            else:
+                self._taken = False
+
+
+class SteadyClock:
+    """UTC in seconds since 1970 that never goes back, even if the system's clock is set back.
+
+    `latest` is the last time stored by an earlier process. The clock continues from there, unless it is so far ahead
+    that it must have been wrong.
+    """
+
+    def __init__(
+        self,
+        latest: float = 0.0,
+        wall: Callable[[], float] = time.time,
+        ticks: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._wall = wall
+        self._ticks = ticks
+        self._lock = threading.Lock()
+        start = wall()
+        self._now, self._tick = max(start, latest) if latest - start < FARTHEST else start, ticks()
+
+    def __call__(self) -> float:
+        with self._lock:
+            tick = self._ticks()
+            self._now, self._tick = max(self._wall(), self._now + tick - self._tick), tick
+            return self._now
 
 
 class Database:
-    """Transactions on an engine. `now` is the clock by which everything is timed; `claim` is released at the end."""
+    """Transactions on an engine. `now` is the clock for all stored times; `close` releases `claim`."""
 
     def __init__(
         self, engine: Engine, now: Callable[[], float] | None = None, claim: DatabaseClaim | None = None
@@ -72,15 +127,15 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A transaction that reads; on SQLite it sees one moment throughout."""
-        with self._plainly(), self.engine.connect() as connection, connection.begin():
+        """A read transaction; on SQLite it sees a consistent snapshot."""
+        with self._translate_errors(), self.engine.connect() as connection, connection.begin():
             yield connection
         self._after_transaction()
 
     @contextmanager
     def writing(self, lasting: bool = True) -> Iterator[Connection]:
-        """A transaction that is kept, all of it, when the block is left; none of it if the block raises."""
-        with self._plainly(), self._turn, self.engine.connect() as connection:
+        """A write transaction, committed at the end of the block or rolled back if it raises."""
+        with self._translate_errors(), self._turn, self.engine.connect() as connection:
             connection = connection.execution_options(**{_WRITES: "FULL" if lasting else "NORMAL"})
             with connection.begin():
                 if not (lasting or self.is_sqlite):
@@ -89,15 +144,12 @@ class Database:
         self._after_transaction()
 
     def forget(self, wait: float = FORGET_WAIT) -> None:
-        """After personal data was deleted: let no file of an SQLite database have it any longer.
-
-        Of PostgreSQL's files, see docs/arena.md.
-        """
+        """Remove deleted personal data from an SQLite database's files too; for PostgreSQL see docs/arena.md."""
         if self.is_sqlite:
             self._try_to_empty_log(wait)
 
     def close(self) -> None:
-        """What is in SQLite's log goes to the database, which is then one file, unless another process has it open."""
+        """Close; SQLite's log is merged into the database file unless another process has it open."""
         self.engine.dispose()
         if self.is_sqlite:
             self._try_to_empty_log(CLOSE_WAIT)
@@ -110,12 +162,12 @@ class Database:
 
     def _try_to_empty_log(self, wait: float) -> None:
         done = False
-        with suppress(sqlite3.Error):  # full or damaged: whoever reads or writes next is told
+        with suppress(sqlite3.Error):  # full or damaged: the next transaction reports it
             done = empty_log(Path(str(self.engine.url.database)), wait)
         self._next_try = None if done else time.monotonic() + FORGET_EVERY
 
     @contextmanager
-    def _plainly(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except DBAPIError as error:
@@ -129,10 +181,7 @@ class Database:
 
 
 def open_database(url: str) -> Database:
-    """The database at a path, `sqlite:///path` or `postgresql://…`, made or migrated to this version's tables.
-
-    InputError: no such scheme, not an arena's database, damaged, out of reach, or written by a newer version.
-    """
+    """Open the database at a path, `sqlite:///path` or `postgresql://…`, creating or migrating its tables."""
     from cmi.arena.store.migrate import migrate
 
     parsed = parse_url(url)
@@ -141,7 +190,7 @@ def open_database(url: str) -> Database:
         if database.is_sqlite:
             _start_write_ahead_log(database.engine)
             require_sound(database)
-            database.forget(wait=0.0)  # what was withdrawn just before the server was killed
+            database.forget(wait=0.0)  # a withdrawal just before the server was killed
         migrate(database)
         database.now = SteadyClock(_latest_time(database))
     except DBAPIError as error:
@@ -154,9 +203,9 @@ def open_database(url: str) -> Database:
 
 
 def require_sound(database: Database, thoroughly: bool = False) -> None:
-    """Unavailable if an SQLite database is damaged. PostgreSQL says so itself when it reads damage.
+    """Unavailable if an SQLite database is damaged; PostgreSQL reports damage itself.
 
-    A study of 100,000 votes (95 MB) takes 0.3 s once it is read; thoroughly, which compares indexes with rows, 2.5 s.
+    100,000 votes (95 MB) take 0.3 s; thoroughly, which also compares indexes with rows, 2.5 s.
     """
     if not database.is_sqlite:
         return
@@ -174,16 +223,16 @@ def require_sound(database: Database, thoroughly: bool = False) -> None:
 
 
 def _latest_time(database: Database) -> float:
-    """The last time that something was timed by which others are measured or ordered."""
+    """The latest stored time that others are measured against."""
     with database.reading() as connection:
         times = [connection.scalar(select(func.max(one))) for one in (views.c.created, views.c.begun, votes.c.created)]
     return max((time for time in times if time is not None), default=0.0)
 
 
 def parse_url(text: str) -> URL:
-    """A URL with its driver; what has no scheme is the path of an SQLite file."""
+    """Parse a URL and add its driver; text without a scheme is the path of an SQLite file."""
     scheme, _, rest = text.partition(":")
-    if "://" not in text and not (scheme in _DRIVERS and rest):  # a slash too few would make a path with a password
+    if "://" not in text and not (scheme in _DRIVERS and rest):  # a mistyped URL must not become a path with a password
         return URL.create("sqlite", database=text)
     try:
         url = make_url(text)
@@ -191,6 +240,25 @@ def parse_url(text: str) -> URL:
     except (ArgumentError, KeyError, ValueError) as error:
         raise InputError(f"{scheme}://…: expected a path, sqlite:///path or postgresql://user@host/database") from error
     return url.set(drivername=driver)
+
+
+def shown_url(url: URL) -> str:
+    """For messages: an SQLite file's path, or the URL without its password."""
+    if url.drivername == "sqlite":
+        return without_passwords(str(url.database))  # it may be a mistyped URL
+    hidden = {name: _HIDDEN for name in url.query if name.lower() in _URL_SECRETS}
+    return without_passwords(url.update_query_dict(hidden).render_as_string(hide_password=True))
+
+
+def without_passwords(text: str) -> str:
+    """Hide passwords in a text that contains URLs or connection strings.
+
+    >>> without_passwords("postgres:/ann:s3cret@host/arena?password=s3cret&x=1 failed")
+    'postgres:/ann:***@host/arena?password=***&x=1 failed'
+    """
+    for pattern, replacement in _PASSWORDS:
+        text = pattern.sub(replacement, text)
+    return text
 
 
 def reason(error: DBAPIError) -> str:
@@ -204,27 +272,24 @@ def is_disk_full(error: DBAPIError) -> bool:
 
 
 def digest_of(secret: str) -> str:
-    """What is stored of a token: it has 128 random bits or more, so that a plain hash can't be searched."""
+    """Hash a token for storage; tokens have at least 128 random bits, so a plain hash suffices."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def storable(text: str) -> str:
-    """Text as both databases hold it: without NUL, and with U+FFFD for half a surrogate pair."""
+    """Make text fit for both databases: without NUL, and with U+FFFD for lone surrogates."""
     return text.replace("\x00", "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def require_id(value: str, what: str) -> str:
-    """The id itself, if it could be one: NotFound for what no database should be asked about."""
+    """Return the id if it is well-formed, else NotFound."""
     if not _ID.fullmatch(value):
         raise NotFound(f"there is no such {what}")
     return value
 
 
 def _pool() -> dict[str, Any]:
-    """Trying connections before their use would cost a round trip each time.
-
-    So when the database was restarted the first request fails, all connections are made anew, and the page asks again.
-    """
+    """Connections are not tested before use, which would cost a round trip: after a restart one request fails."""
     return {"pool_size": CONNECTIONS // 2, "max_overflow": CONNECTIONS // 2, "pool_timeout": 30}
 
 
@@ -236,7 +301,7 @@ def _postgres(url: URL) -> Database:
 
     @event.listens_for(engine, "connect")
     def _wait_for_the_disk(connection: Any, _: Any) -> None:
-        """Also if the server, the database or the role is set up not to; stricter settings stay."""
+        """Override a server, database or role that does not wait; stricter settings stay."""
         with connection.cursor() as cursor:
             if cursor.execute("SHOW synchronous_commit").fetchone() == ("off",):
                 cursor.execute("SET synchronous_commit TO ON")
@@ -261,12 +326,12 @@ def _sqlite(url: URL) -> Database:
 
 
 def sqlite_engine(url: URL) -> Engine:
-    """With foreign keys, deletions that overwrite, and transactions that wait for each other."""
+    """Create an engine with foreign keys, secure deletion, and transactions that wait for each other."""
     engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT}, **_pool())
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: sqlite3.Connection, _: Any) -> None:
-        connection.isolation_level = None  # transactions are begun below, by their kind
+        connection.isolation_level = None  # transactions are begun below
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA secure_delete = ON")
 
@@ -281,7 +346,7 @@ def sqlite_engine(url: URL) -> Engine:
 
 
 def _start_write_ahead_log(engine: Engine) -> None:
-    """SQLite's own waiting does not cover the switch, so two first users need this loop."""
+    """Loop, because SQLite's busy timeout does not cover this switch by two first users."""
     deadline = time.monotonic() + BUSY_TIMEOUT
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Bring a database to this version's tables, by the steps in `migrations/versions`."""
+"""Migrate a database to this version's tables by the steps in `migrations/versions`."""
 
 from pathlib import Path
 
@@ -12,18 +12,18 @@ from cmi.arena.store.database import Database
 from cmi.arena.store.schema import metadata
 
 VERSION_TABLE = "arena_version"
-_LOCK = 0x636D6961  # any number, so long as no one else locks it
+_LOCK = 0x636D6961  # an arbitrary number for PostgreSQL's advisory lock
 
 
 def migrate(database: Database) -> None:
-    """Make the tables, or add what is new; InputError if the database is another program's or of a newer version."""
+    """Create or update the tables; InputError if the database is another program's or newer."""
     config = _config()
     with database.reading() as connection:
         if _version(connection, database.name) == ScriptDirectory.from_config(config).get_current_head():
             return
     with database.writing() as connection:
         if not database.is_sqlite:
-            connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))  # two servers that start at once
+            connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))  # two servers may start at once
         if _version(connection, database.name) is not None:
             require_known(connection, database.name)
         config.attributes["connection"] = connection
@@ -31,7 +31,7 @@ def migrate(database: Database) -> None:
 
 
 def require_known(connection: Connection, name: str) -> None:
-    """InputError unless the database is an arena's, of this version or an earlier one."""
+    """InputError unless the database is an arena's, of this or an earlier version."""
     version = _version(connection, name)
     if version is None:
         raise InputError(f"{name}: not an arena's database (it has no tables)")
@@ -48,7 +48,7 @@ def _config() -> Config:
 
 
 def _version(connection: Connection, name: str) -> str | None:
-    """The step the database is at; None for one without tables of ours."""
+    """The database's version; None if it has no tables of ours."""
     there = set(inspect(connection).get_table_names())
     if VERSION_TABLE in there:
         return connection.execute(select(column("version_num")).select_from(table(VERSION_TABLE))).scalar()

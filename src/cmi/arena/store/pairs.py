@@ -1,9 +1,7 @@
-"""Pairs: a prompt and two takes, with the systems that made them, and how many votes each is to get.
+"""Pairs: a prompt, two takes, the systems that made them, and the number of votes wanted.
 
-Overlap
-    Of each modality's ordinary pairs, in the order in which they came, the share `overlap_share` wants `overlap_votes`
-    votes and the others want one: evenly spread, so that the share holds for any stretch of them. Gold pairs want
-    none: each annotator may get each of them.
+Within each modality, a share `overlap_share` of the ordinary pairs, evenly spread in their order, wants `overlap_votes`
+votes and the others want one. Gold pairs want none: every annotator may get every one of them.
 """
 
 import hashlib
@@ -40,8 +38,8 @@ class NewPair:
     reference: str | None = None
     system_a: str = ""
     system_b: str = ""
-    gold: Mapping[str, str] | None = None  # the known winner of an axis: makes it a gold pair
-    about: Mapping[str, Any] = field(default_factory=dict)  # whatever else is to be exported with it
+    gold: Mapping[str, str] | None = None  # known winners by axis make a gold pair
+    about: Mapping[str, Any] = field(default_factory=dict)  # extra fields for the export
 
     @property
     def modality(self) -> str:
@@ -49,7 +47,7 @@ class NewPair:
 
 
 class PairRow(NamedTuple):
-    """A pair for its owner to look at."""
+    """A pair as shown to the owner."""
 
     id: str
     source_id: str
@@ -60,19 +58,16 @@ class PairRow(NamedTuple):
     system_b: str
     position: int
     wanted: int
-    votes: int  # views of it that have one, hidden repeats left out
+    votes: int  # views with a vote, without hidden repeats
 
 
 def add(connection: Connection, project: str, study: Study, new: NewPair) -> str:
-    """Add a pair at the end and return its id; one with that source id is left as it is."""
+    """Add a pair and return its id; an existing pair with that source id is left unchanged."""
     return add_all(connection, project, study, [new])[0]
 
 
 def add_all(connection: Connection, project: str, study: Study, new: Sequence[NewPair]) -> list[str]:
-    """As `add`, for many pairs: all of them, or none and an InputError.
-
-    On PostgreSQL this locks the project's row, so that two imports at once get places of their own.
-    """
+    """Add many pairs, or none and an InputError; the project's row is locked against simultaneous imports."""
     connection.execute(select(projects.c.id).where(projects.c.id == project).with_for_update(key_share=True))
     columns = pairs.c.source_id, pairs.c.id, pairs.c.kind, pairs.c.modality, pairs.c.position
     there = connection.execute(select(*columns).where(pairs.c.project == project)).all()
@@ -139,7 +134,7 @@ def count(database: Database, project: str) -> int:
 
 
 def wanted(database: Database, project: str) -> list[tuple[str, str, str, int]]:
-    """(id, modality, kind, votes wanted) of all pairs, in their order: what statistics measure progress by."""
+    """(id, modality, kind, votes wanted) of all pairs, in order, for the statistics."""
     columns = pairs.c.id, pairs.c.modality, pairs.c.kind, pairs.c.wanted
     with database.reading() as connection:
         rows = connection.execute(select(*columns).where(pairs.c.project == project).order_by(pairs.c.position))
@@ -147,12 +142,12 @@ def wanted(database: Database, project: str) -> list[tuple[str, str, str, int]]:
 
 
 def overlap(study: Study) -> tuple[float, int, int]:
-    """The settings that decide how many votes pairs want."""
+    """The settings that determine how many votes pairs want."""
     return study.overlap_share, study.overlap_votes, study.seed
 
 
 def set_wanted(connection: Connection, project: str, study: Study) -> None:
-    """Give the pairs that are there the votes that they would want if they came now."""
+    """Recompute how many votes the existing pairs want."""
     columns = pairs.c.id, pairs.c.modality, pairs.c.kind, pairs.c.wanted
     ours = select(*columns).where(pairs.c.project == project)
     connection.execute(ours.order_by(pairs.c.id).with_for_update(key_share=True))
@@ -184,12 +179,12 @@ _BROKEN = select(pairs.c.broken).where(pairs.c.id == bindparam("pair"))
 
 
 def take(connection: Connection, pair: str, more: int) -> None:
-    """Count `more` first showings of the pair (fewer, if negative)."""
+    """Add `more`, possibly negative, to the pair's first showings."""
     connection.execute(_TAKE, {"pair": pair, "more": more})
 
 
 def mark_broken(connection: Connection, project: str, sound: str) -> None:
-    """Find out which pairs of a sound are broken, now that its `problem` has changed."""
+    """Update which pairs of a sound are broken after its `problem` has changed."""
     parts = pairs.c.a, pairs.c.b, pairs.c.reference
     its = (pairs.c.project == project) & or_(*(part == sound for part in parts))
     connection.execute(select(pairs.c.id).where(its).order_by(pairs.c.id).with_for_update(key_share=True))
@@ -211,7 +206,7 @@ def has_room(connection: Connection, pair: str) -> bool:
 
 
 def _wanted(rank: int, kind: str, modality: str, study: Study) -> int:
-    """The votes of the pair that comes `rank`-th of its modality."""
+    """Votes wanted by the `rank`-th pair of its modality."""
     if kind == "gold":
         return 0
     share, start = study.overlap_share, chance(study.seed, "overlap", modality)
@@ -231,7 +226,7 @@ def _check(new: NewPair, sounds_there: Collection[str]) -> None:
             raise InputError(f"{name} has {len(text)} characters, expected {longest} at most")
     require_json(new.about)
     if not (new.text.strip() or new.lyrics.strip() or new.reference):
-        raise InputError("neither text nor lyrics nor reference: nothing says what was asked for")
+        raise InputError("the prompt is empty: give a text, lyrics or a reference")
     for axis, winner in (new.gold or {}).items():
         if axis not in AXES or winner not in ("a", "b"):
             raise InputError(f"gold says {axis!r}: {winner!r}, expected musicality or alignment, each a or b")
@@ -242,6 +237,6 @@ def _check(new: NewPair, sounds_there: Collection[str]) -> None:
 
 
 def chance(seed: int, *names: object) -> float:
-    """A number from 0 up to 1, exclusive."""
+    """A pseudo-random number in [0, 1) for these names."""
     text = "\x1f".join(map(str, ("cmi.arena", seed, *names)))
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:6]) / 2**48

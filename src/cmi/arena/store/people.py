@@ -1,6 +1,6 @@
-"""People: invited by a link that works once, known by a session cookie, and gone for good when they withdraw.
+"""People: invited by a one-time link, identified by a session cookie, and deleted when they withdraw.
 
-Tokens of invites and sessions are stored as hashes: who reads the database can't sign in by it.
+Only hashes of invite and session tokens are stored, so reading the database does not let anyone sign in.
 """
 
 import secrets
@@ -12,9 +12,8 @@ from cmi._util.errors import InputError
 from cmi.arena.store import projects
 from cmi.arena.store.database import Database, digest_of, require_id, storable
 from cmi.arena.store.errors import NotFound, Refused
-from cmi.arena.store.journal import note
 from cmi.arena.store.pairs import take
-from cmi.arena.store.schema import invites, new_id, people, sessions, views, votes
+from cmi.arena.store.schema import invites, new_id, note, people, sessions, views, votes
 from cmi.arena.store.study import MOST
 
 Role = Literal["owner", "observer", "annotator"]
@@ -23,14 +22,14 @@ State = Literal["active", "paused", "withdrawn"]
 DAY = 86_400.0  # seconds
 SESSION_DAYS = 60
 LONGEST_INVITE = 365  # days
-MOST_INVITES = 1000  # made at once
+MOST_INVITES = 1000  # per call
 LONGEST_NAME = 80  # characters
-SEEN_EVERY = 300.0  # seconds: a session's `seen` is written no more often
-NO_INVITE = "this link was used, has expired or was taken back; ask whoever runs the study for a new one"
+SEEN_EVERY = 300.0  # seconds between updates of a session's `seen`
+NO_INVITE = "this link was used, has expired or was revoked; ask whoever runs the study for a new one"
 
 
 class Invite(NamedTuple):
-    """The only time that the token is seen."""
+    """A new invitation; its token is not stored."""
 
     token: str
     id: str
@@ -46,7 +45,7 @@ class InviteInfo(NamedTuple):
 
 
 class InviteRow(NamedTuple):
-    """An invite for the project's owner."""
+    """An invite as shown to the owner."""
 
     id: str
     role: Role
@@ -83,13 +82,13 @@ class Person(NamedTuple):
     quota: int | None
     consented: float | None
     created: float
-    votes: int  # views that have one, hidden ones included
+    votes: int  # views with a vote, hidden ones included
 
 
 def invite(
     database: Database, project: str, role: str, days: float, quota: int | None = None, count: int = 1
 ) -> list[Invite]:
-    """Links for `count` new people."""
+    """Make links for `count` new people."""
     if role not in get_args(Role):
         raise InputError(f"the role is {role!r}, expected {', '.join(get_args(Role))}")
     if not 1 <= count <= MOST_INVITES:
@@ -102,11 +101,7 @@ def invite(
 
 
 def invite_again(database: Database, project: str, person: str, days: float) -> Invite:
-    """A link by which a person who lost the cookie gets back in.
-
-    Earlier links of that kind no longer work, and sessions that were begun before are over: whoever has the old cookie
-    is out.
-    """
+    """Make a link for a person who lost the cookie; their earlier links and sessions stop working."""
     with database.writing() as connection:
         row = _require(connection, project, person)
         if row.state == "withdrawn":
@@ -120,7 +115,7 @@ def invite_again(database: Database, project: str, person: str, days: float) -> 
 
 
 def look_at_invite(database: Database, token: str) -> InviteInfo:
-    """What a link leads to, without using it."""
+    """Describe a link without using it."""
     with database.reading() as connection:
         row = _usable(database, connection, token)
         project = projects.read(connection, row.project)
@@ -128,7 +123,7 @@ def look_at_invite(database: Database, token: str) -> InviteInfo:
 
 
 def join(database: Database, token: str, name: str | None, consented: bool) -> SignedIn:
-    """Use a link: a new person (or the one that the link is for) with a session. Of two at once, one gets in."""
+    """Use a link: sign in a new person, or the one it is for. Of two simultaneous uses one succeeds."""
     with database.writing() as connection:
         row = _usable(database, connection, token)
         project, now = projects.read(connection, row.project), database.now()
@@ -153,7 +148,7 @@ def join(database: Database, token: str, name: str | None, consented: bool) -> S
 
 
 def session(database: Database, session_token: str) -> Session | None:
-    """Whose session it is; None where it is unknown or has expired."""
+    """Look up a session; None if it is unknown or has expired."""
     token_hash, now = digest_of(session_token), database.now()
     asked = (
         select(sessions.c.csrf, sessions.c.seen, people)
@@ -176,7 +171,7 @@ def sign_out(database: Database, session_token: str) -> None:
 
 
 def end_sessions(database: Database, project: str, person: str) -> int:
-    """Sign a person out everywhere; how many sessions there were. Their votes stay."""
+    """Sign a person out everywhere and return the number of sessions; votes are kept."""
     with database.writing() as connection:
         _require_another_owner(database, connection, _require(connection, project, person))
         ended = _end_sessions(connection, person)
@@ -203,7 +198,7 @@ def change(
     state: str | None = None,
     quota: int | Literal["as is"] | None = "as is",
 ) -> Person:
-    """Pause a person or let them go on; give them a quota of their own, or with None the project's."""
+    """Pause or resume a person; set their own quota, or with None use the project's."""
     values: dict[str, Any] = {}
     if state is not None:
         if state not in ("active", "paused"):
@@ -228,9 +223,9 @@ def pause(database: Database, project: str, person: str) -> Person:
 
 
 def withdraw(database: Database, project: str, person: str) -> int:
-    """Delete a person's votes, views, sessions and name, for good; how many votes there were.
+    """Permanently delete a person's votes, views, sessions and name; return the number of votes.
 
-    What remains is that someone of that opaque id joined and withdrew. Their pairs are given to others instead.
+    Only the fact remains that someone with that opaque id joined and withdrew. Their pairs are given to others.
     """
     with database.writing() as connection:
         _require_another_owner(database, connection, _require(connection, project, person))
@@ -243,7 +238,7 @@ def withdraw(database: Database, project: str, person: str) -> int:
         gone = connection.execute(delete(votes).where(votes.c.person == person)).rowcount
         connection.execute(delete(views).where(theirs))
         freed = {row.pair for row in rows if row.repeat_of is None and (row.votes or row.held is not None)}
-        for pair in sorted(freed):  # a person has one first showing of a pair
+        for pair in sorted(freed):  # one first showing per person and pair
             take(connection, pair, -1)
         _end_sessions(connection, person)
         connection.execute(update(invites).where(invites.c.bound_to == person).values(revoked=True))
@@ -255,7 +250,7 @@ def withdraw(database: Database, project: str, person: str) -> int:
 
 
 def list_invites(database: Database, project: str) -> list[InviteRow]:
-    """The latest first."""
+    """All invites, the latest first."""
     columns = [invites.c[name] for name in InviteRow._fields]
     asked = select(*columns).where(invites.c.project == project).order_by(invites.c.created.desc(), invites.c.id)
     with database.reading() as connection:
@@ -263,7 +258,7 @@ def list_invites(database: Database, project: str) -> list[InviteRow]:
 
 
 def revoke(database: Database, project: str, invite_id: str) -> None:
-    """Take an invite back; who has used it stays."""
+    """Revoke an invite; a person who has used it stays."""
     ours = (invites.c.project == project) & (invites.c.id == require_id(invite_id, "invite"))
     with database.writing() as connection:
         if connection.execute(update(invites).where(ours).values(revoked=True)).rowcount != 1:
@@ -316,7 +311,7 @@ def _end_sessions(connection: Connection, person: str) -> int:
 
 
 def _require_another_owner(database: Database, connection: Connection, row: Row[Any]) -> None:
-    """Refused if the person is the only one left who can run the study: others must be active, and signed in."""
+    """Refused if no other owner is active and signed in."""
     if row.role != "owner" or row.state == "withdrawn":
         return
     owners = (people.c.project == row.project) & (people.c.role == "owner")
@@ -326,13 +321,12 @@ def _require_another_owner(database: Database, connection: Connection, row: Row[
 
 
 def has_owner(database: Database, project: str) -> bool:
-    """Whether somebody can run the study."""
+    """Whether an owner is active and signed in."""
     with database.reading() as connection:
         return bool(_owners(database, connection, project))
 
 
 def _owners(database: Database, connection: Connection, project: str) -> list[str]:
-    """The owners of a project who are active and signed in."""
     able = (people.c.project == project) & (people.c.role == "owner") & (people.c.state == "active")
     signed_in = (sessions.c.person == people.c.id) & (sessions.c.expires > database.now())
     return list(connection.scalars(select(people.c.id).join(sessions, signed_in).where(able).distinct()))

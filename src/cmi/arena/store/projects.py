@@ -1,4 +1,4 @@
-"""Projects: one study each, with its settings, its consent text and its state."""
+"""Projects: one study each, with its settings, consent text and state."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, get_args
@@ -9,8 +9,7 @@ from cmi._util.errors import InputError
 from cmi.arena.store import pairs as pair_rows
 from cmi.arena.store.database import Database, require_id, storable
 from cmi.arena.store.errors import NotFound
-from cmi.arena.store.journal import note
-from cmi.arena.store.schema import new_id, projects
+from cmi.arena.store.schema import new_id, note, projects
 from cmi.arena.store.study import Study
 
 State = Literal["open", "paused", "closed"]
@@ -23,12 +22,12 @@ class Project(NamedTuple):
     title: str
     state: State
     settings: Study
-    consent: str  # '' where there is nothing to agree to
+    consent: str  # '' if there is none
     created: float
 
 
 def create(database: Database, title: str, settings: Mapping[str, Any] | None = None, consent: str = "") -> Project:
-    """A new project, open, with the settings that are given and defaults for the rest."""
+    """Create an open project with these settings, and defaults for the rest."""
     values = {"title": _title(title), "settings": Study.of(settings or {}).as_json(), "consent": _consent(consent)}
     with database.writing() as connection:
         project, now = new_id(), database.now()
@@ -51,7 +50,7 @@ def read(connection: Connection, project: str) -> Project:
 
 
 def list_all(database: Database) -> list[Project]:
-    """All of them, the oldest first."""
+    """All projects, the oldest first."""
     with database.reading() as connection:
         return [_project(row) for row in connection.execute(select(projects).order_by(projects.c.created))]
 
@@ -64,7 +63,7 @@ def change(
     title: str | None = None,
     consent: str | None = None,
 ) -> Project:
-    """Change what is given and leave the rest; a new overlap holds for the pairs that are there too."""
+    """Change what is given; a new overlap also applies to existing pairs."""
     with database.writing() as connection:
         before = read(connection, project)
         values: dict[str, Any] = {}

@@ -1,17 +1,19 @@
 """The arena's tables, the same in SQLite and PostgreSQL.
 
-Times are UTC in seconds since 1970. Ids are random text that tells nothing. The only personal datum is `people.name`,
-which may be absent. Choices are stored in the pair's own a and b, whichever take was shown first.
+Times are UTC in seconds since 1970. Ids are random. The only personal datum is `people.name`, which is optional.
+Choices are stored in terms of the pair's own a and b, whichever take was shown first.
 
-Counters kept beside the rows they count, so that assigning a pair looks at a few rows only:
+Redundant columns, so that assigning a pair reads few rows:
     pairs.taken     first showings of the pair that have a vote or are held for one
-    pairs.stage     what `taken`, `wanted` and `broken` make of it: begun, untouched, full or broken (see `stage_of`)
-    pairs.broken    one of its sounds has a problem: it is given to nobody until that is repaired
+    pairs.stage     begun, untouched, full or broken, from `taken`, `wanted` and `broken` (see `stage_of`)
+    pairs.broken    one of its sounds has a problem: not assigned until that is repaired
     views.votes     rows in `votes`; the last of them counts, the earlier ones were corrected
-    views.held      until when the view counts as in flight; empty once it is voted on or was abandoned
+    views.held      until when the view counts as in flight; empty once it is voted on or abandoned
 """
 
 import secrets
+from collections.abc import Mapping
+from typing import Any
 
 from sqlalchemy import (
     JSON,
@@ -20,6 +22,7 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     ColumnElement,
+    Connection,
     Double,
     ForeignKey,
     Index,
@@ -30,6 +33,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     case,
+    insert,
 )
 
 ID_LENGTH = 64  # characters; ours have 22
@@ -51,7 +55,7 @@ def new_id() -> str:
 
 
 def stage_of(taken: ColumnElement[int], wanted: ColumnElement[int], broken: ColumnElement[bool]) -> ColumnElement[int]:
-    """BROKEN where it is; FULL with as many as wanted; else BEGUN with at least one."""
+    """SQL expression for a pair's stage."""
     return case((broken, BROKEN), (taken >= wanted, FULL), (taken > 0, BEGUN), else_=UNTOUCHED)
 
 
@@ -67,7 +71,7 @@ def _one_of(name: str, *values: str) -> CheckConstraint:
 servers = Table(
     "servers",
     metadata,
-    Column("id", String(16), primary_key=True),  # the one row: what tells this arena's cookies from another's
+    Column("id", String(16), primary_key=True),  # one row: distinguishes this arena's cookies from another's
 )
 
 projects = Table(
@@ -107,7 +111,7 @@ invites = Table(
     Column("token_hash", String(64), nullable=False, unique=True),
     Column("expires", Double, nullable=False),
     Column("quota", Integer),
-    _id("bound_to", "people.id", nullable=True),  # who gets back in by it; empty where it makes a new person
+    _id("bound_to", "people.id", nullable=True),  # the returning person; empty for a new one
     _id("used_by", "people.id", nullable=True),
     Column("used_at", Double),
     Column("revoked", Boolean, nullable=False),
@@ -133,7 +137,7 @@ sounds = Table(
     metadata,
     _id("id", key=True),
     _id("project", "projects.id"),
-    Column("path", Text, nullable=False),  # absolute, and never told to anyone
+    Column("path", Text, nullable=False),  # absolute, never shown
     Column("digest", String(64), nullable=False),
     Column("seconds", Double, nullable=False),
     Column("rate", Integer, nullable=False),
@@ -144,7 +148,7 @@ sounds = Table(
     Column("media_type", String(32), nullable=False),
     Column("size", BigInteger),  # of the file in bytes, when it last had this digest
     Column("modified", BigInteger),  # its time then, in nanoseconds
-    Column("problem", String(16)),  # what is wrong with the file, `missing` or `changed`; empty where nothing is
+    Column("problem", String(16)),  # `missing`, `changed` or empty
     UniqueConstraint("project", "digest"),
 )
 
@@ -188,7 +192,7 @@ views = Table(
     _id("repeat_of", "views.key", nullable=True),
     Column("created", Double, nullable=False),
     Column("begun", Double),
-    Column("closed", Double),  # voted on, or given up since its pair had all its votes or was broken
+    Column("closed", Double),  # voted on, or abandoned because its pair was full or broken
     Column("held", Double),
     Column("votes", Integer, nullable=False),
     UniqueConstraint("repeat_of"),
@@ -249,3 +253,11 @@ audit = Table(
     Column("detail", JSON, nullable=False),
     Index(None, "project", "time"),
 )
+
+
+def note(
+    connection: Connection, time: float, project: str | None, action: str, subject: str, detail: Mapping[str, Any]
+) -> None:
+    """Add a line to the audit log; `detail` holds counts, states and ids, never personal data."""
+    row = {"id": new_id(), "time": time, "project": project, "action": action, "subject": subject}
+    connection.execute(insert(audit).values(**row, detail=dict(detail)))

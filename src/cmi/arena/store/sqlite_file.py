@@ -1,13 +1,13 @@
-"""An SQLite database as a file with others beside it: who uses it, whose log lies there, and whether it is sound.
+"""The files of an SQLite database: locking, restoring and checking its log.
 
     study.sqlite3              the database
-    study.sqlite3-wal, -shm    SQLite's log, and its index; gone when the last process has closed the database
-    study.sqlite3.lock         locked by everyone who uses the database, and by a restore alone
-    study.sqlite3.restoring    a backup that has been copied and checked, and takes the database's place next
-    study.sqlite3.replaced-…   what a restore put aside, with its log
+    study.sqlite3-wal, -shm    SQLite's log and its index; removed when the last process closes the database
+    study.sqlite3.lock         lock: shared by all users of the database, exclusive for a restore
+    study.sqlite3.restoring    a copied and checked backup that is about to replace the database
+    study.sqlite3.replaced-…   the database that a restore replaced, with its log
 
-A restore counts from the moment at which `.restoring` has its name: whoever opens the database after that finishes it.
-At no moment does a log lie beside a database that it does not belong to.
+Once `.restoring` exists, whoever opens the database finishes the restore. A log never lies beside a database to which
+it does not belong.
 """
 
 import fcntl
@@ -24,8 +24,8 @@ from typing import IO, ClassVar
 from cmi._util.errors import InputError
 from cmi._util.files import cannot_write, lock_file, move_into_place, sync_folder
 
-_LOCKED_BY_SQLITE = 510, 0x40000002  # (length, start): bytes on which a connection in WAL mode keeps a lock
-_FORMATS = slice(18, 20)  # of the header: how to write and how to read the file
+_LOCKED_BY_SQLITE = 510, 0x40000002  # (length, start) of the bytes locked by connections in WAL mode
+_FORMATS = slice(18, 20)  # in the header: write and read version
 _WITHOUT_LOG = b"\x01\x01"
 _CHECKPOINT_WAIT = 1.0  # seconds
 
@@ -40,10 +40,7 @@ def real_path(path: Path) -> Path:
 
 
 class DatabaseClaim:
-    """Says that this process uses a database: until it is released, no restore begins.
-
-    A restore that was cut short is finished first. InputError if one is under way, or if the log is another's.
-    """
+    """Keeps restores from beginning while this process uses a database; first finishes an interrupted one."""
 
     _held: ClassVar[Counter[Path]] = Counter()  # by this process
     _guard: ClassVar[threading.Lock] = threading.Lock()
@@ -54,7 +51,7 @@ class DatabaseClaim:
         with self._guard:
             self._lock: IO[bytes] | None = _claim(path)
             try:
-                if not self._held[self._path]:  # reading it now would take SQLite's locks from this process
+                if not self._held[self._path]:  # reading the file would drop SQLite's locks
                     require_own_log(path)
             except BaseException:
                 self._lock.close()
@@ -71,7 +68,7 @@ class DatabaseClaim:
 
 @contextmanager
 def claimed_alone(path: Path) -> Iterator[None]:
-    """Keep everyone else from the database; InputError if somebody uses it."""
+    """Lock the database exclusively; InputError if it is in use."""
     lock = lock_file(path, alone=True)
     if lock is None:
         raise _in_use(path)
@@ -82,13 +79,13 @@ def claimed_alone(path: Path) -> Iterator[None]:
 
 
 def finish_restore(path: Path) -> Path | None:
-    """Let `.restoring` take the database's place; where the old one is kept, if there was one.
+    """Replace the database by `.restoring`; return where the old one is kept, if there was one.
 
-    To be called by who has claimed the file alone. Killed at any point, the next call goes on from there.
+    The caller must hold the exclusive lock. If this is killed, the next call continues.
     """
     restoring = beside(path, ".restoring")
     try:
-        begun = datetime.fromtimestamp(restoring.stat().st_mtime, UTC)  # so that a second try gives the same name
+        begun = datetime.fromtimestamp(restoring.stat().st_mtime, UTC)  # the same name if this is repeated
         aside = beside(path, f".replaced-{begun:%Y%m%dT%H%M%S.%f}")
         for suffix in ("", "-wal"):
             if beside(path, suffix).exists():
@@ -96,7 +93,7 @@ def finish_restore(path: Path) -> Path | None:
                     raise InputError(f"{beside(path, suffix)}: in the way of a restore; move it elsewhere")
                 beside(path, suffix).rename(beside(aside, suffix))
         beside(path, "-shm").unlink(missing_ok=True)
-        sync_folder(path.parent)  # the old log must be away before the new file is there, also after a power failure
+        sync_folder(path.parent)  # the old log must be gone first, even after a power failure
         move_into_place(restoring, path)
     except OSError as error:
         raise cannot_write(path, error) from error
@@ -104,7 +101,7 @@ def finish_restore(path: Path) -> Path | None:
 
 
 def make_private(path: Path) -> None:
-    """A new file that only its owner can read: it holds names."""
+    """Create the file readable by its owner only, because it holds names."""
     try:
         if not path.exists():
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
@@ -115,13 +112,13 @@ def make_private(path: Path) -> None:
 
 
 def require_own_log(path: Path) -> None:
-    """InputError if the log beside the database is another's: SQLite would write it over the database and ruin it.
+    """InputError if the log belongs to another database: SQLite would apply it and destroy this one.
 
-    A database with a log says so in its header before the log is made; backups say that they have none.
+    The header of a database says whether it has a log; backups have none.
     """
     log = beside(path, "-wal")
     try:
-        has_log = log.stat().st_size > 0  # looked at first: another process may be making both
+        has_log = log.stat().st_size > 0  # first, because another process may be creating both
         with path.open("rb") as file:
             formats = file.read(_FORMATS.stop)[_FORMATS]
     except FileNotFoundError:
@@ -136,7 +133,7 @@ def require_own_log(path: Path) -> None:
 
 
 def empty_log(path: Path, wait: float = _CHECKPOINT_WAIT) -> bool:
-    """Bring everything from the log into the database and cut the log to nothing; False if others are in the way."""
+    """Merge the log into the database and truncate it; False if other connections prevent that."""
     path = real_path(path)
     if not _is_nonempty(beside(path, "-wal")):
         return True
@@ -162,9 +159,9 @@ def _in_use(path: Path) -> InputError:
 
 
 def _is_open(path: Path) -> bool:
-    """Whether a program that knows nothing of our lock has the database open, such as `sqlite3` or an older `cmi`.
+    """Whether a program without our lock, such as `sqlite3`, has the database open.
 
-    Not to be called by a process that has it open itself, which would lose SQLite's locks by it.
+    A process that has it open itself must not call this: it would lose SQLite's locks.
     """
     try:
         file = path.open("r+b")

@@ -1,4 +1,4 @@
-"""What a project's owner can set, with what holds if nothing is said."""
+"""A project's settings and their defaults."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
@@ -13,18 +13,18 @@ LANGUAGES = ("en", "zh")
 
 @dataclass(frozen=True)
 class Study:
-    """How a study is run.
+    """Settings of a study.
 
-    quota            votes of a person, hidden ones included; None: as many as there are pairs
-    overlap_share    of the pairs of each modality are voted on by several people
-    overlap_votes    how many people those get
-    gold_share       of a person's views are pairs whose answer is known, as far as there are any
-    repeat_share     of a person's views show an earlier pair again, with the takes swapped
-    heard_share      of each take that must be heard before a vote; 0 for none of it
-    heard_most       seconds of a take that must be heard at most
-    level_matched    takes are played equally loud
-    language         of the page, until the annotator chooses another
-    seed             decides, with the ids, which pairs overlap, which come first, and where hidden ones come
+    quota            votes per person, hidden ones included; None: no limit
+    overlap_share    share of the pairs of each modality that several people vote on
+    overlap_votes    how many people vote on those
+    gold_share       share of a person's views that are gold pairs, as far as there are any
+    repeat_share     share of a person's views that repeat an earlier pair with the takes swapped
+    heard_share      share of each take that must be heard before a vote
+    heard_most       limit for that, in seconds
+    level_matched    play takes equally loud
+    language         of the page, unless the annotator chooses another
+    seed             determines, with the ids, which pairs overlap and in which order all pairs come
     """
 
     quota: int | None = None
@@ -53,21 +53,21 @@ class Study:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
-        """The defaults with what is given; InputError for a name that is no setting or a value out of range."""
+        """The defaults changed by `given`; InputError for an unknown name or a value out of range."""
         return cls().changed(given)
 
     def changed(self, given: Mapping[str, Any]) -> Self:
         known = [field.name for field in fields(self)]
         for name in given:
             if name not in known:
-                raise InputError(f"{name!r} is no setting; there are {', '.join(known)}")
+                raise InputError(f"unknown setting {name!r}; known settings: {', '.join(known)}")
         return replace(self, **given)
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
 
     def needed(self, seconds: float) -> float:
-        """How many seconds of a take that long must be heard."""
+        """Seconds of a take that must be heard."""
         return min(self.heard_share * seconds, self.heard_most)
 
 
@@ -77,5 +77,5 @@ def _whole(name: str, value: object, least: int, most: int) -> None:
 
 
 def _number(name: str, value: object, most: float) -> None:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= most:  # NaN is not either
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= most:  # false for NaN
         raise InputError(f"the setting {name} is {value!r}, expected a number from 0 to {most:g}")

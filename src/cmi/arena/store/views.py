@@ -1,6 +1,6 @@
-"""Views: what one person is shown of one pair on one page, with the takes in the order drawn for them.
+"""Views: one pair as shown to one person, with the takes in the order drawn for them.
 
-Everything in `View` is as SHOWN: `a` is the take that the page calls A, whichever that is of the pair.
+Everything in `View` is as SHOWN: `a` is the take that the page calls A.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -25,7 +25,7 @@ class PlayableSound(NamedTuple):
 
 
 class Given(NamedTuple):
-    """The vote that counts for a view so far."""
+    """The latest vote on a view."""
 
     number: int
     created: float
@@ -54,8 +54,6 @@ class View(NamedTuple):
 
 
 class ViewRow(NamedTuple):
-    """A row of the table."""
-
     key: str
     project: str
     pair: str
@@ -89,11 +87,11 @@ _VOTE = select(votes).where((votes.c.view == bindparam("view")) & (votes.c.numbe
 
 
 def require_view(connection: Connection, person: str, key: str, lock: bool = False) -> ViewRow:
-    """A person's view; NotFound if it is another's. `lock` keeps it from others until the transaction ends."""
+    """Read a person's view; NotFound if it is another's. `lock` locks its row."""
     asked = {"key": require_id(key, "page"), "person": person}
     row = connection.execute(_MINE_LOCKED if lock else _MINE, asked).one_or_none()
     if row is None:
-        raise NotFound("there is no such page of yours; go on to the next pair")
+        raise NotFound("you have no such page; continue with the next pair")
     return ViewRow._make(row)
 
 
@@ -104,7 +102,6 @@ def open_view(connection: Connection, person: str) -> ViewRow | None:
 
 
 def read_view(connection: Connection, row: ViewRow, study: Study) -> View:
-    """What the page shows of a view."""
     pair = connection.execute(_SHOWN, {"pair": row.pair}).one()._mapping
     part = {side: _sound([pair[f"{side}_{name}"] for name in _SOUND]) for side in _PART}
     a, b = part[turned("a", row.swapped)], part[turned("b", row.swapped)]
@@ -125,7 +122,7 @@ def read_view(connection: Connection, row: ViewRow, study: Study) -> View:
 
 
 def find_original(connection: Connection, person: str, key: str, part: Part) -> Original:
-    """The file behind a part of a person's view; NotFound if it is another's, or a take that was not opened yet."""
+    """The file of a part of a person's view; NotFound if it is another's or not begun yet."""
     row = require_view(connection, person, key)
     if part == "reference":
         column = pairs.c.reference
@@ -167,7 +164,7 @@ def given(vote: Row[Any], swapped: bool) -> Given:
 
 
 def turned(side: Side, swapped: bool) -> Side:
-    """From the side shown to the pair's own side, or back."""
+    """Convert between the side shown and the pair's own side."""
     if not swapped:
         return side
     return "b" if side == "a" else "a"

@@ -1,7 +1,7 @@
-"""Votes: saved at once, counted once, corrected by new rows, never overwritten.
+"""Votes: saved durably, counted once, corrected by new rows, never overwritten.
 
-A vote is known by its view: the same content again is the same vote (a double click, a reload, a retry), other content
-is a correction. Ballots are as SHOWN; what is stored, counted and exported is in the pair's own a and b.
+A view has one vote: the same content again is the same vote (a double click, a retry), other content is a correction.
+Ballots are as SHOWN; stored and exported choices are in terms of the pair's own a and b.
 """
 
 import hashlib
@@ -22,13 +22,13 @@ from cmi.arena.store.votes_view import CountedVote
 
 LONGEST_FEEDBACK = 4000  # characters
 SLACK = 1.0  # seconds by which the browser's clock and ours may differ
-HEARD_SLACK = 0.25  # seconds that players round away
-MOST_CORRECTIONS = 5  # of one vote
-CORRECTION_TIME = 24 * 3600.0  # seconds after the first vote on a view in which it can be corrected
+HEARD_SLACK = 0.25  # seconds lost to players' rounding
+MOST_CORRECTIONS = 5  # per vote
+CORRECTION_TIME = 24 * 3600.0  # seconds after the first vote
 
 
 class Ballot(NamedTuple):
-    """What a person chose, as shown."""
+    """A person's choices, as shown."""
 
     alignment: Side
     alignment_confidence: int
@@ -42,7 +42,7 @@ class Ballot(NamedTuple):
 class Saved(NamedTuple):
     vote: str
     number: int  # 1, or more for a correction
-    again: bool  # it was there already
+    again: bool  # the same vote was already stored
 
 
 class Recent(NamedTuple):
@@ -54,11 +54,10 @@ class Recent(NamedTuple):
 
 
 def save(database: Database, person: str, key: str, ballot: Ballot) -> Saved:
-    """Keep a vote: it is on disk when this returns.
+    """Store a vote; it is on disk when this returns. Refused: see `cmi.arena.store.errors`.
 
-    A view that was begun takes its vote even if the study was paused or closed since, so that what was waiting in a
-    browser without a connection is not lost; only corrections end with the study. They are limited besides, in number
-    and time. Of a person who is paused nothing is taken. Refused: see `cmi.arena.store.errors`.
+    A begun view accepts its vote even if the study was paused or closed since, because a browser may have been
+    offline. Corrections end with the study, and are limited in number and time. A paused person cannot vote.
     """
     ballot = _checked(ballot)
     digest = _digest(ballot)
@@ -73,14 +72,17 @@ def save(database: Database, person: str, key: str, ballot: Ballot) -> Saved:
             if before.digest == digest:
                 return Saved(before.id, view.votes, again=True)
         if about.person_state == "paused":
-            raise Refused("paused", "whoever runs the study has paused you: no vote of yours is taken until you go on")
+            raise Refused(
+                "paused", "you are paused: your votes are not accepted until the owner of the study resumes you"
+            )
         if view.votes:
             first = connection.execute(_BEFORE, {"view": key, "number": 1}).one()
-            _require_correctable(about.state, view.votes, now - first.created)
+            if refused := _why_final(about.state, view.votes, now - first.created):
+                raise refused
         else:
             _require_heard(ballot, view.swapped, now - view.begun, about)
             if view.held is None and view.repeat_of is None:
-                take(connection, view.pair, 1)  # it was let go, and came after all
+                take(connection, view.pair, 1)  # it was released, but the vote came after all
         vote, number = new_id(), view.votes + 1
         connection.execute(insert(votes), {"id": vote, "number": number, "digest": digest, **_row(ballot, view, now)})
         closed = now if view.closed is None else view.closed
@@ -103,26 +105,21 @@ def recent(database: Database, person: str, n: int) -> list[Recent]:
     )
     with database.reading() as connection:
         return [
-            Recent(
-                row.view,
-                row.created,
-                row.text,
-                given(row, row.swapped),
-                _why_final(row.state, row.number, now - row.first) is None,
-            )
+            Recent(row.view, row.created, row.text, given(row, row.swapped), can_correct=refused is None)
             for row in connection.execute(asked)
+            for refused in (_why_final(row.state, row.number, now - row.first),)
         ]
 
 
 def counted(database: Database, project: str) -> Iterator[CountedVote]:
-    """The vote that counts of each view, in the order of time; those of people who withdrew are gone."""
+    """The latest vote of each view, in order of time, without people who withdrew."""
     with database.reading() as connection:
         for row in connection.execute(latest_votes(project)):
             yield CountedVote(**{name: getattr(row, name) for name in CountedVote._fields})
 
 
 def latest_votes(project: str) -> Select[Any]:
-    """The columns of CountedVote, and those that only exports need."""
+    """Query the columns of CountedVote, and those that only exports need."""
     a, b, reference = sounds.alias(), sounds.alias(), sounds.alias()
     choices = ("alignment", "alignment_confidence", "musicality", "musicality_confidence")
     return (
@@ -154,18 +151,12 @@ def latest_votes(project: str) -> Select[Any]:
     )
 
 
-def _require_correctable(state: str, number: int, passed: float) -> None:
-    refused = _why_final(state, number, passed)
-    if refused is not None:
-        raise refused
-
-
 def _why_final(state: str, number: int, passed: float) -> Refused | None:
-    """Why a vote that was given `number` times, first `passed` seconds ago, can't be changed; None if it can."""
+    """Why a vote given `number` times, first `passed` seconds ago, cannot be changed; None if it can."""
     if state == "closed":
         return Refused("closed", "the study is closed: votes can no longer be changed")
     if number > MOST_CORRECTIONS:
-        return Refused("final", f"this vote was corrected {MOST_CORRECTIONS} times, which is the most")
+        return Refused("final", f"this vote was already corrected {MOST_CORRECTIONS} times, the maximum")
     if passed > CORRECTION_TIME:
         return Refused("final", f"votes can be corrected for {CORRECTION_TIME / 3600:.0f} hours; this one is older")
     return None
@@ -181,7 +172,9 @@ def _checked(ballot: Ballot) -> Ballot:
         if isinstance(confidence, bool) or confidence not in range(1, 6):
             raise Refused("ballot", f"the confidence in {axis} is {confidence!r}, expected 1 to 5")
     if len(ballot.feedback) > LONGEST_FEEDBACK:
-        raise Refused("ballot", f"the feedback has {len(ballot.feedback)} characters, at most {LONGEST_FEEDBACK} fit")
+        raise Refused(
+            "ballot", f"the feedback has {len(ballot.feedback)} characters, expected {LONGEST_FEEDBACK} at most"
+        )
     for heard in (ballot.heard_a, ballot.heard_b):
         if not (math.isfinite(heard) and heard >= 0):
             raise Refused("ballot", f"{heard!r} seconds were heard, expected 0 or more")
@@ -189,31 +182,27 @@ def _checked(ballot: Ballot) -> Ballot:
 
 
 def _digest(ballot: Ballot) -> str:
-    """Of what a correction would change; how much was heard until the retry is none of it."""
+    """Hash what makes a correction; the time heard may differ in a retry."""
     content = json.dumps(ballot._replace(heard_a=0.0, heard_b=0.0))
     return hashlib.sha256(content.encode()).hexdigest()
 
 
 def _require_heard(ballot: Ballot, swapped: bool, passed: float, about: Row[Any]) -> None:
-    """`passed` is the time in seconds since the takes were shown."""
+    """Refused unless enough was heard in the `passed` seconds since the takes were shown."""
     study, seconds = Study(**about.settings), {"a": about.seconds_a, "b": about.seconds_b}
     sides: tuple[tuple[Side, float], ...] = (("a", ballot.heard_a), ("b", ballot.heard_b))
     needed = {side: study.needed(seconds[turned(side, swapped)]) for side, _ in sides}
     for side, heard in sides:
         if heard + HEARD_SLACK < needed[side]:
             raise Refused("heard", f"please hear {needed[side]:.0f} s of take {side.upper()} before you vote")
-    # one clip plays at a time; time that has gone back, since the clock was set back, tells nothing
+    # one take plays at a time; a negative time (the clock was set back) proves nothing
     if 0 <= passed + SLACK < sum(needed.values()):
         raise Refused("heard", "both takes can't have been heard yet; please listen before you vote")
 
 
-def _seconds(passed: float, ballot: Ballot) -> float:
-    """The time a vote took; what was heard, at least, if the clock was set back meanwhile."""
-    return passed if passed >= 0 else ballot.heard_a + ballot.heard_b
-
-
 def _row(ballot: Ballot, view: ViewRow, now: float) -> dict[str, Any]:
-    """In the pair's own a and b."""
+    """The stored columns, in terms of the pair's own a and b."""
+    passed = now - (view.begun or now)  # negative if the clock was set back
     heard = {turned("a", view.swapped): ballot.heard_a, turned("b", view.swapped): ballot.heard_b}
     return {
         "project": view.project,
@@ -226,12 +215,12 @@ def _row(ballot: Ballot, view: ViewRow, now: float) -> dict[str, Any]:
         "musicality_confidence": ballot.musicality_confidence,
         "feedback": ballot.feedback,
         "heard": heard,
-        "seconds": _seconds(now - (view.begun or now), ballot),
+        "seconds": passed if passed >= 0 else ballot.heard_a + ballot.heard_b,
         "created": now,
     }
 
 
-# Queries are built once: building one takes longer than SQLite takes to answer it.
+# Queries are built once, because building one takes longer than running it on SQLite.
 
 _A, _B = sounds.alias(), sounds.alias()
 _ABOUT = (

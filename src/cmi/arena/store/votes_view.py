@@ -1,4 +1,4 @@
-"""The vote as statistics and exports see it: the latest row of one view, with what it needs of its pair."""
+"""A vote as the statistics see it, without the database."""
 
 from typing import Literal, NamedTuple
 
@@ -6,11 +6,11 @@ Side = Literal["a", "b"]
 
 
 class CountedVote(NamedTuple):
-    """One vote that counts.
+    """The latest vote of one view, with the needed columns of its pair.
 
-    Choices are in the pair's own a and b, whichever take the annotator was shown first: ``swapped`` says that b was.
-    ``gold`` holds the known answer per axis (either axis may be absent) of a pair of kind ``gold``. ``repeat_of`` is
-    the view that a hidden repeat shows again. Loudness is integrated (LUFS), ``None`` where it could not be measured.
+    Choices are in terms of the pair's own a and b; ``swapped`` says that b was shown first. ``gold`` holds the known
+    answers by axis of a gold pair. ``repeat_of`` is the view that a hidden repeat shows again. Loudness is in LUFS,
+    ``None`` if it could not be measured.
     """
 
     view: str

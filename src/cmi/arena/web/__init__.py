@@ -1,1 +1,1 @@
-"""The arena over HTTP: the app, its routes, authentication, limits, and the pages that people see."""
+"""The arena's web server: routes, authentication, limits and pages."""

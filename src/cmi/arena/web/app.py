@@ -24,7 +24,7 @@ log = logging.getLogger("cmi.arena")
 
 
 def create_app(database: Database, settings: ServerSettings) -> FastAPI:
-    """The whole application, ready for an ASGI server. It opens nothing and leaves the database open at its end."""
+    """Create the ASGI application; closing the database is up to the caller."""
     app = FastAPI(title="cmi arena", openapi_url=None, docs_url=None, redoc_url=None)
     app.state.arena = Arena(database, settings, pages.read_files(settings.pages, settings.player))
     for module in (sign_in, annotate, media, owner, results, pages):
@@ -40,7 +40,7 @@ def create_app(database: Database, settings: ServerSettings) -> FastAPI:
 
 
 async def _healthy() -> dict[str, bool]:
-    """That the server answers, for whoever restarts it when it does not."""
+    """Health check."""
     return {"ok": True}
 
 
@@ -77,7 +77,7 @@ def _disk_full(error: Exception) -> JSONResponse:
 
 
 def _invalid_request(_: Request, error: Exception) -> JSONResponse:
-    """The first thing that is wrong, by the field's name; what was sent is not sent back."""
+    """Name the first invalid field, without echoing what was sent."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"][1:]) or "The request"

@@ -1,8 +1,7 @@
-"""Who is asking: the session behind a request's cookie, and whether its role may do what is asked.
+"""Authentication: the session behind a request's cookie, and what its role may do.
 
-Every route of the API that needs a session has one of the roles below among its parameters. It checks the session, the
-role, how often this person has asked lately, and the CSRF token of a request that changes something: no route can
-forget one of them.
+Every API route that needs a session takes one of the roles below as a parameter. This checks the session, the role, the
+person's request rate and, for requests that change something, the CSRF token, so no route can forget one of them.
 """
 
 from typing import Annotated
@@ -24,8 +23,6 @@ async def find_session(request: Request) -> Session | None:
 
 
 class RequireRole:
-    """Lets people of some roles in."""
-
     def __init__(self, *roles: str) -> None:
         self._roles = frozenset(roles)
 

@@ -1,4 +1,4 @@
-"""What requests may say: each field with its type and its bounds, nothing besides."""
+"""Request bodies: each field with its type and limits; other fields are refused."""
 
 from typing import Annotated, Literal
 

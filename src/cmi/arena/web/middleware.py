@@ -1,7 +1,7 @@
-"""The gate in front of every route: host, origin, rate and size of a request, and the headers of its answer.
+"""Middleware in front of every route: checks host, origin, rate and size of requests, and sets response headers.
 
-Plain ASGI, so that nothing behind it can be reached around it, and bodies are counted as they come in. A JSON body is
-read here, whole and within its limits; an upload is only counted, since it goes to a file piece by piece.
+It is plain ASGI, so it cannot be bypassed and counts bodies as they arrive. A JSON body is read here, within its
+limits; an upload is only counted, because it is streamed to a file.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from cmi.arena.web.settings import ServerSettings
 
 UPLOAD_PATH = "/api/owner/sounds"
 COSTLY = ("/api/", "/media/")
-PAGE_COST = 0.1  # of a page or script, which comes from memory: opening the pages asks for some forty
+PAGE_COST = 0.1  # of a page or script from memory; opening the pages requests about forty
 FAILURE = Refusal(500, "server", "Something went wrong on the server: try again.")
 NO_BODY = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
 
@@ -27,7 +27,7 @@ access_log = logging.getLogger("cmi.arena.access")
 
 
 class ArenaMiddleware:
-    """Lets a request through to `app`, or answers it."""
+    """Passes a request on to `app`, or answers it."""
 
     def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
         self._app = app
@@ -65,7 +65,7 @@ class ArenaMiddleware:
             await refusal.response()(scope, receive, send_with_headers)
         except Exception:
             log.exception("%s %s failed", scope["method"], scope["path"])
-            if status:  # the answer is under way: all that is left is to break it off
+            if status:  # the response has begun and can only be aborted
                 raise
             await FAILURE.response()(scope, receive, send_with_headers)
         finally:
@@ -80,12 +80,12 @@ class ArenaMiddleware:
             raise too_often(wait)
         headers = Headers(scope=scope)
         if security.host_name(headers.get("host", "")) not in self._hosts:
-            raise Refusal(421, "host", "This server does not go by that name.")
+            raise Refusal(421, "host", "This server does not have that name.")
         if scope["method"] not in security.SAFE_METHODS and not security.is_own_origin(headers, self._origins):
             raise Refusal(403, "origin", "This request does not come from a page of the arena.")
 
     async def _limited(self, scope: Scope, receive: Receive) -> Receive:
-        """The request's body, refused where it is too large or too slow."""
+        """Limit the request's body; Refusal if it is too large or too slow."""
         is_upload = scope["path"] == UPLOAD_PATH
         most = self._limits.upload_bytes if is_upload else self._limits.body_bytes
         declared = Headers(scope=scope).get("content-length", "0")

@@ -1,7 +1,7 @@
-"""Token buckets: how often somebody may ask, in memory that does not grow with the number of strangers.
+"""Token buckets that limit request rates in bounded memory.
 
-A bucket holds up to `burst` tokens and is filled at `rate` tokens a second; a request takes one, or what it costs. The
-buckets used longest ago are forgotten first, which can only be in their owner's favour: a forgotten bucket is full.
+A bucket holds up to `burst` tokens and is filled at `rate` tokens per second; a request takes its cost. The least
+recently used buckets are dropped, which only favours their owners, because a new bucket is full.
 """
 
 import ipaddress
@@ -12,18 +12,18 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 MOST_BUCKETS = 10_000
-NETWORK_BITS = 64  # of an IPv6 address: one household has them all, so that they share a bucket
+NETWORK_BITS = 64  # of an IPv6 address: one household owns the whole network
 
 
 class Rate(NamedTuple):
-    """So many requests a second in the long run, so many at once."""
+    """Requests per second in the long run, and at once."""
 
     rate: float
     burst: float
 
 
 class RateLimiter:
-    """One bucket for each key. For the event loop: not to be used from several threads."""
+    """One bucket per key. Not thread-safe."""
 
     def __init__(
         self, allowed: Rate, most_buckets: int = MOST_BUCKETS, clock: Callable[[], float] = time.monotonic
@@ -37,7 +37,7 @@ class RateLimiter:
         return len(self._buckets)
 
     def seconds_to_wait(self, key: str, cost: float = 1.0) -> int:
-        """0 and `cost` tokens less, or in how many whole seconds there will be as many."""
+        """Take `cost` tokens and return 0, or return in how many whole seconds there will be enough."""
         now = self._clock()
         tokens, then = self._buckets.pop(key, (self._allowed.burst, now))
         tokens = min(self._allowed.burst, tokens + (now - then) * self._allowed.rate)
@@ -49,7 +49,7 @@ class RateLimiter:
 
 
 def address_key(host: str | None) -> str:
-    """Whose bucket a client's address draws on: the address, or the network of an IPv6 address."""
+    """The bucket's key for a client: its address, or the network of an IPv6 address."""
     try:
         address = ipaddress.ip_address(host or "")
     except ValueError:

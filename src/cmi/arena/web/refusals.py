@@ -1,11 +1,9 @@
-"""How the arena says no: a status, a code for the page, and one sentence for the person in front of it."""
+"""Refused requests: a status, a code for the page and a sentence for the person."""
 
 from starlette.responses import JSONResponse
 
 
 class Refusal(Exception):
-    """A request that is not served."""
-
     def __init__(self, status: int, code: str, message: str, headers: dict[str, str] | None = None) -> None:
         super().__init__(message)
         self.status = status
@@ -18,11 +16,11 @@ class Refusal(Exception):
 
 
 def not_found() -> Refusal:
-    return Refusal(404, "not found", "There is nothing here under this name.")
+    return Refusal(404, "not found", "There is nothing under this name.")
 
 
 def too_large(most_bytes: int) -> Refusal:
-    return Refusal(413, "too large", f"This is too large: {most_bytes:,} bytes are the most.", {"connection": "close"})
+    return Refusal(413, "too large", f"This is larger than {most_bytes:,} bytes, the maximum.", {"connection": "close"})
 
 
 def too_slow() -> Refusal:

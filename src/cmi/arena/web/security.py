@@ -1,12 +1,11 @@
-"""Who may talk to the arena, and what a browser is told about its answers.
+"""Security checks of requests, and security headers of responses.
 
-Host      a request must name a host of ours, or it came through a name that somebody else points here (DNS rebinding).
-Origin    a request that changes something must come from a page of ours: by its Origin header, or where there is none
-          by Sec-Fetch-Site. A request with neither is refused: every browser that runs the pages sends one.
+Host      a request must name a host of ours, against DNS rebinding.
+Origin    a request that changes something must come from our pages, by its Origin or else Sec-Fetch-Site header. With
+          neither it is refused: every browser that runs the pages sends one.
 CSRF      such a request also carries the session's token in a header, which no other site can read or send.
-Cookie    out of scripts' reach, never sent along from other sites, and over https alone where the arena has it: then
-          no other host of the domain can set it either (`__Host-`). Its name is the server's own: browsers do not tell
-          two servers at one host apart by their ports.
+Cookie    HttpOnly, SameSite=Strict and, over https, Secure with `__Host-`, so no other host of the domain can set it.
+          Its name contains the server's id, because browsers share cookies between the ports of a host.
 """
 
 import hmac
@@ -22,9 +21,9 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 LONGEST_TOKEN = 128  # characters; ours have 22 to 43
-COOKIE_SECONDS = 60 * 24 * 3600  # the store decides when a session ends; this only bounds the browser's memory of it
+COOKIE_SECONDS = 60 * 24 * 3600  # the store decides when a session ends
 
-# wavesurfer.js puts one constant <style> into its shadow root; the hash names it, so that no other is let in
+# the hash allows the one constant <style> that wavesurfer.js puts into its shadow root
 WAVESURFER_STYLE = "'sha256-XGW/cX2BkTPWNNT3NdyASrPEWZfPnKdPJaJ2aN7R+v8='"
 CONTENT_SECURITY_POLICY = "; ".join(
     (
@@ -56,7 +55,6 @@ def is_https(url: str) -> bool:
 
 
 def response_headers(public_url: str) -> dict[str, str]:
-    """What every answer carries."""
     return HEADERS | HTTPS_ONLY if is_https(public_url) else dict(HEADERS)
 
 
@@ -69,9 +67,9 @@ def host_name(host: str) -> str:
 
 
 def normal_url(url: str) -> str:
-    """An address as browsers name it: host in lower case and Punycode, no port where it is the scheme's own.
+    """Normalize an address as browsers do: host in lower case and Punycode, no default port.
 
-    ValueError if it has no host that could be one, or a port that is no number.
+    ValueError for an invalid host or port.
 
     >>> normal_url("https://Bücher.example:443/")
     'https://xn--bcher-kva.example'
@@ -87,12 +85,12 @@ def normal_url(url: str) -> str:
 
 
 def own_hosts(public_url: str) -> frozenset[str]:
-    """Names that a request may be addressed to: the public one, and those that only this machine can mean."""
+    """Allowed host names: the public one and the loopback names."""
     return frozenset({*LOOPBACK_HOSTS, host_name(urlsplit(normal_url(public_url)).netloc)})
 
 
 def own_origins(public_url: str) -> frozenset[str]:
-    """Origins of our own pages; a server on this machine is the same one under each of its loopback names."""
+    """Origins of our pages; on the loopback interface, all of its names."""
     origin = normal_url(public_url)
     parts = urlsplit(origin)
     if host_name(parts.netloc) not in LOOPBACK_HOSTS:
@@ -111,12 +109,12 @@ def is_own_origin(headers: Mapping[str, str], origins: frozenset[str]) -> bool:
 
 
 def equal(given: str | None, known: str) -> bool:
-    """Whether two secrets are the same, in time that does not tell how much of them is."""
+    """Compare secrets in constant time."""
     return given is not None and hmac.compare_digest(given.encode(), known.encode())
 
 
 def plausible_token(token: str | None) -> bool:
-    """Whether it is worth asking the database for: short, and nothing but printable ASCII."""
+    """Whether a token is short printable ASCII, and so worth a database lookup."""
     return token is not None and 0 < len(token) <= LONGEST_TOKEN and token.isascii() and token.isprintable()
 
 

@@ -1,9 +1,7 @@
-"""Run an arena: on this machine alone, unless told under which https address others reach it.
+"""Run an arena server.
 
-What may be served where
-    loopback        always; links point to http://HOST:PORT
-    elsewhere       with a public URL, whose TLS ends at a reverse proxy in front: cookies and links in plain http would
-                    be there for anyone on the way to read. A demonstration is never served elsewhere.
+It serves on the loopback interface. Other interfaces need a public https URL of a reverse proxy that terminates TLS,
+because anyone on the network could read cookies and links over http. The demonstration is served on loopback only.
 """
 
 import ipaddress
@@ -29,7 +27,7 @@ _Error = tuple[type[BaseException], BaseException, TracebackType | None] | tuple
 
 
 class PrintableFormatter(logging.Formatter):
-    """Escapes what a terminal would obey; the lines of a traceback are marked, so that none passes for an entry."""
+    """Escapes control characters, and marks the lines of a traceback so that none looks like a log entry."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  (the library's name)
         return printable(super().formatMessage(record))
@@ -49,19 +47,19 @@ def start_logging(requests: bool) -> None:
 if TYPE_CHECKING:
     import uvicorn
 
-OWNER_DAYS = 7.0  # that the printed links can be used
+OWNER_DAYS = 7.0  # validity of the printed links
 FIRST_TITLE = "First study"
-KEEP_ALIVE = 30  # seconds that a silent connection is kept
-STOP_SECONDS = 10  # that requests under way get to finish
+KEEP_ALIVE = 30  # seconds that an idle connection is kept
+STOP_SECONDS = 10  # for requests under way to finish
 MOST_CONNECTIONS = 2000
 BACKLOG = 1024
 
 
 @contextmanager
 def _stopped_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM, by which systemd and docker stop a server, end it as Ctrl-C does: with the database closed.
+    """Make SIGTERM (systemd, docker) end the server like Ctrl-C, with the database closed.
 
-    uvicorn finishes the requests that are under way, and then raises the signal again.
+    uvicorn finishes the requests under way and then raises the signal again.
     """
 
     def interrupt(*_: object) -> None:
@@ -89,14 +87,14 @@ def serve(
     log: bool = False,
     open_browser: bool = False,
 ) -> None:
-    """Open or make the database `db`, print the links to begin with, and serve until stopped.
+    """Open or create the database `db`, print the first links, and serve until stopped.
 
-    `folder` is where uploaded sounds are kept: by default beside an SQLite file, else in the cache folder.
+    Uploads go to `folder`: by default beside an SQLite file, else in the cache folder.
     """
     check_address(host, public_url, demo)
     database = open_database(db)
     try:
-        # a server that was started with interrupts ignored, as in the background, stops by them without raising
+        # a server started in the background, with interrupts ignored, stops without raising
         with suppress(KeyboardInterrupt), _listen(host, port) as listening:
             url = normal_url(public_url or local_url(host, listening.getsockname()[1]))
             server = _server(database, url, folder or _beside(db), log)
@@ -108,7 +106,7 @@ def serve(
 
 
 def check_address(host: str, public_url: str | None, demo: bool) -> None:
-    """InputError for an address that would put sessions, or a demonstration, within others' reach."""
+    """InputError for an address that would expose sessions or the demonstration to others."""
     if public_url is not None:
         _check_public_url(public_url)
     if is_loopback(host) and (public_url is None or not demo):
@@ -126,18 +124,18 @@ def _check_public_url(public_url: str) -> None:
     try:
         parts = urlsplit(public_url)
         normal_url(public_url)
-    except ValueError as error:  # a port that is no number, a host that can't be one
+    except ValueError as error:  # an invalid port or host
         raise InputError(f"--public-url {public_url}: {error}") from error
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or "@" in parts.netloc:
         raise InputError(f"--public-url {public_url}: expected https://host, without a path or a user")
     if parts.query or parts.fragment:
         raise InputError(f"--public-url {public_url}: expected https://host, without a query or a fragment")
     if parts.scheme == "http" and host_name(parts.netloc) not in LOOPBACK_HOSTS:
-        raise InputError(f"--public-url {public_url}: over http anyone on the way could read the sessions; use https")
+        raise InputError(f"--public-url {public_url}: others could read the sessions over http; use https")
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can connect to the address; a name other than localhost may mean any."""
+    """Whether only this machine can connect to the address."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -169,7 +167,7 @@ def _beside(db: str) -> Path:
 
 
 def _show_links(database: Database, url: str, demo: bool, open_browser: bool) -> None:
-    """Print a link for the owner of each project that none can run now, and with a demonstration one to vote by."""
+    """Print an owner's link for each project without an active owner, and a link to vote in the demonstration."""
     from cmi.arena.audio import originals
     from cmi.arena.store import people, projects
 
@@ -210,10 +208,10 @@ def _server(database: Database, url: str, folder: Path, log: bool) -> "uvicorn.S
         lifespan="off",
         ws="none",
         log_config=None,
-        access_log=False,  # the middleware keeps one without addresses and query strings
+        access_log=False,  # the middleware logs without addresses and query strings
         server_header=False,
         proxy_headers=True,
-        forwarded_allow_ips="127.0.0.1,::1",  # a reverse proxy on this machine says who the client is, nobody else
+        forwarded_allow_ips="127.0.0.1,::1",  # trust only a reverse proxy on this machine
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=STOP_SECONDS,
         limit_concurrency=MOST_CONNECTIONS,

@@ -1,7 +1,7 @@
-"""Sessions that were looked up a moment ago, so that most requests need not ask the database who is asking.
+"""A cache of sessions, so that most requests need no database lookup.
 
-What a session allows may be out of date for KEEP seconds if another process changed it, such as `cmi arena` beside the
-server; after a change through this server nothing older counts. Votes are safe either way: the store checks them.
+A cached session may be out of date for KEEP seconds after a change by another process, such as `cmi arena`; changes by
+this server clear the cache. Votes are safe either way, because the store checks them.
 """
 
 import hashlib
@@ -23,18 +23,18 @@ MOST_KEPT = 10_000
 
 
 def server_id(database: Database) -> str:
-    """What tells the cookies of this database's arena from those of another one at the same host."""
+    """The id that distinguishes this arena's cookies from another's at the same host."""
     with database.reading() as connection:
         return connection.execute(select(servers.c.id)).scalar_one()
 
 
 class _CachedSession(NamedTuple):
     session: Session
-    asked: float  # when the database was
+    asked: float  # time of the lookup
 
 
 class Sessions:
-    """The latest sessions by the hash of their tokens. For the event loop; `forget` may be called from any thread."""
+    """The latest sessions by token hash. For the event loop; only `forget` is thread-safe."""
 
     def __init__(self, database: Database, clock: Callable[[], float] = time.monotonic) -> None:
         self._database = database
@@ -43,7 +43,7 @@ class Sessions:
         self._changed = clock()
 
     async def find(self, token: str) -> Session | None:
-        """Whose session it is; None where it is unknown or has expired."""
+        """Look up a session; None if it is unknown or has expired."""
         key = hashlib.sha256(token.encode()).digest()
         now = self._clock()
         kept = self._kept.get(key)
@@ -58,5 +58,5 @@ class Sessions:
         return session
 
     def forget(self) -> None:
-        """Something about people has changed: ask the database again about all of them."""
+        """Invalidate the cache after a change to people."""
         self._changed = self._clock()

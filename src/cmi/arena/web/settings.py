@@ -1,4 +1,4 @@
-"""What an arena's server is told at its start."""
+"""Settings of an arena's server."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ PAGES = Path(__file__).parent / "pages"
 
 
 class Limits(NamedTuple):
-    """What one client may cost. A class of thirty behind one address must be able to join and to vote."""
+    """Limits per client; a class of thirty behind one address must be able to join and vote."""
 
     body_bytes: int = 64 * 1024
     body_seconds: float = 15.0
@@ -27,7 +27,7 @@ class Limits(NamedTuple):
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """`public_url` is where browsers find the arena, `folder` where uploaded sounds are kept.
+    """`public_url` is the address in browsers, `folder` holds uploaded sounds.
 
     `player` has the files of wavesurfer.js by name; without them the pages fall back on a plain seek bar.
     """

@@ -1,4 +1,4 @@
-"""What all requests to one server share."""
+"""State shared by all requests to a server."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class PageFile(NamedTuple):
-    """A file of the pages, served as it is."""
+    """A static file of the pages."""
 
     content: bytes
     media_type: str
@@ -32,7 +32,7 @@ class PageFile(NamedTuple):
 
 
 class Arena:
-    """Annotators' requests have threads of their own, so that no report or export keeps a vote waiting in line."""
+    """Annotators' requests have their own threads, so that no report or export delays a vote."""
 
     def __init__(self, database: Database, settings: ServerSettings, files: Mapping[str, PageFile]) -> None:
         self.database = database
@@ -49,7 +49,7 @@ class Arena:
         self._threads = ThreadPoolExecutor(THREADS, "annotators")
 
     async def run(self, work: Callable[Concatenate[Database, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call `work` with the database in one of the annotators' threads."""
+        """Run `work` with the database in one of the annotators' threads."""
         call = partial(work, self.database, *args, **kwargs)
         return await asyncio.get_running_loop().run_in_executor(self._threads, call)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from cmi._util.errors import InputError
 from cmi.bench.ask import Answer, Listener, ListenerStopped, Question, Reply
 from cmi.bench.metrics.text import LONGEST_ANSWER
-from cmi.llm.reasoning import UNFINISHED, separate_reasoning
+from cmi.llm.message import UNFINISHED, separate_reasoning
 
 LONGEST_REASON = 500  # characters of an error that are kept
 

@@ -22,7 +22,7 @@ from cmi.bench.catalog import DATASETS, BenchDataset, split_name
 from cmi.bench.evaluation import Item
 from cmi.bench.instruction import Instruction
 from cmi.bench.metrics.text import LONGEST_ANSWER
-from cmi.llm.reasoning import separate_reasoning
+from cmi.llm.message import separate_reasoning
 
 ANNOTATION_PREFIX = "CMI"
 _SUFFIXES = (".jsonl", ".jsonl.gz", ".json", ".json.gz")

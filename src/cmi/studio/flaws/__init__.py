@@ -1,9 +1,9 @@
-"""Flaws of known kind and strength, each with a measure of how much it changed that needs no listener.
+"""Flaws of known kind and strength, each with an objective measure of the change.
 
 Families
-    production    what a recording suffers
+    production    damage to the recording
     performance   how the music is played
-    composition   what it is
+    composition   how the music is made
 
 Kinds
     SoundFlaw   damages a recording: `FLAWS[name].apply(samples, rate, strength, rng)`, samples (n, channels) float32
@@ -12,11 +12,11 @@ Kinds
 Strength
     0 changes nothing, 0.5 is plain to an attentive listener, 1 is blatant. Anything outside 0 to 1 is a ValueError.
     With generators of one seed, `measure(before, after)` is 0 at strength 0 and never falls as strength grows.
-    A measure of 0 at another strength says that the flaw found nothing to damage: silence, a lone part to detune.
+    A measure of 0 at another strength means that the flaw could not be applied: silence, or a lone part to detune.
 
 Level
-    Sound flaws keep the RMS of the input, so that loudness does not betray them; only `level` is about it.
-    Where that would take a peak beyond full scale, the whole is turned down until it fits.
+    Sound flaws keep the RMS of the input, so loudness does not reveal them, except `level`, which is about loudness.
+    If a peak would exceed full scale, the whole sound is turned down.
 """
 
 from collections.abc import Callable
@@ -34,8 +34,6 @@ Family = Literal["production", "performance", "composition"]
 
 @dataclass(frozen=True)
 class SoundFlaw:
-    """Something wrong with a recording."""
-
     name: str
     description: str
     change: Callable[[Sound, int, float, Generator], Sound]
@@ -44,7 +42,7 @@ class SoundFlaw:
     family: Family = "production"
 
     def apply(self, samples: Sound, rate: int, strength: float, rng: Generator) -> Sound:
-        """Another array of the same shape, within full scale; silence stays silent."""
+        """Return a damaged copy, within full scale; silence stays silent."""
         loudness = production.rms(samples)
         if not (_checked(strength) and loudness):
             return samples.copy()
@@ -53,8 +51,6 @@ class SoundFlaw:
 
 @dataclass(frozen=True)
 class PieceFlaw:
-    """Something wrong with a piece or with its playing."""
-
     name: str
     family: Literal["performance", "composition"]
     description: str
@@ -62,7 +58,7 @@ class PieceFlaw:
     measure: Callable[[Piece, Piece], float]
 
     def apply(self, piece: Piece, strength: float, rng: Generator) -> Piece:
-        """Another piece, or the same if there is nothing to damage."""
+        """Return a damaged piece, or the same if there is nothing to damage."""
         if not (_checked(strength) and any(part.notes for part in piece.parts)):
             return piece
         return self.change(piece, strength, rng)

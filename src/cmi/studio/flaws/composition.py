@@ -1,7 +1,7 @@
-"""Composition flaws: well played and badly made.
+"""Composition flaws: bad music, well played.
 
 Each takes a piece, a strength above 0 up to 1 and a random generator, and returns another piece of the same beats.
-What is damaged at a lower strength is also damaged at a higher one, with the same seed.
+With the same seed, whatever is damaged at a lower strength is also damaged at a higher one.
 
     flaw           what is done, and what strength 1 means                          measured by
     bars-shuffled  all bars elsewhere than they were, the same way in every part    bars_changed
@@ -11,7 +11,7 @@ What is damaged at a lower strength is also damaged at a higher one, with the sa
     clashing-keys  one of several parts a semitone or tritone away throughout       notes_changed
 
 Strength is the share of bars moved, of bars replaced, of notes made random, of the piece in two keys (its end).
-The cut comes the earlier the stronger; it leaves the beats, so the recording ends in silence.
+A stronger cut comes earlier; the beats remain, so the recording ends in silence.
 The tune is the melody, or else the highest part. A lone pitched part cannot clash and stays as it is.
 """
 
@@ -33,11 +33,11 @@ BEYOND_TUNE = 5  # semitones that random notes may go above and below the tune
 def bars_shuffled(piece: Piece, strength: float, rng: Generator) -> Piece:
     order = rng.permutation(_whole_bars(piece)).tolist()
     moved = order[: max(2, ceil(strength * len(order)))]
-    # Each takes the next one's place: every one moves, and one more on the ring leaves no fewer bars changed.
+    # A cyclic shift moves every bar, and a longer cycle never changes fewer bars.
     sources = list(range(len(order)))
     for bar, source in zip(moved, moved[1:] + moved[:1], strict=True):
         sources[bar] = source
-    return _rearranged(piece, sources)
+    return _rearrange(piece, sources)
 
 
 def bar_looped(piece: Piece, strength: float, rng: Generator) -> Piece:
@@ -48,7 +48,7 @@ def bar_looped(piece: Piece, strength: float, rng: Generator) -> Piece:
     looped = int(rng.choice(sounding))
     others = [*range(looped + 1, count), *reversed(range(looped))]
     stuck = set(others[: ceil(strength * len(others))])
-    return _rearranged(piece, [looped if bar in stuck else bar for bar in range(count)])
+    return _rearrange(piece, [looped if bar in stuck else bar for bar in range(count)])
 
 
 def random_tune(piece: Piece, strength: float, rng: Generator) -> Piece:
@@ -58,7 +58,7 @@ def random_tune(piece: Piece, strength: float, rng: Generator) -> Piece:
     tune = max(able, key=lambda p: (piece.parts[p].role == "melody", _mean_pitch(piece.parts[p])))
     written = [note.pitch for note in piece.parts[tune].notes]
     lowest, highest = max(0, min(written) - BEYOND_TUNE), min(127, max(written) + BEYOND_TUNE)
-    drawn = rng.integers(lowest, highest, len(written)).tolist()  # one fewer, to leave out the right one
+    drawn = rng.integers(lowest, highest, len(written)).tolist()  # one fewer, to exclude the right pitch
     order = rng.permutation(len(written)).tolist()
     lost = order[: ceil(strength * len(written))]
     return repitched(piece, {(tune, n): drawn[n] + (drawn[n] >= written[n]) for n in lost})
@@ -86,14 +86,14 @@ def clashing_keys(piece: Piece, strength: float, rng: Generator) -> Piece:
 
 
 def bars_changed(before: Piece, after: Piece) -> float:
-    """The share of whole bars in which something else is played; a bar moved onto its like is not changed."""
+    """Share of bars whose content changed."""
     count = _whole_bars(before)
     was, now = _contents(before), _contents(after)
     return sum(was[bar] != now[bar] for bar in range(count)) / count if count else 0.0
 
 
 def music_lost(before: Piece, after: Piece) -> float:
-    """The share of all notes' time that is gone."""
+    """Share of the notes' total duration that is lost."""
     was, now = (sum(note.length for part in piece.parts for note in part.notes) for piece in (before, after))
     return 1 - now / was if was else 0.0
 
@@ -110,8 +110,8 @@ def _mean_pitch(part: InstrumentPart) -> float:
     return sum(note.pitch for note in part.notes) / len(part.notes)
 
 
-def _rearranged(piece: Piece, sources: Sequence[int]) -> Piece:
-    """The piece with bar `sources[b]` as its bar b; notes end where the bar they were held into no longer follows."""
+def _rearrange(piece: Piece, sources: Sequence[int]) -> Piece:
+    """Put bar `sources[b]` in the place of bar b; cut notes held into a bar that no longer follows."""
     count = len(sources)
     room = [inf] * (count + 1)  # beats from the beginning of each bar
     for bar, (source, follower) in reversed(list(enumerate(pairwise([*sources, count])))):
@@ -130,7 +130,7 @@ def _rearranged(piece: Piece, sources: Sequence[int]) -> Piece:
 
 
 def _contents(piece: Piece) -> list[Counter[tuple[float, ...]]]:
-    """What begins in each bar and how long it sounds there, wherever the bar stands."""
+    """The notes that begin in each bar, relative to its start."""
     contents: list[Counter[tuple[float, ...]]] = [Counter() for _ in range(_whole_bars(piece))]
     for p, part in enumerate(piece.parts):
         for note in part.notes:

@@ -1,8 +1,7 @@
-"""Performance flaws: the piece is well made and badly played.
+"""Performance flaws: a good piece, badly played.
 
 Each takes a piece, a strength above 0 up to 1 and a random generator, and returns another piece.
-Each draws the same random numbers whatever the strength, and scales them or takes the first so many of them:
-with one seed the wrong notes at 0.3 are among those at 0.6.
+The random numbers do not depend on the strength: with one seed, the wrong notes at 0.3 are among those at 0.6.
 
     flaw           what is done, and what strength 1 means                          measured by
     timing-jitter  every note early or late, by up to 0.2 s                         onset_deviation
@@ -10,7 +9,7 @@ with one seed the wrong notes at 0.3 are among those at 0.6.
     detuned-part   one of several parts sharp or flat by 80 cents                   detuning
     tempo-drift    tempo wanders between 0.66 and 1.5 of what it was                tempo_spread
 
-All grow in proportion to strength, drift in octaves of tempo. Drums have no pitch to get wrong.
+All grow in proportion to strength (drift in octaves of tempo). Drums are never out of tune.
 Tempo drift moves `Piece.beats` and keeps the length of the piece; the others leave the beats where they are.
 A lone pitched part is not detuned: there is nothing to be out of tune with.
 """
@@ -37,7 +36,7 @@ Place = tuple[int, int]  # which part, which of its notes
 
 def timing_jitter(piece: Piece, strength: float, rng: Generator) -> Piece:
     beat = (piece.beats[-1] - piece.beats[0]) / (len(piece.beats) - 1)
-    return replace(piece, parts=tuple(_jittered(part, LATEST / beat, strength, rng) for part in piece.parts))
+    return replace(piece, parts=tuple(_jitter(part, LATEST / beat, strength, rng) for part in piece.parts))
 
 
 def wrong_notes(piece: Piece, strength: float, rng: Generator) -> Piece:
@@ -68,13 +67,13 @@ def tempo_drift(piece: Piece, strength: float, rng: Generator) -> Piece:
 
 
 def onset_deviation(before: Piece, after: Piece) -> float:
-    """Mean seconds between where notes begin and where they began, first with first, part by part."""
+    """Mean shift of note onsets in seconds, in order, part by part."""
     moved = [np.abs(_onsets(after, b) - _onsets(before, a)) for a, b in zip(before.parts, after.parts, strict=True)]
     return float(np.mean(np.concatenate(moved))) if any(len(m) for m in moved) else 0.0
 
 
 def notes_changed(before: Piece, after: Piece) -> float:
-    """The share of pitched notes that are no longer played as written."""
+    """Share of pitched notes that changed."""
     written = [Counter(before.parts[p].notes) for p in pitched(before)]
     kept = [Counter(after.parts[p].notes) & notes for p, notes in zip(pitched(before), written, strict=True)]
     total = sum(notes.total() for notes in written)
@@ -93,12 +92,12 @@ def tempo_spread(before: Piece, after: Piece) -> float:
 
 
 def pitched(piece: Piece) -> list[int]:
-    """Which parts have notes with a pitch."""
+    """Indices of parts with pitched notes."""
     return [p for p, part in enumerate(piece.parts) if part.role != "drums" and part.notes]
 
 
 def repitched(piece: Piece, pitches: Mapping[Place, int]) -> Piece:
-    """The piece with other pitches in the places named."""
+    """Replace the pitches of the given notes."""
 
     def notes(p: int, part: InstrumentPart) -> tuple[Note, ...]:
         return by_start(note._replace(pitch=pitches.get((p, n), note.pitch)) for n, note in enumerate(part.notes))
@@ -106,11 +105,11 @@ def repitched(piece: Piece, pitches: Mapping[Place, int]) -> Piece:
     return replace(piece, parts=tuple(replace(part, notes=notes(p, part)) for p, part in enumerate(piece.parts)))
 
 
-def _jittered(part: InstrumentPart, reach: float, strength: float, rng: Generator) -> InstrumentPart:
-    """Notes moved without overtaking each other, so that each goes farther the greater the strength."""
+def _jitter(part: InstrumentPart, reach: float, strength: float, rng: Generator) -> InstrumentPart:
+    """Move notes without overtaking, so that the shift of each grows with the strength."""
     starts = np.array([note.start for note in part.notes], dtype=np.float64)
     shifts, ties = rng.uniform(-reach, reach, len(starts)), rng.random(len(starts))
-    order = np.lexsort((ties, starts))  # notes of a chord in any order, lest all be rolled upwards
+    order = np.lexsort((ties, starts))  # random order within a chord, so that not all are rolled upwards
     farthest = np.sort(np.clip(starts + shifts, 0, starts.max(initial=0)))
     played = starts.copy()
     played[order] += strength * (farthest - starts[order])
@@ -118,7 +117,7 @@ def _jittered(part: InstrumentPart, reach: float, strength: float, rng: Generato
 
 
 def _off_key(piece: Piece, place: Place, step: int) -> int:
-    """The pitch a semitone away that is out of the key; by `step` where both or neither are."""
+    """The pitch a semitone away that is out of the key; by `step` if both or neither are."""
     part, note = place
     pitch = piece.parts[part].notes[note].pitch
     playable = [p for p in (pitch + step, pitch - step) if 0 <= p <= 127]

@@ -1,7 +1,7 @@
-"""Production flaws: what a recording suffers.
+"""Production flaws: damage to the recording.
 
 Each takes samples (n, channels) in float32, their rate, a strength above 0 up to 1, and a random generator.
-Each draws the same random numbers whatever the strength and scales them, so that with one seed the flaw only grows.
+The random numbers do not depend on the strength, so with one seed the flaw only grows.
 
     flaw         what is done, and what strength 1 means                        measured by
     noise        white hiss, 6 dB below the music                               distortion
@@ -17,10 +17,10 @@ Each draws the same random numbers whatever the strength and scales them, so tha
     level        too quiet, by 40 dB                                            decibels_lost
 
 Below 1: what is added (noise, hum, over-reverb, ringing) has amplitude strength², so 0.5 is 12 dB less than 1.
-Corners and the clipping threshold move geometrically, from where they do nothing. Gaps grow in number and in length,
-depths of ducking and of level in dB, phases in angle.
+Corner frequencies and the clipping threshold move geometrically. Gaps grow in number and length, ducking and level in
+dB, phases in angle.
 
-These functions make the bare changes. `FLAWS[name].apply` also checks the strength and keeps the level, by `settled`.
+`FLAWS[name].apply` also checks the strength and keeps the level, by `settled`.
 """
 
 from math import ceil, exp, log, log2, pi
@@ -34,7 +34,7 @@ Sound = NDArray[np.float32]
 
 FRAME_SECONDS = 0.046  # as long as a codec's frame, 2048 samples at 44.1 kHz
 REVERB_SECONDS = 2.0  # until -60 dB
-AIR_CORNER = 4000.0  # rooms swallow highs
+AIR_CORNER = 4000.0  # hertz; rooms absorb highs
 LOW_PASS_CORNER = 300.0
 THIN_CORNERS = (30.0, 3000.0)
 GAPS_A_SECOND = 4
@@ -104,7 +104,7 @@ def pumping(samples: Sound, rate: int, strength: float, rng: Generator) -> Sound
 
 
 def over_reverb(samples: Sound, rate: int, strength: float, rng: Generator) -> Sound:
-    halved = samples[::2].copy()  # half the rate is half the work, and the air swallows the highs anyway
+    halved = samples[::2].copy()  # half the rate is half the work, and reverberation has few highs
     halved[: len(samples) // 2] += samples[1::2]
     wet = _convolved(halved, _room(samples.shape[1], rate / 2, rng))
     return blended(samples, np.repeat(wet, 2, axis=0)[: len(samples)], 3 * strength**2)
@@ -124,19 +124,19 @@ def level(samples: Sound, rate: int, strength: float, rng: Generator) -> Sound:
 
 
 def distortion(before: Sound, after: Sound) -> float:
-    """The share of energy in `after` that is not `before` at any gain: 0 to 1, whatever the levels."""
+    """Share of the energy in `after` that is not a scaled `before`, 0 to 1."""
     energies = _dot(before, before) * _dot(after, after)
     return max(0.0, 1 - _dot(before, after) ** 2 / energies) if energies else 0.0
 
 
 def octaves_darker(before: Sound, after: Sound) -> float:
-    """How far the centre of the spectrum's energy fell."""
+    """How far the spectral centroid fell."""
     was, now = _centroid(before), _centroid(after)
     return max(0.0, log2(was / now)) if was and now else 0.0
 
 
 def octaves_brighter(before: Sound, after: Sound) -> float:
-    """How far the centre of the spectrum's energy rose."""
+    """How far the spectral centroid rose."""
     return octaves_darker(after, before)
 
 
@@ -151,7 +151,7 @@ def rms(samples: Sound) -> float:
 
 
 def settled(after: Sound, loudness: float | None) -> Sound:
-    """`after` with its RMS at `loudness`, or as near as full scale allows; at its own level where that is None."""
+    """Scale `after` to the RMS `loudness` as far as full scale allows; None keeps its level."""
     heard = rms(after)
     gain = loudness / heard if loudness is not None and heard else 1.0
     peak = _peak(after) * gain
@@ -161,7 +161,7 @@ def settled(after: Sound, loudness: float | None) -> Sound:
 
 
 def blended(samples: Sound, added: Sound, ratio: float) -> Sound:
-    """`samples` and `added` at `ratio` times their RMS, turned over where it would cancel them and not grow."""
+    """Mix `samples` with `added` at `ratio` times their RMS, inverted if it would cancel them."""
     loudness = rms(added)
     if not loudness:
         return samples
@@ -170,7 +170,7 @@ def blended(samples: Sound, added: Sound, ratio: float) -> Sound:
 
 
 def _respectrum(samples: Sound, rate: int, factor: NDArray[np.inexact]) -> Sound:
-    """Short-time spectra times `factor`, (bins) or (frames, bins), and back by overlap-add."""
+    """Multiply short-time spectra by `factor`, (bins) or (frames, bins), with overlap-add."""
     size = _frame_size(rate)
     hop = size // 2
     count = _frame_count(len(samples), hop)
@@ -187,7 +187,7 @@ def _respectrum(samples: Sound, rate: int, factor: NDArray[np.inexact]) -> Sound
 
 
 def _room(channels: int, rate: float, rng: Generator) -> NDArray[np.complex64]:
-    """The spectrum, padded to twice its length, of a tail of noise that dies away under a one-pole low-pass."""
+    """Spectrum, padded to twice its length, of a decaying noise tail under a one-pole low-pass."""
     size = 2 ** round(log2(0.75 * REVERB_SECONDS * rate))  # what comes later is below -45 dB
     decay = np.exp(-log(1000) / (REVERB_SECONDS * rate) * np.arange(size, dtype=np.float32))
     tail = rng.standard_normal((channels, size), dtype=np.float32) * decay
@@ -197,7 +197,7 @@ def _room(channels: int, rate: float, rng: Generator) -> NDArray[np.complex64]:
 
 
 def _convolved(samples: Sound, room: NDArray[np.complex64]) -> Sound:
-    """Samples through each channel's `room`, cut at their end."""
+    """Convolve each channel with its `room`, truncated to the input's length."""
     size = room.shape[1] - 1
     wet = np.zeros((samples.shape[1], len(samples) + 2 * size), dtype=np.float32)
     for start in range(0, len(samples), size):  # block by block: small transforms stay in the cache
@@ -216,7 +216,7 @@ def _frame_count(length: int, hop: int) -> int:
 
 
 def _bins(rate: int) -> NDArray[np.float32]:
-    """The frequencies of a short-time spectrum."""
+    """Frequencies of a short-time spectrum."""
     return fft.rfftfreq(_frame_size(rate), 1 / rate).astype(np.float32)
 
 
@@ -229,7 +229,7 @@ def _centroid(samples: Sound) -> float:
 
 
 def _between(start: float, end: float, strength: float) -> float:
-    """From `start` at strength 0 to `end` at 1, in equal ratios."""
+    """Interpolate geometrically from `start` at strength 0 to `end` at 1."""
     return start ** (1 - strength) * end**strength
 
 

@@ -1,7 +1,7 @@
-"""Bad playing and bad composition that can be done to a finished recording: real tracks have no notes.
+"""Performance and composition flaws for finished recordings, which have no notes.
 
 Each takes samples (n, channels) in float32, their rate, a strength above 0 up to 1, and a random generator.
-Each draws the same random numbers whatever the strength and scales them, so that with one seed the flaw only grows.
+The random numbers do not depend on the strength, so with one seed the flaw only grows.
 
     flaw           family        what is done, and what strength 1 means                      measured by
     wavering       performance   time runs ahead and behind by up to 60 ms , pitch with it    delays
@@ -9,8 +9,8 @@ Each draws the same random numbers whatever the strength and scales them, so tha
     fragments      composition   all stretches of 150 to 350 ms in pairs that change places   moved
     stuck          composition   a stretch of 0.5 to 2.5 s comes again until the end          moved
 
-Below 1: time strays less far, the copy has amplitude strength, fewer pairs change places, the stretch comes again fewer
-times. Joints are faded for a few milliseconds, so that no click gives them away.
+Below 1: time shifts less, the copy has amplitude strength, fewer pairs are swapped, the stretch repeats fewer times.
+Joints are faded for a few milliseconds to avoid clicks.
 """
 
 from math import ceil, pi
@@ -24,7 +24,7 @@ from cmi.studio.flaws.production import Sound, blended
 
 FARTHEST = 0.06  # seconds that time strays
 WAVES = ((0.2, 0.7), (0.55, 0.3))  # hertz and weight of its ups and downs
-GRAIN = 0.2  # seconds in which a detuned copy runs away before it is fetched back
+GRAIN = 0.2  # seconds after which a detuned copy is realigned
 FADE = 0.004  # seconds
 FRAME = 640  # samples in which `moved` compares
 HOP, BANDS = 128, 48  # samples between spectra that `delays` compares, and numbers in each
@@ -78,7 +78,7 @@ def stuck(samples: Sound, rate: int, strength: float, rng: Generator) -> Sound:
 
 
 def delays(before: Sound, after: Sound) -> float:
-    """How far moments have moved, in samples: the mean of the delays at which the spectra of both are most alike."""
+    """Mean absolute delay, in samples, at which the spectra of both are most alike."""
     one, other = _spectra(before), _spectra(after)
     count = len(one) - 2 * LATEST
     if count < LISTEN:
@@ -99,7 +99,7 @@ def _spectra(samples: Sound) -> NDArray[np.float32]:
 
 
 def moved(before: Sound, after: Sound) -> float:
-    """The share of moments in which another moment of the recording is heard: 0 to 1, whatever the levels."""
+    """Share of frames that do not match the original's, 0 to 1, at any level."""
     one, other = (sound[: len(sound) // FRAME * FRAME].sum(axis=1).reshape(-1, FRAME) for sound in (before, after))
     products, own, others = (
         np.einsum("ij,ij->i", a, b, dtype=np.float64) for a, b in ((one, other), (one, one), (other, other))
@@ -109,7 +109,7 @@ def moved(before: Sound, after: Sound) -> float:
 
 
 def _read(samples: Sound, places: NDArray[np.float64]) -> Sound:
-    """The samples at places between them, on a straight line from one to the next."""
+    """Interpolate the samples linearly at fractional places."""
     places = np.clip(places, 0, max(0, len(samples) - 1))
     whole = np.minimum(places.astype(np.int64), max(0, len(samples) - 2))
     part = (places - whole).astype(np.float32)[:, None]
@@ -118,7 +118,7 @@ def _read(samples: Sound, places: NDArray[np.float64]) -> Sound:
 
 
 def _faded(samples: Sound, rate: int) -> Sound:
-    """In at the beginning and out at the end."""
+    """Fade in and out."""
     length = min(round(FADE * rate), len(samples) // 2)
     if not length:
         return samples.copy()

@@ -53,7 +53,7 @@ def test_the_decoder_loads_neither_the_database_nor_the_web_nor_scipy(tmp_path: 
     ("result", "most_bytes", "answer"),
     [
         ("/dev/full", 10**9, {"disk_full": True}),
-        ("result", 4096, {"refused": "decoded, the sound takes more room than an upload may"}),
+        ("result", 4096, {"refused": "the decoded sound is larger than an upload may be"}),
     ],
 )
 def test_a_result_that_cannot_be_written_is_not_called_bad_audio(tmp_path: Path, result, most_bytes, answer):

@@ -55,7 +55,7 @@ def test_a_pair_whose_file_is_gone_is_passed_over_and_the_owner_is_told(annotato
     assert shown == {"done": "no more pairs"}
     assert seen == {1, 2}
     assert problems(owner) == [("0.wav", "missing", ["0"])]
-    assert f"{files[0]} is missing: `cmi arena check` tells more" in caplog.text
+    assert f"{files[0]} is missing: see `cmi arena check`" in caplog.text
 
 
 def test_a_file_with_other_content_is_never_played(annotator, owner, files):

@@ -1,7 +1,7 @@
-"""Listening and voting. The takes are told only once the instruction was shown and the view begun.
+"""Routes for listening and voting. The takes are revealed only after the view has begun.
 
-What an annotator gets to see is written out here field by field: never a system's name, a pair's id, its kind, its
-known answer, or whether the takes are swapped.
+Everything an annotator sees is listed here field by field: never a system's name, a pair's id, kind or known answer, or
+whether the takes are swapped.
 """
 
 from contextlib import suppress
@@ -21,7 +21,7 @@ from cmi.arena.web.bodies import Id, VoteBody
 from cmi.arena.web.state import arena_of
 
 MOST_PASSED_OVER = 100  # pairs with missing sounds in one request
-RECENT = 20  # votes that can be found again to be corrected
+RECENT = 20  # votes listed for correction
 
 ViewKey = Annotated[Id, Path()]
 
@@ -30,9 +30,9 @@ router = APIRouter(prefix="/api")
 
 @router.get("/next")
 async def next_view(request: Request, session: Annotator) -> dict[str, Any]:
-    """What to do next: the instruction alone; or why there is nothing to do. The same until it is voted on.
+    """Return the next instruction, or why there is none; the same until it is voted on.
 
-    All its sounds can be played, also if their files vanish from now on: a pair of which one can't is passed over.
+    Copies of all its sounds are made first; a pair with an unplayable sound is passed over.
     """
     arena = arena_of(request)
     for _ in range(MOST_PASSED_OVER):
@@ -63,26 +63,26 @@ async def recent(request: Request, session: Annotator) -> list[dict[str, Any]]:
 
 @router.get("/views/{view}")
 async def look(request: Request, session: Annotator, view: ViewKey) -> dict[str, Any]:
-    """A view of the caller's own; with its takes if it was begun."""
+    """Return one of the caller's views, with its takes if it has begun."""
     return await arena_of(request).run(_look, session.person, view)
 
 
 @router.post("/views/{view}/begin")
 async def begin(request: Request, session: Annotator, view: ViewKey) -> dict[str, Any]:
-    """The instruction was read: the takes, as they are to be shown, and how much of each is to be heard."""
+    """Begin a view after the instruction was read: return the takes and how much of each must be heard."""
     return _takes(await arena_of(request).run(assign.begin, session.person, view))
 
 
 @router.post("/views/{view}/skip")
 async def skip(request: Request, session: Annotator, view: ViewKey) -> dict[str, bool]:
-    """Go on without a vote, where a sound of the pair is missing or was changed. It comes back once it is repaired."""
+    """Skip a pair with a missing or changed sound. It comes back once it is repaired."""
     await arena_of(request).run(assign.skip, session.person, view)
     return {"skipped": True}
 
 
 @router.post("/views/{view}/vote")
 async def vote(request: Request, session: Annotator, view: ViewKey, body: VoteBody) -> dict[str, Any]:
-    """Keep a vote. The same vote again is the same vote; another one corrects it."""
+    """Store a vote. The same vote again changes nothing; another one corrects it."""
     ballot = Ballot(
         alignment=body.alignment.choice,
         alignment_confidence=body.alignment.confidence,

@@ -1,8 +1,7 @@
-"""Sounds: for annotators by their view and the part they play in it, for owners by their id.
+"""Serve sounds: to annotators by view and part, to owners by id.
 
-No part of a request says where a file lies. An annotator's address of a sound is good for one view of their own and
-says nothing else: the same sound in another view, such as a hidden repeat, goes by another address and tag. What is
-sent is a copy that has nothing in it but the sound (`cmi.arena.audio.playback`).
+Requests never contain paths. The same sound has another address and tag in each view, so a hidden repeat cannot be
+recognised. The bytes sent are a copy without metadata (`cmi.arena.audio.playback`).
 """
 
 import os
@@ -32,7 +31,7 @@ LONGEST_HEADER = 64  # characters
 
 
 class ByteSpan(NamedTuple):
-    """Bytes `start` to `stop` of a file, without the last."""
+    """Bytes `start` to `stop` (exclusive) of a file."""
 
     start: int
     stop: int
@@ -43,7 +42,7 @@ class Unsatisfiable(Exception):
 
 
 def requested_span(header: str | None, size: int) -> ByteSpan | None:
-    """The bytes asked for, or None: all of them."""
+    """Parse a Range header; None means all bytes."""
     if header is None or len(header) > LONGEST_HEADER:
         return None
     found = _ONE.fullmatch(header.strip())
@@ -72,14 +71,14 @@ router = APIRouter()
 async def media(
     request: Request, session: Annotator, view: Annotated[Id, InPath()], part: Annotated[Part, InPath()]
 ) -> Response:
-    """A sound of the caller's own view, or the part of it that a Range header asks for."""
+    """Serve a sound of the caller's view, or the range requested."""
     original = await arena_of(request).run(_find, session.person, view, part)
     return await _answer(request, original, f'"{view}-{part}"')
 
 
 @router.get("/media/{sound}", response_class=Response)
 async def media_by_id(request: Request, session: Reader, sound: Annotated[Id, InPath()]) -> Response:
-    """A sound of the caller's own project, for those who may know what it is."""
+    """Serve a sound of the caller's project to its owners and observers."""
     original = await run_in_threadpool(sounds.find, arena_of(request).database, session.project, sound)
     return await _answer(request, original, f'"{sound}"')
 
@@ -90,7 +89,7 @@ def _find(database: Database, person: str, view: str, part: Part) -> Original:
 
 
 async def _answer(request: Request, original: Original, tag: str) -> Response:
-    """`tag` stands for the same bytes for ever: a copy is made from what was imported, and from nothing else."""
+    """`tag` always stands for the same bytes, because copies are made only from the imported file."""
     path = await run_in_threadpool(arena_of(request).copies.find, original)
     try:
         size = (await run_in_threadpool(os.stat, path)).st_size

@@ -1,4 +1,4 @@
-"""The owner's side: the project, its people, their invitations, its sounds and pairs. Observers may look.
+"""Routes for owners: project, people, invitations, sounds and pairs. Observers may read.
 
 Every id in a request is looked up within the caller's own project.
 """
@@ -14,9 +14,8 @@ from starlette.concurrency import run_in_threadpool
 from cmi.arena.audio import originals, uploads
 from cmi.arena.store import pairs, people, projects
 from cmi.arena.store.database import Database
-from cmi.arena.store.journal import note
 from cmi.arena.store.projects import Project
-from cmi.arena.store.schema import audit
+from cmi.arena.store.schema import audit, note
 from cmi.arena.web.auth import Owner, Reader
 from cmi.arena.web.bodies import Id, NewInvites, NewPairBody, NewProject, PersonChange, ProjectChange
 from cmi.arena.web.middleware import UPLOAD_PATH
@@ -24,7 +23,7 @@ from cmi.arena.web.refusals import too_often
 from cmi.arena.web.state import Arena, arena_of
 
 MADE = "another project made"  # in the audit log
-LINK_DAYS = 7.0  # that a link to come back by, or to a new project, can be used
+LINK_DAYS = 7.0  # validity of a link to return, or to a new project
 MOST_PAIRS = 500  # in one answer
 UPLOAD_FORM = {
     "requestBody": {
@@ -67,7 +66,7 @@ def change_project(request: Request, session: Owner, body: ProjectChange) -> dic
 
 @router.get("/projects")
 def list_projects(request: Request, session: Reader) -> list[dict[str, Any]]:
-    """The caller's project and those that were made from it: other people's are none of theirs."""
+    """List the caller's project and those made from it."""
     database = arena_of(request).database
     made_here = select(audit.c.subject).where((audit.c.project == session.project) & (audit.c.action == MADE))
     with database.reading() as connection:
@@ -81,7 +80,7 @@ def list_projects(request: Request, session: Reader) -> list[dict[str, Any]]:
 
 @router.post("/projects", status_code=201)
 def new_project(request: Request, session: Owner, body: NewProject) -> dict[str, Any]:
-    """Another project, and the link by which the caller becomes its owner too."""
+    """Create another project, and the link by which the caller becomes its owner."""
     arena = arena_of(request)
     made = projects.create(arena.database, body.title, body.settings, body.consent)
     with arena.database.writing() as connection:
@@ -105,7 +104,7 @@ def change_person(request: Request, session: Owner, person: PersonId, body: Pers
 
 @router.post("/people/{person}/withdraw")
 def withdraw_person(request: Request, session: Owner, person: PersonId) -> dict[str, bool]:
-    """Delete a person's votes, sessions and name, as if they had done it."""
+    """Withdraw a person: delete their votes, sessions and name."""
     arena = arena_of(request)
     people.withdraw(arena.database, session.project, person)
     arena.sessions.forget()
@@ -123,7 +122,7 @@ def sign_out_person(request: Request, session: Owner, person: PersonId) -> dict[
 
 @router.post("/people/{person}/link")
 def link_person(request: Request, session: Owner, person: PersonId) -> dict[str, Any]:
-    """A link by which a person who lost the cookie comes back as themselves; their old sessions are over."""
+    """Make a link for a person who lost the cookie, and end their old sessions."""
     arena = arena_of(request)
     invite = people.invite_again(arena.database, session.project, person, LINK_DAYS)
     arena.sessions.forget()
@@ -137,7 +136,7 @@ def list_invites(request: Request, session: Reader) -> list[dict[str, Any]]:
 
 @router.post("/invites", status_code=201)
 def new_invites(request: Request, session: Owner, body: NewInvites) -> list[dict[str, Any]]:
-    """Links that are shown this once: only their hashes are kept."""
+    """Create links, which are shown only once: only their hashes are stored."""
     arena = arena_of(request)
     made = people.invite(arena.database, session.project, body.role, body.days, body.quota, body.count)
     return [{"id": one.id, "link": link(arena, one.token), "expires": one.expires} for one in made]
@@ -151,7 +150,7 @@ def revoke_invite(request: Request, session: Owner, invite: InviteId) -> dict[st
 
 @router.post(UPLOAD_PATH.removeprefix(router.prefix), status_code=201, openapi_extra=UPLOAD_FORM)
 async def upload_sound(request: Request, session: Owner) -> dict[str, Any]:
-    """Keep a sound; only now that the caller is known is the body read."""
+    """Store a sound; its body is read only after the caller is known."""
     arena = arena_of(request)
     if wait := arena.upload_rate.seconds_to_wait(session.person):
         raise too_often(wait)
@@ -162,13 +161,13 @@ async def upload_sound(request: Request, session: Owner) -> dict[str, Any]:
 
 @router.get("/sounds/problems")
 def list_problems(request: Request, session: Reader) -> list[dict[str, Any]]:
-    """Sounds whose files were found missing or changed, by the files' names, and the pairs that wait for them."""
+    """List missing or changed sounds by file name, with the pairs that need them."""
     return _problems(arena_of(request).database, session.project)
 
 
 @router.post("/sounds/check")
 def check_sounds(request: Request, session: Owner) -> list[dict[str, Any]]:
-    """Look at all files again, and read those that had a problem: what is still wrong."""
+    """Check all files again and list the remaining problems."""
     database = arena_of(request).database
     for _ in originals.check(database, session.project, thoroughly=False):
         pass
@@ -189,7 +188,7 @@ def list_pairs(
     after: Annotated[int, Query(ge=-1, le=2**31 - 1)] = -1,
     limit: Annotated[int, Query(ge=1, le=MOST_PAIRS)] = 100,
 ) -> dict[str, Any]:
-    """Pairs in their order, beginning after a position."""
+    """List pairs in order, after a position."""
     database = arena_of(request).database
     page = pairs.page(database, session.project, after, limit)
     following = page[-1].position if len(page) == limit else None
@@ -202,7 +201,7 @@ def list_pairs(
 
 @router.post("/pairs", status_code=201)
 def new_pair(request: Request, session: Owner, body: NewPairBody) -> dict[str, Any]:
-    """A pair of two sounds that were uploaded before."""
+    """Add a pair of two uploaded sounds."""
     database = arena_of(request).database
     study = projects.get(database, session.project).settings
     new = pairs.NewPair(source_id=secrets.token_urlsafe(16), **body.model_dump())
@@ -213,7 +212,7 @@ def new_pair(request: Request, session: Owner, body: NewPairBody) -> dict[str, A
 
 
 def link(arena: Arena, token: str) -> str:
-    """The address that an invitation is sent as. The fragment stays in the browser: no server logs it."""
+    """An invitation's address. The token is in the fragment, which no server logs."""
     return f"{arena.settings.public_url.rstrip('/')}/join#{token}"
 
 

@@ -1,4 +1,4 @@
-"""The pages and their scripts, read once at the start: a request names a key of a table, never a path."""
+"""Serve the pages and scripts, which are read into a table at the start, so requests never name a path."""
 
 import hashlib
 import io
@@ -29,7 +29,7 @@ FILES = {
 
 
 def read_player(folder: Path | None = None) -> dict[str, bytes]:
-    """The files by the names they are served under; downloaded to `folder` (by default the cache folder) if need be."""
+    """Read the player's files by served name, downloading them to `folder` (by default the cache) if necessary."""
     content = read_wheel(WHEEL, find_wheel(WHEEL, folder))
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         return {name: archive.read(inside) for name, inside in FILES.items()}
@@ -48,11 +48,11 @@ TYPES = {
     ".txt": "text/plain; charset=utf-8",
 }
 HOMES = {"annotator": "/annotate", "owner": "/owner", "observer": "/owner"}
-REVALIDATE = "no-cache"  # kept, but asked about: an upgraded server must not meet scripts of the old one
+REVALIDATE = "no-cache"  # revalidate, so that an upgraded server does not meet old scripts
 
 
 def read_files(pages: Path, player: Mapping[str, bytes]) -> dict[str, PageFile]:
-    """What can be asked for, by its path below `pages`, with the player's files beside."""
+    """Read all served files by path below `pages`, and the player's files."""
     found = {
         path.relative_to(pages).as_posix(): path.read_bytes()
         for path in sorted(pages.rglob("*"))
@@ -70,7 +70,7 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/")
 async def home(request: Request) -> Response:
-    """Where the visitor belongs: to the pages of their role, or to the front page."""
+    """Redirect to the pages of the visitor's role, or serve the front page."""
     session = await find_session(request)
     if session is None:
         return _serve(request, "index.html")

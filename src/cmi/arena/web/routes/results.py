@@ -1,4 +1,4 @@
-"""What a study has found so far: statistics, the data behind its charts, and its votes."""
+"""Routes for results: statistics, chart data and votes."""
 
 import json
 import tempfile
@@ -11,14 +11,14 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from cmi.arena.exchange import exporting
 from cmi.arena.statistics import charts
 from cmi.arena.store.database import Database, require_sound
-from cmi.arena.store.journal import note
+from cmi.arena.store.schema import note
 from cmi.arena.web.auth import Owner, Reader
 from cmi.arena.web.refusals import not_found
 from cmi.arena.web.state import arena_of
 from cmi.report.tables import to_csv
 
 IN_MEMORY = 4 * 1024 * 1024  # bytes of an export; the rest goes to a temporary file
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for the beginning of a formula
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what starts a formula in a spreadsheet
 
 ChartName = Annotated[str, Path(pattern="^[a-z_]{1,40}$")]
 
@@ -34,7 +34,6 @@ async def statistics(request: Request, session: Reader) -> dict[str, Any]:
 async def chart(
     request: Request, session: Reader, name: ChartName, format: Annotated[Literal["csv", "json"], Path()]
 ) -> Response:
-    """The rows behind one chart."""
     rows = charts(await arena_of(request).reports.of(session.project)).get(name)
     if rows is None:
         raise not_found()
@@ -47,11 +46,11 @@ async def chart(
 
 @router.get("/export.jsonl", response_class=Response)
 def export(request: Request, session: Owner) -> Response:
-    """All votes that count, a line each, in the common preference format."""
+    """Export the votes in the common preference format."""
     database = arena_of(request).database
     require_sound(database, thoroughly=True)
     file = tempfile.SpooledTemporaryFile(IN_MEMORY, "w+b")  # noqa: SIM115  (closed when it was sent)
-    # first whole to a file: a slow reader must not hold a transaction open
+    # to a file first: a slow client must not hold a transaction open
     count = _write_rows(database, session.project, file)
     with database.writing() as connection:
         note(connection, database.now(), session.project, "exported", session.project, {"rows": count})
@@ -61,12 +60,12 @@ def export(request: Request, session: Owner) -> Response:
 
 @router.get("/openapi.json", include_in_schema=False)
 def description(request: Request, session: Owner) -> JSONResponse:
-    """The description of this API, for the owner's own programs."""
+    """Describe this API for the owner's own programs."""
     return JSONResponse(request.app.openapi())
 
 
 def _as_text(value: Any) -> Any:
-    """Marked as text by an apostrophe, if a spreadsheet would run it as a formula."""
+    """Mark a value as text by an apostrophe if a spreadsheet would take it for a formula."""
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 

@@ -1,4 +1,4 @@
-"""In and out: invitations, sessions, and leaving a study for good."""
+"""Routes for invitations, sessions and withdrawal."""
 
 from typing import Any
 
@@ -12,11 +12,11 @@ from cmi.arena.web.rate_limit import address_key
 from cmi.arena.web.refusals import too_often
 from cmi.arena.web.state import Arena, arena_of
 
-PROJECT_SETTINGS = ("heard_share", "heard_most", "level_matched")  # those that an annotator's page needs
+PROJECT_SETTINGS = ("heard_share", "heard_most", "level_matched")  # needed by the annotator's page
 
 
-async def few_attempts(request: Request) -> None:
-    """Refuse an address that tries one invitation after the other."""
+async def limit_attempts(request: Request) -> None:
+    """Refuse an address that tries many invitations."""
     key = address_key(request.client.host if request.client else None)
     if wait := arena_of(request).sign_in_rate.seconds_to_wait(key):
         raise too_often(wait)
@@ -25,9 +25,9 @@ async def few_attempts(request: Request) -> None:
 router = APIRouter(prefix="/api")
 
 
-@router.post("/invite", dependencies=[Depends(few_attempts)])
+@router.post("/invite", dependencies=[Depends(limit_attempts)])
 def look_at_invite(request: Request, body: InviteToken) -> dict[str, Any]:
-    """What an invitation is for, before it is used."""
+    """Describe an invitation before it is used."""
     invite = people.look_at_invite(arena_of(request).database, body.token)
     return {
         "project": {"id": invite.project, "title": invite.title},
@@ -37,12 +37,12 @@ def look_at_invite(request: Request, body: InviteToken) -> dict[str, Any]:
     }
 
 
-@router.post("/join", dependencies=[Depends(few_attempts)])
+@router.post("/join", dependencies=[Depends(limit_attempts)])
 def join(request: Request, response: Response, body: Join) -> dict[str, Any]:
-    """Use an invitation up: from here on the cookie says who this is."""
+    """Use an invitation and set the session cookie."""
     arena = arena_of(request)
     signed_in = people.join(arena.database, body.token, body.name, body.consent)
-    arena.sessions.forget()  # those that a link back has ended
+    arena.sessions.forget()  # a returning person's old sessions have ended
     security.set_cookie(response, arena.cookie, signed_in.session_token, arena.settings.public_url)
     project = projects.get(arena.database, signed_in.project)
     return {
@@ -54,7 +54,7 @@ def join(request: Request, response: Response, body: Join) -> dict[str, Any]:
 
 @router.get("/me")
 def me(request: Request, session: Anyone) -> dict[str, Any]:
-    """Who is signed in, to what, and how far they are."""
+    """Return the signed-in person, project and progress."""
     database = arena_of(request).database
     project = projects.get(database, session.project)
     settings = project.settings.as_json()
