@@ -283,7 +283,7 @@ def test_a_damaged_archive_is_fetched_anew(server, pam, tmp_path):
 
 
 def test_a_full_disk_and_a_second_process_are_told_before_anything_is_fetched(pam, tmp_path):
-    with pytest.raises(InputError, match=r"bytes are needed and [\d,]+ are free"):
+    with pytest.raises(InputError, match=r"bytes are needed, but only [\d,]+ are free"):
         download.get(pam, tmp_path, download.Plan(10**18))
     with (
         locked(tmp_path / "pam.partial/.cmi/lock"),
