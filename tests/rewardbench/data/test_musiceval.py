@@ -114,7 +114,7 @@ def test_damage_inside_a_file_is_named(tmp_path, make, columns):
     content = bytearray(shard.read_bytes())
     content[4:400] = os.urandom(396)
     shard.write_bytes(content)
-    with pytest.raises(InputError, match="not a whole parquet file"):
+    with pytest.raises(InputError, match="not a complete Parquet file"):
         list(musiceval.read(tmp_path))
 
 
