@@ -19,7 +19,7 @@ import numpy as np
 
 from cmi.rewardbench.analysis.analyse import GROUPS, AnalysisSetting, analyse
 from cmi.rewardbench.analysis.groupings import by_modality
-from cmi.rewardbench.evaluation.nulls import Heard
+from cmi.rewardbench.evaluation.nulls import TakeFeatures
 from cmi.rewardbench.items import Item, Vote
 from cmi.rewardbench.runs.run_folder import About, System
 from cmi.rewardbench.runs.sources import Source
@@ -35,7 +35,7 @@ def synthetic(count: int) -> Source:
     rng = np.random.default_rng(0)
     reference, items = Path("r.wav"), []
     scores: dict[Key, tuple[Score | None, ...]] = {}
-    heard: dict[Key, tuple[Heard | None, ...]] = {}
+    heard: dict[Key, tuple[TakeFeatures | None, ...]] = {}
     for i in range(count):
         prompt_number = i // PER_PROMPT
         prompt = Prompt(f"p{prompt_number}", "la" * (prompt_number % 2), reference if prompt_number % 4 > 1 else None)
@@ -46,7 +46,7 @@ def synthetic(count: int) -> Source:
         shift = (1 if choice == "a" else -1) * (1 if rng.random() < 0.75 else -1) * abs(float(rng.normal()))
         items.append(item)
         scores["cmi-pref", item.id] = (Score(shift, shift), Score(0.0, 0.0))
-        heard["cmi-pref", item.id] = tuple(Heard(*map(float, rng.uniform(10, 200, 3))) for _ in range(2))
+        heard["cmi-pref", item.id] = tuple(TakeFeatures(*map(float, rng.uniform(10, 200, 3))) for _ in range(2))
     return Source(tuple(items), (System(About("model"), scores),), heard)
 
 

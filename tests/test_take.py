@@ -127,7 +127,7 @@ def test_ids_default_to_the_row_number(tmp_path):
         ("t.csv", "", r"t\.csv line 1: no column 'audio'"),
         ("t.csv", "audio,audio\na,b\n", r"t\.csv line 1: the header has a column twice"),
         ("t.csv", "id,audio\n1,a\n2,\n", r"t\.csv line 3: 'audio' is missing"),
-        ("t.csv", 'id,audio,lyrics\n1,a,"x\ny"\n1,b,\n', r"t\.csv line 4: 'id' is '1', which an earlier row has too"),
+        ("t.csv", 'id,audio,lyrics\n1,a,"x\ny"\n1,b,\n', r"t\.csv line 4: 'id' is '1', the id of an earlier row"),
         ("t.csv", "audio,text\na,sad, slow\n", r"t\.csv line 2: more fields than the header's 2"),
         ("t.csv", 'audio,text\na,x\nb,"open\n', r"t\.csv line 3: not CSV"),
         ("t.csv", "audio,lyrics\na," + "la " * 50_000, r"t\.csv line 2: not CSV \(field larger"),

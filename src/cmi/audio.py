@@ -1,18 +1,15 @@
-"""Sound out of files, ready to be judged: decoded, averaged to mono, resampled, cropped, named by content.
+"""Load audio files: decode, average to mono, resample and crop, in that order.
 
 Decoding
-    libsndfile reads WAV, FLAC, OGG (Vorbis, Opus), MP3, AIFF, AU and CAF; the rest goes to torchcodec, an extra.
+    libsndfile reads WAV, FLAC, OGG (Vorbis, Opus), MP3, AIFF, AU and CAF; torchcodec, an extra, reads other formats.
     The file's bytes tell the format, never its name.
 
-Order
-    Channels are averaged first, the mono signal is resampled, the result is cropped. A crop decodes no more than it
-    needs and equals the same crop of the whole file: to 1e-6 at rates in use, where their ratio is that of small
-    numbers; from 44,101 Hz or the like soxr's own clock drifts, by 1e-3 in half an hour. Memory follows the seconds
-    asked for.
+Crops
+    A crop decodes only what it needs and equals the same crop of the whole file to 1e-6 at common rates. From unusual
+    rates such as 44,101 Hz soxr's clock drifts, by 1e-3 in half an hour.
 
-Damage
-    Of a file that is cut off, what can be decoded is used, and the waveform says how long its file claims to be.
-    Whatever can't be used is an InputError of one sentence that names the file.
+Truncated files
+    What can be decoded of a truncated file is used, and the waveform says how long the file claims to be.
 """
 
 import hashlib
@@ -34,28 +31,28 @@ from numpy.typing import NDArray
 from cmi._util.errors import InputError, MissingExtra
 from cmi._util.quiet_stderr import quiet_stderr
 
-# What files are called that may hold sound; torchcodec is needed for those in the second row.
+# Files in the second row need torchcodec.
 AUDIO_SUFFIXES = {
     *(".wav", ".flac", ".mp3", ".ogg", ".oga", ".opus", ".aif", ".aiff", ".au", ".caf"),
     *(".m4a", ".aac", ".wma", ".mp4", ".webm"),
 }
-QUALITY = "HQ"  # of soxr; part of the name of every embedding, since other samples give other embeddings
+QUALITY = "HQ"  # of soxr; part of every embedding's key
 SHORTEST = 0.05  # seconds
-LONGEST = 2 * 3600.0  # seconds of sound in one waveform
+LONGEST = 2 * 3600.0  # seconds
 MOST_CHANNELS = 64
 LOWEST_RATE, HIGHEST_RATE = 4_000, 768_000  # hertz
 SILENCE = 2.0**-24  # half a step of 24-bit audio; Opus decodes digital silence to 1e-34, not to 0
 
-_BLOCK = 2**18  # samples of all channels that are decoded at once
+_BLOCK = 2**18  # samples decoded at once, over all channels
 _EDGE = 256  # samples at the lower rate; soxr's HQ filter reaches about 100 to either side
 _FARTHEST = 1e9  # seconds; a frame beyond it may not fit libsndfile's 64 bits
-_SLACK = 0.1  # seconds that a whole file may end before its header says: MP3 is padded to frames of up to 72 ms
-_NO_CLAIM = 0x7FFF0000  # bytes; what is written to a pipe states a size that no file reaches, and is open at its end
-_UNKNOWN_LENGTH = 2**63 - 1  # what libsndfile says of a FLAC stream whose header leaves it open
-# libsndfile reads exotic formats too, some without end: a damaged MIDI sample dump keeps giving zeros
+_SLACK = 0.1  # seconds that may be missing from a complete file: MP3 is padded to frames of up to 72 ms
+_NO_CLAIM = 0x7FFF0000  # bytes; encoders that write to a pipe state a size that no file reaches
+_UNKNOWN_LENGTH = 2**63 - 1  # libsndfile's value for a FLAC stream whose header states no length
 _SIZES = re.compile(r"(?:data|SSND|Data Size|riff|Riff size) *: (\d+) \(should be (\d+)\)")
+# libsndfile reads exotic formats too, some endlessly: a damaged MIDI sample dump keeps giving zeros.
 _FORMATS = {"WAV", "WAVEX", "RF64", "W64", "AIFF", "AU", "CAF", "FLAC", "OGG", "MP3"}
-# What files begin with that libsndfile decodes without a word; libmpg123 prints warnings about MP3
+# First bytes of formats that libsndfile decodes silently; for MP3, libmpg123 prints warnings.
 _QUIET = {b"RIFF", b"RF64", b"riff", b"FORM", b".snd", b"caff", b"fLaC", b"OggS"}
 _NOT_OURS = {1, 4, 18}  # libsndfile's codes for an unrecognised format, an unsupported and an unimplemented encoding
 _MISLEADING = {7}  # "not a regular file": what libsndfile says when an MP3 holds no whole frame
@@ -65,12 +62,12 @@ _MISLEADING = {7}  # "not a regular file": what libsndfile says when an MP3 hold
 class Waveform:
     """Mono sound in memory: float32 `samples` of shape (n,), full scale 1.0, at `rate` hertz.
 
-    Two waveforms are equal only if they are the same object; `content_hash` compares what is heard.
+    Two waveforms are equal only if they are the same object; compare samples by `content_hash`.
     """
 
     samples: NDArray[np.float32]
     rate: int
-    stated: float | None = None  # seconds that its file states, if it ended before them: it was cut off
+    stated: float | None = None  # seconds according to the header of a truncated file
 
     def __post_init__(self) -> None:
         if not isinstance(self.samples, np.ndarray) or self.samples.dtype != np.float32 or self.samples.ndim != 1:
@@ -88,9 +85,9 @@ class Waveform:
 
 
 def load(path: Path, rate: int, seconds: float | None = None, offset: float = 0.0) -> Waveform:
-    """The sound of a file at `rate` hertz, from `offset` on: `seconds` of it (less where it ends), or all the rest.
+    """Load a file at `rate` hertz from `offset` on: `seconds` of it, or fewer if it ends earlier, or all the rest.
 
-    A clip of any length from SHORTEST on is returned as it is; padding is the business of whoever needs it.
+    Short clips are not padded; those below SHORTEST are an InputError.
     """
     _require_request(path, rate, seconds, offset)
     with _opened(path) as source:
@@ -115,25 +112,25 @@ def load(path: Path, rate: int, seconds: float | None = None, offset: float = 0.
 
 
 def cut_off_note(heard: float, stated: float) -> str:
-    """What is said of a recording that ended before its file states; both in seconds."""
+    """Return the note about a truncated recording; both lengths in seconds."""
     return f"cut off: {heard:.1f} of {stated:.1f} s"
 
 
 def resample(waveform: Waveform, rate: int) -> Waveform:
-    """The same sound at `rate` hertz."""
+    """Return the same sound at `rate` hertz."""
     if waveform.rate == rate:
         return waveform
     return Waveform(soxr.resample(waveform.samples, waveform.rate, rate, quality=QUALITY), rate)
 
 
 def write_wav(waveform: Waveform, path: Path) -> None:
-    """16-bit PCM, which every reader of sound understands; what goes beyond full scale is scaled down, not clipped."""
+    """Write 16-bit PCM; samples beyond full scale are scaled down, not clipped."""
     peak = max(1.0, float(np.abs(waveform.samples).max()))
     soundfile.write(path, (waveform.samples / peak * 32767).astype(np.int16), waveform.rate, subtype="PCM_16")
 
 
 def duration(path: Path) -> float:
-    """How many seconds of sound the file's header claims; nothing is decoded."""
+    """Return the length in seconds according to the file's header."""
     with _opened(path) as source:
         if source.frames is None:
             raise InputError(f"{path}: the header does not say how long it is")
@@ -141,13 +138,13 @@ def duration(path: Path) -> float:
 
 
 def require_sound(waveform: Waveform, name: str | Path = "audio") -> None:
-    """An InputError that names `name` if the waveform is digital silence throughout."""
+    """InputError that mentions `name` if the waveform is digital silence throughout."""
     if np.abs(waveform.samples).max() < SILENCE:
         raise InputError(f"{name}: silent: nothing to judge")
 
 
 def windows(samples_count: int, window: int, hop: int | None = None) -> list[slice]:
-    """Windows that cover the samples, a new one every `hop` (by default `window`); the last may be short."""
+    """Return windows that cover the samples, one every `hop` (by default `window`); the last may be short."""
     hop = window if hop is None else hop
     if samples_count < 0 or window < 1 or hop < 1:
         raise ValueError(f"no windows of {window} samples every {hop} in {samples_count}")
@@ -156,7 +153,7 @@ def windows(samples_count: int, window: int, hop: int | None = None) -> list[sli
 
 
 def content_hash(audio: Path | Waveform) -> str:
-    """The SHA-256 of a file's bytes, or of a waveform's rate and samples."""
+    """Return the SHA-256 of a file's bytes, or of a waveform's rate and samples."""
     if isinstance(audio, Waveform):
         digest = hashlib.sha256(f"waveform {audio.rate} ".encode())
         digest.update(audio.samples.astype("<f4").tobytes())
@@ -188,25 +185,21 @@ def _require_request(path: Path, rate: int, seconds: float | None, offset: float
 
 
 class _Source(Protocol):
-    """A file being decoded.
-
-    `frames` is how many to expect, None where that is not known. `stated` is how many the header claims, which may be
-    more than the file has room for; None where it makes no claim.
-    """
+    """A file being decoded."""
 
     rate: int
     channels: int
-    frames: int | None
-    stated: float | None
+    frames: int | None  # to expect; None if unknown
+    stated: float | None  # frames according to the header, more than `frames` in a truncated file; None if unstated
 
     def blocks(self, begin: int, end: int) -> Iterator[NDArray[np.float32]]:
-        """Frames `begin` to `end` in arrays of shape (n, channels); they end early where the sound does."""
+        """Yield frames `begin` to `end`, or to the end of the sound, in arrays of shape (n, channels)."""
 
 
 def _resampled(source: _Source, rate: int, start: int, stop: int) -> NDArray[np.float32]:
-    """Samples `start` to `stop` of what the whole source is at `rate`, or as many of them as there are.
+    """Return samples `start` to `stop` of the source at `rate`, or as many of them as there are.
 
-    Decoding begins at a frame that falls on a sample of the result, far enough ahead for the filter to settle.
+    Decoding begins at a frame that coincides with a sample of the result, far enough ahead for the filter to settle.
     """
     common = math.gcd(source.rate, rate)
     edge = 0 if source.rate == rate else math.ceil(_EDGE * rate / min(source.rate, rate))
@@ -235,10 +228,10 @@ def _resampled_chunks(
 
 
 def _mono(block: NDArray[np.float32]) -> NDArray[np.float32]:
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is reported as such in the end
+    with np.errstate(over="ignore", invalid="ignore"):  # samples that are not finite are reported later
         share = np.float32(1 / block.shape[1])
         total = block[:, 0] * share
-        for channel in block.T[1:]:  # several times as fast as numpy's mean over so short an axis
+        for channel in block.T[1:]:  # several times faster than numpy's mean over a short axis
             total += channel * share
         return total
 
@@ -256,7 +249,7 @@ def _open_file(path: Path) -> BufferedReader:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[_Source]:
-    """The file's source, its header within the limits."""
+    """Open a file for decoding and check its header against our limits."""
     with _open_file(path) as file:
         if not os.fstat(file.fileno()).st_size:
             raise InputError(f"{path}: an empty file")
@@ -270,9 +263,9 @@ def _opened(path: Path) -> Iterator[_Source]:
 
 
 def _open_sound(path: Path, file: BufferedReader) -> soundfile.SoundFile | None:
-    """libsndfile's view of the file, or None: a format that is not its own."""
+    """Open the file with libsndfile; None if it does not read this format."""
     try:
-        # by descriptor: given a name, libsndfile would take noise called .vox or .gsm for headerless audio
+        # By descriptor: given a name, libsndfile would read any .vox or .gsm file as headerless audio.
         sound = soundfile.SoundFile(file.fileno(), closefd=False)
     except soundfile.LibsndfileError as error:
         if error.code in _NOT_OURS:
@@ -296,10 +289,10 @@ def _within_limits(path: Path, source: _Source) -> _Source:
 
 
 def _stated_frames(sound: soundfile.SoundFile, file: BufferedReader) -> float | None:
-    """How many frames the header claims; None where it does not say."""
-    if sound.format == "MP3" and not _counts_its_frames(file):
-        return None  # libsndfile has guessed
-    # Of uncompressed sound libsndfile believes the file's size, and notes in its log what the header says of it.
+    """Return the number of frames according to the header; None if it does not say."""
+    if sound.format == "MP3" and not _states_frames(file):
+        return None  # libsndfile guesses
+    # For uncompressed sound libsndfile trusts the file's size, and logs the size that the header states.
     sizes = _SIZES.findall(sound.extra_info)
     if not sizes or sound.format in ("FLAC", "OGG", "MP3"):
         return float(sound.frames)
@@ -307,11 +300,11 @@ def _stated_frames(sound: soundfile.SoundFile, file: BufferedReader) -> float | 
     return sound.frames * claimed / found if found < claimed < _NO_CLAIM else float(sound.frames)
 
 
-def _counts_its_frames(file: BufferedReader) -> bool:
-    """Whether an MP3 begins with a tag that tells how many frames follow."""
+def _states_frames(file: BufferedReader) -> bool:
+    """Tell whether an MP3 begins with a tag that states its number of frames."""
     head = os.pread(file.fileno(), 10, 0)
     begin = 0
-    if head[:3] == b"ID3" and len(head) == 10:  # its size is four times seven bits
+    if head[:3] == b"ID3" and len(head) == 10:  # the tag's size has four times seven bits
         begin = 10 + sum((byte & 127) << shift for byte, shift in zip(head[6:], (21, 14, 7, 0), strict=True))
     frame = os.pread(file.fileno(), 4096, begin)
     tag = max(frame.find(b"Xing"), frame.find(b"Info"))
@@ -332,7 +325,7 @@ class _SoundFileSource:
             return
         try:
             self._sound.seek(begin)
-        except soundfile.LibsndfileError:  # beyond the end of a file that is cut off
+        except soundfile.LibsndfileError:  # beyond the end of a truncated file
             return
         while begin < end:
             block = self._read(min(end - begin, max(1, _BLOCK // self.channels)))
@@ -342,10 +335,10 @@ class _SoundFileSource:
             begin += len(block)
 
     def _read(self, frames: int) -> NDArray[np.float32]:
-        """The next frames, none at the end.
+        """Read the next frames, none at the end.
 
-        Where a FLAC file is cut off, or its header states no length, soundfile raises after the last frames are in
-        the buffer and does not say how many there are: those that are NaN no more.
+        At the end of a FLAC file that is truncated or states no length, soundfile fills the buffer and then raises
+        without saying how many frames it read; we count those that are no longer NaN.
         """
         buffer = np.full((frames, self.channels), np.nan, np.float32)
         try:
@@ -357,7 +350,7 @@ class _SoundFileSource:
 
 
 class _CodecSource:
-    """Any format that FFmpeg knows, through torchcodec: in one block, since torchcodec seeks by starting over."""
+    """Any format that FFmpeg reads, through torchcodec; in one block, because torchcodec seeks by starting over."""
 
     def __init__(self, path: Path, file: BufferedReader) -> None:
         try:
@@ -366,10 +359,10 @@ class _CodecSource:
             what = f"{path}: not readable as WAV, FLAC, OGG or MP3; any other format is read by torchcodec, which"
             raise MissingExtra(what, "codec") from error
         except (OSError, RuntimeError) as error:
-            raise InputError(f"{path}: torchcodec can't be loaded to read it; install FFmpeg") from error
+            raise InputError(f"{path}: torchcodec cannot be loaded to read it; install FFmpeg") from error
         file.seek(0)
         try:
-            self._decoder = AudioDecoder(file)  # not by name: FFmpeg takes 'concat:a' or 'http:b' for an address
+            self._decoder = AudioDecoder(file)  # not by name: FFmpeg would open 'http:b' as an address
         except (RuntimeError, ValueError) as error:
             raise InputError(f"{path}: not audio, damaged, or cut off") from error
         about = self._decoder.metadata
@@ -384,6 +377,6 @@ class _CodecSource:
         start, stop = (self._begin + frame / self.rate for frame in (begin, end))
         try:
             samples = self._decoder.get_samples_played_in_range(start, stop).data
-        except (RuntimeError, ValueError):  # nothing to decode there
+        except (RuntimeError, ValueError):  # beyond the end
             return
         yield samples.numpy().T

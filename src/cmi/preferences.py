@@ -1,21 +1,19 @@
-"""Preferences and ratings in files: the one module that reads, groups, splits and writes them.
+"""Read, group, split and write preferences and ratings.
 
-A preference is a row, the same for people, judges and construction:
+A preference is a row, whoever made it:
 
     {"id", "text", "lyrics", "reference", "a", "b", "axis", "choice", "confidence", "rater", ...}
 
 `a`, `b` and `reference` are paths, relative to the file's folder; only `a`, `b`, `axis` and `choice` are required.
 `axis` is musicality, alignment or overall, `choice` is a, b, both or neither (in any case), `confidence` 1 to 5. The
-other columns that our commands write (`split`, `truth`, ...) and the user's own, which begin with `x_`, are kept in
+other columns that our commands write (`split`, `truth`, ...) and users' own, which begin with `x_`, are kept in
 `about`; any other column is an error. A row without an axis or a choice is a pair to be judged.
 
 Formats    JSON lines, one JSON array or CSV with a header, plain or gzip; Parquet; a folder that holds such a file
            called preferences (a studio set, an arena's export); a folder of takes, one subfolder for each prompt
            (`cmi.take.read_take_folders`), which gives all pairs of takes of each prompt.
-Ratings    a take a row: {"audio", "musicality", "alignment", ...}, from 1 to 5; one of the two may be absent.
-Splits     the column `split`; if no row of a file has one, a prompt's own words draw it, so that no prompt is in two.
-
-Reading opens no audio, and memory holds one row and the ids.
+Ratings    one row per take: {"audio", "musicality", "alignment", ...}, from 1 to 5; one of the two may be absent.
+Splits     the column `split`; if no row of a file has one, the prompt's words decide, and no prompt is in two splits.
 """
 
 import csv
@@ -40,10 +38,10 @@ from cmi.take import TAKES, Audio, Axis, Choice, Pair, Prompt, Take, prompt_of, 
 
 FIELDS = ("id", "text", "lyrics", "reference", "a", "b", "axis", "choice", "confidence", "rater")
 ABOUT = (
-    *("split", "truth", "month"),  # the studio's; what analyses group by
-    *("generator_a", "generator_b", "system_a", "system_b", "gold"),  # what made the takes; gold pairs of the arena
-    *("pair", "modality", "first", "feedback", "seconds", "voted", "corrections", "kind", "repeat"),  # its exports'
-    "soft",  # a judge's shares of the votes
+    *("split", "truth", "month"),  # studio
+    *("generator_a", "generator_b", "system_a", "system_b", "gold"),  # arena, studio
+    *("pair", "modality", "first", "feedback", "seconds", "voted", "corrections", "kind", "repeat"),  # arena
+    "soft",  # judge
 )
 COLUMNS = Columns(FIELDS, ABOUT)
 RATED: tuple[Axis, ...] = ("musicality", "alignment")
@@ -61,9 +59,9 @@ _NOT_TEXT = ("truth", "soft", "gold", "seconds", "corrections", "repeat")  # JSO
 
 @dataclass(frozen=True)
 class Preference:
-    """Which take of a pair was preferred on an axis, how surely (1 to 5, None if not asked), and by whom.
+    """Which take of a pair a rater preferred on an axis, with a confidence from 1 to 5 if it was asked for.
 
-    `id` and `about` are what a file says besides.
+    `id` and `about` hold the other columns of the file.
     """
 
     pair: Pair
@@ -92,7 +90,7 @@ class Preference:
 
 
 class Rating(NamedTuple):
-    """What a take was rated on each axis, from 1 to 5."""
+    """A take's ratings by axis, from 1 to 5."""
 
     id: str
     take: Take
@@ -108,7 +106,7 @@ Labelled = TypeVar("Labelled", Preference, Rating)
 
 
 class NamedPair(NamedTuple):
-    """A pair with its id, the winners that the file knows, by axis, and what else its first row says."""
+    """A pair with its id, the choices that the file states, by axis, and the other columns of its first row."""
 
     id: str
     pair: Pair
@@ -117,7 +115,7 @@ class NamedPair(NamedTuple):
 
 
 class PreferenceRow(NamedTuple):
-    """A row as a file has it: a pair, and perhaps who preferred what."""
+    """A row of a file: a pair and, if it has been judged, the preference."""
 
     id: str
     where: str  # for messages
@@ -130,7 +128,7 @@ class PreferenceRow(NamedTuple):
 
 
 def read_preferences(path: Path | str, split: str = "") -> Iterator[Preference]:
-    """Yield the preferences of a file or folder, one at a time; with `split`, those of one split.
+    """Yield the preferences of a file or folder, optionally those of one split.
 
     >>> from tempfile import mkdtemp
     >>> path = Path(mkdtemp(), "votes.csv")
@@ -142,19 +140,19 @@ def read_preferences(path: Path | str, split: str = "") -> Iterator[Preference]:
 
 
 def read_ratings(path: Path | str, split: str = "") -> Iterator[Rating]:
-    """Yield the rated takes of a file, one at a time; with `split`, those of one split."""
+    """Yield the rated takes of a file, optionally those of one split."""
     return _of_split(lambda: _ratings(Path(path)), split)
 
 
 def read_pairs(path: Path | str) -> list[NamedPair]:
-    """Return the distinct pairs of a file or folder, in its order. Rows about the same pair are one."""
+    """Return the distinct pairs of a file or folder, in its order."""
     found: dict[Pair, NamedPair] = {}
     for row in read_rows(Path(path)):
         first = found.setdefault(row.pair, NamedPair(row.id, row.pair, {}, row.about))
         if row.axis and row.choice:
             first.known[row.axis] = row.choice
     if not found:
-        raise InputError(f"{path}: no pair in it")
+        raise InputError(f"{path}: no pairs in it")
     return list(found.values())
 
 
@@ -176,13 +174,13 @@ def find_file(path: Path) -> Path:
 
 
 def pair_of(row: Row, where: str, folder: Path) -> Pair:
-    """Return the pair that a row describes; its paths start at `folder`."""
+    """Return the pair that a row describes; paths are relative to `folder`."""
     a, b = (recording(row, side, where, folder) for side in "ab")
     return Pair(prompt_of(row, where, folder), a, b)
 
 
 def group_by_rater(preferences: Iterable[Preference]) -> list[dict[Axis, Preference]]:
-    """Join what one rater said of one pair, by axis. A second opinion on an axis starts another group."""
+    """Group the preferences of one rater on one pair, by axis. A second one on an axis starts another group."""
     groups: list[dict[Axis, Preference]] = []
     latest: dict[tuple[Pair, str], dict[Axis, Preference]] = {}
     for one in preferences:
@@ -195,7 +193,7 @@ def group_by_rater(preferences: Iterable[Preference]) -> list[dict[Axis, Prefere
 
 
 def draw_split(prompt: Prompt) -> str:
-    """Draw a prompt's split from its words alone, so that it is the same in every file.
+    """Draw a prompt's split from its words alone: it is the same in every file.
 
     >>> draw_split(Prompt("slow sad piano")) == draw_split(Prompt("Slow sad  piano", reference=Path("like.wav")))
     True
@@ -208,7 +206,7 @@ def draw_split(prompt: Prompt) -> str:
 
 
 def write_preferences(preferences: Iterable[Preference], path: Path | str) -> None:
-    """Write a file named .jsonl, .csv or .parquet, whole or not at all. Paths are written relative to its folder.
+    """Write a .jsonl, .csv or .parquet file atomically, with paths relative to its folder.
 
     >>> from tempfile import mkdtemp
     >>> folder = Path(mkdtemp())
@@ -241,7 +239,7 @@ def preference_row(preference: Preference, folder: Path) -> dict[str, Any]:
 
 
 def write_rows(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
-    """Write rows that `preference_row` made, or rows of ratings, whole or not at all."""
+    """Write the rows of `preference_row`, or rows of ratings, atomically."""
     writers = {".jsonl": _write_jsonl, ".csv": _write_csv, ".parquet": _write_parquet}
     if path.suffix.lower() not in writers:
         raise InputError(f"{path}: expected a name that ends in {', '.join(writers)}")
@@ -291,7 +289,7 @@ def _row(name: str, where: str, row: Row, folder: Path) -> PreferenceRow:
 
 
 def _about(row: Row, known: Sequence[str]) -> dict[str, Any]:
-    """Return the columns beside the known ones; empty cells are absent."""
+    """Return the columns that are not in `known`, without empty cells."""
     others = {name: value for name, value in row.items() if name not in known}
     found = {name: value for name, value in others.items() if value not in (None, "") and not is_nan(value)}
     for name in _NOT_TEXT:
@@ -305,19 +303,19 @@ def _about(row: Row, known: Sequence[str]) -> dict[str, Any]:
 
 
 def _pairs_of_takes(folder: Path) -> Iterator[PreferenceRow]:
-    """Yield all pairs of takes of each prompt; a file's name is its system's."""
+    """Yield all pairs of takes of each prompt; files are named after their systems."""
     for name, prompt, takes in read_take_folders(folder):
         stems = [take.stem for take in takes]
         if len(set(stems)) < len(stems):
             twice = next(stem for stem in stems if stems.count(stem) > 1)
-            raise InputError(f"{folder / name}: two takes are called {twice!r}, expected a system's name each")
+            raise InputError(f"{folder / name}: two takes are called {twice!r}; name each after its system")
         for a, b in combinations(takes, 2):
             about = {"generator_a": printable(a.stem), "generator_b": printable(b.stem)}
             yield PreferenceRow(f"{name}/{a.stem}-{b.stem}", str(folder / name), Pair(prompt, a, b), about)
 
 
 def _relative(audio: Audio, folder: Path) -> str:
-    """Return the way to a file from `folder`."""
+    """Return the path of a file relative to `folder`."""
     if not isinstance(audio, Path):
         raise TypeError("a waveform in memory has no path, expected a file")
     if audio.is_relative_to(folder):
@@ -358,7 +356,7 @@ def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _parquet_cells(values: list[Any]) -> list[Any]:
-    """Return a column of numbers or flags as it is, and any other as text."""
+    """Return a column of numbers or booleans unchanged, any other as text."""
     kinds = {type(value) for value in values if value is not None}
     is_plain = kinds <= {int, float} or kinds == {bool}
     if is_plain and all(abs(value) < 2**63 for value in values if isinstance(value, int)):

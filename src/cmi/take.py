@@ -1,6 +1,6 @@
-"""The nouns of reward modelling: what was asked, what was offered, and how good it is; manifests and folders of takes.
+"""Prompts, takes, pairs and scores; reading manifests and folders of takes.
 
-Audio is a path, or a Waveform in memory. A part of a prompt that is absent is '' (text, lyrics) or None (reference).
+Audio is a path, or a Waveform in memory.
 """
 
 import json
@@ -21,7 +21,7 @@ Axis = Literal["musicality", "alignment", "overall"]
 Choice = Literal["a", "b", "both", "neither"]
 
 PROMPT = Columns(("text", "lyrics", "reference"))
-# A manifest may also be one for `cmi pick`, ratings, or what `cmi studio generate` writes.
+# The other columns are those of `cmi pick`, of ratings and of `cmi studio generate`.
 TAKES = Columns(
     ("id", "audio", "text", "lyrics", "reference"),
     ("group", "truth", "musicality", "alignment", "split", "generator", "month", "rater"),
@@ -30,7 +30,7 @@ TAKES = Columns(
 
 @dataclass(frozen=True)
 class Prompt:
-    """What was asked for: a description, words to be sung, a recording to be like. Any part may be absent."""
+    """What was asked for: a description, lyrics, and a reference recording to resemble, each of them optional."""
 
     text: str = ""
     lyrics: str = ""
@@ -39,13 +39,13 @@ class Prompt:
     def __post_init__(self) -> None:
         for field, value in (("text", self.text), ("lyrics", self.lyrics)):
             if not isinstance(value, str):
-                raise TypeError(f"{field} is {type(value).__name__}, expected a string ('' where there is none)")
+                raise TypeError(f"{field} is {type(value).__name__}, expected a string ('' if there is none)")
         if self.reference is not None:
             _require_audio("reference", self.reference)
 
     @property
     def modality(self) -> Modality:
-        """What the prompt is made of; text comes first even where it is empty."""
+        """The parts of the prompt; text is always named, even if it is empty."""
         if self.lyrics:
             return "text+lyrics" if self.reference is None else "text+lyrics+audio"
         return "text" if self.reference is None else "text+audio"
@@ -80,7 +80,7 @@ class Pair:
 
 
 class Score(NamedTuple):
-    """What a scorer gives a take; higher is better."""
+    """The two scores of a take; higher is better."""
 
     musicality: float
     alignment: float
@@ -93,24 +93,24 @@ class Scorer(Protocol):
 
 
 def read_takes(path: Path) -> Iterator[tuple[str, Take]]:
-    """The takes of a manifest with their ids, one at a time: JSON lines, one JSON array, CSV or Parquet.
+    """Yield the takes of a manifest with their ids: JSON lines, one JSON array, CSV or Parquet.
 
-    Fields: audio; optionally id (by default the row's number, from 1), text, lyrics, reference. Those that ratings and
-    other commands' manifests have besides, and those that begin with x_, are ignored; any other is an InputError.
-    Relative paths start at the manifest's folder. Memory holds one row and the ids.
+    Fields: audio; optionally id (by default the row's number, from 1), text, lyrics, reference. Fields of other
+    commands' manifests and those that begin with x_ are ignored; any other is an InputError. Paths are relative to
+    the manifest's folder.
     """
     for take_id, take, _, _ in take_rows(path, TAKES):
         yield take_id, take
 
 
 def take_rows(path: Path, known: Columns) -> Iterator[tuple[str, Take, str, dict[str, Any]]]:
-    """The takes of a manifest with their ids, and each one's place and row for what else is wanted of it."""
+    """Yield the takes of a manifest with their ids, their places (for messages) and their rows."""
     for take_id, where, row in number_rows(path, read_table(path, known, ["audio"])):
         yield take_id, Take(prompt_of(row, where, path.parent), recording(row, "audio", where, path.parent)), where, row
 
 
 def prompt_of(row: Mapping[str, Any], where: str, folder: Path) -> Prompt:
-    """What a row asks for; the reference's path starts at `folder`."""
+    """Return the prompt of a row; the reference's path is relative to `folder`."""
     reference = path_field(row, "reference", where)
     return Prompt(
         text_field(row, "text", where), text_field(row, "lyrics", where), folder / reference if reference else None
@@ -118,7 +118,7 @@ def prompt_of(row: Mapping[str, Any], where: str, folder: Path) -> Prompt:
 
 
 def recording(row: Mapping[str, Any], field: str, where: str, folder: Path) -> Path:
-    """The recording that a row must name; its path starts at `folder`."""
+    """Return the path of the recording that a row must name, relative to `folder`."""
     path = path_field(row, field, where)
     if not path:
         raise InputError(f"{where}: {field!r} is missing, expected the path of a recording")
@@ -126,14 +126,14 @@ def recording(row: Mapping[str, Any], field: str, where: str, folder: Path) -> P
 
 
 def read_take_folders(folder: Path) -> Iterator[tuple[str, Prompt, list[Path]]]:
-    """Yield each subfolder's name, its prompt and its takes, all by name.
+    """Yield each subfolder's name, its prompt and its takes, sorted by name.
 
-    What was asked for is in prompt.json (text, lyrics, reference; each optional) or prompt.txt (the text). Lyrics may
+    The prompt is in prompt.json (text, lyrics, reference; each optional) or prompt.txt (the text). Lyrics may
     be in lyrics.txt, and the reference may be a recording called reference; a reference is not a take.
     """
     subfolders = [path for path in _visible(folder) if path.is_dir()]
     if not subfolders:
-        raise InputError(f"{folder}: no subfolders, expected one for each prompt, with its takes in it")
+        raise InputError(f"{folder}: no subfolders, expected one per prompt with its takes")
     for path in subfolders:
         sounds = [file for file in _visible(path) if file.suffix.lower() in AUDIO_SUFFIXES]
         prompt = _prompt_of_folder(path, sounds)

@@ -183,7 +183,7 @@ def test_damaged_vectors_are_discarded_said_and_made_again(tmp_path):
     place = content.index(vector(1.5).tobytes())
     path.write_bytes(content[:place] + bytes(4) + content[place + 4 :])
     with VectorCache(tmp_path) as cache:
-        with pytest.warns(UserWarning, match="1 damaged vectors were deleted, and are made again"):
+        with pytest.warns(UserWarning, match="1 damaged vectors were deleted and will be computed again"):
             assert list(cache.get_many("e", [b"a", b"b"])) == [b"b"]
         cache.put_many("e", [(b"a", vector(1.5))])
         assert cache.get_many("e", [b"a"])[b"a"][0] == 1.5

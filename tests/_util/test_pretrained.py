@@ -73,7 +73,7 @@ def test_a_configuration_without_sizes_does_not_build_the_default(
         part = "text_config" if left_out == "text" else "audio_config"
         config[part] = {"model_type": config[part]["model_type"]}
     (folder / "config.json").write_text(json.dumps(config))
-    with pytest.raises(InputError, match=r"config.json describes a model of [\d,]+ numbers, and the weights hold"):
+    with pytest.raises(InputError, match=r"config.json describes a model of [\d,]+ numbers, but the weights hold"):
         LOADERS[loader](folder)
 
 

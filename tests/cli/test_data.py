@@ -41,7 +41,7 @@ def test_check_counts_rows_beside_the_papers_and_records_checksums(run, tmp_path
     first = run("check")
     assert first.returncode == 0, first.stderr
     assert "left out: no rating" in first.stdout
-    assert "1 of those kept name a recording that is not there." in first.stdout
+    assert "1 of those kept name a recording that is missing." in first.stdout
     assert "2 files, 98 B: checksums recorded now" in first.stdout
     assert "2 of 2 files, 98 B, are as recorded." in run("check", "pam").stdout
     (tmp_path / "data/pam/human_eval/music/real/1.wav").write_bytes(b"RIFX")
@@ -64,7 +64,7 @@ def test_check_reads_a_file_of_yours(run, tmp_path):
     ("arguments", "sentence"),
     [
         (("get", "nothing"), "cmi: no data set is called 'nothing', expected one of pam, musiceval"),
-        (("get", "own"), "cmi: own can't be downloaded; name the file: mine.jsonl"),
+        (("get", "own"), "cmi: own cannot be downloaded; name the file: mine.jsonl"),
         (("check", "musiceval"), "musiceval: not at "),
         (("check", "musiceval=data/pam"), "cmi: data/pam: no data/*.parquet in it, expected a data set as it was"),
         (("check", "--folder", "empty"), "cmi: empty: no data set is there; cmi data list names them"),

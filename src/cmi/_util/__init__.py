@@ -1,1 +1,1 @@
-"""What every package uses and none of them is about: errors, files, records, logs, caches, workers."""
+"""Infrastructure shared by all packages: errors, files, records, logs, caches, workers."""

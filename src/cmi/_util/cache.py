@@ -1,9 +1,8 @@
-"""Embeddings on disk, found by content: nothing is encoded twice, whichever command asks.
+"""A cache of embeddings on disk, keyed by content and shared by all commands.
 
-One SQLite file, one table. A row is named by the encoder (with its revision) and by the hash of what was encoded.
-Several processes may read and write at once, and one that is killed loses no more than the batch it was writing. Each
-row has a checksum that is verified whenever it is read: a vector that a disk has damaged is made again.
-The write-ahead log needs a local disk: keep the folder off network file systems.
+It is one SQLite table with the encoder (and its revision) and the hash of the content as its key. Several processes may
+use it at once; a killed process loses at most the batch it was writing. Every row has a checksum, and damaged vectors
+are computed again. SQLite's write-ahead log needs a local disk, not a network file system.
 """
 
 import hashlib
@@ -39,7 +38,7 @@ DROP_UNCHECKED = "DROP TABLE IF EXISTS vectors"  # of versions without checksums
 
 
 def cache_folder() -> Path:
-    """Where vectors are kept: $CMI_CACHE, or `cmi` in the user's cache folder ($XDG_CACHE_HOME or ~/.cache)."""
+    """Return the cache folder: $CMI_CACHE, or `cmi` in the user's cache folder ($XDG_CACHE_HOME or ~/.cache)."""
     if own := os.environ.get("CMI_CACHE"):
         return Path(own).expanduser()
     base = os.environ.get("XDG_CACHE_HOME")
@@ -47,12 +46,12 @@ def cache_folder() -> Path:
 
 
 def content_key(text: str) -> bytes:
-    """The name of a text in the cache: the SHA-256 of its UTF-8 bytes; lone surrogates have a name too."""
+    """Return the key of a text in the cache: the SHA-256 of its UTF-8 bytes, lone surrogates included."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
 def _start_write_ahead_log(connection: sqlite3.Connection) -> None:
-    """Turn WAL mode on. SQLite's own busy timeout does not cover the switch, so two first users need this loop."""
+    """Turn WAL mode on, with a loop because SQLite's own busy timeout does not cover the switch."""
     deadline = time.monotonic() + BUSY_TIMEOUT
     while True:
         try:
@@ -100,7 +99,7 @@ class VectorCache:
         self._connection.close()
 
     def get_many(self, encoder: str, keys: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
-        """The (read-only) vectors that `encoder` has for `keys`; a key without one is left out."""
+        """Return the cached (read-only) vectors of `encoder` by key, without the keys that have none."""
         found: dict[bytes, NDArray[np.float32]] = {}
         damaged: list[bytes] = []
         try:
@@ -120,12 +119,14 @@ class VectorCache:
 
     def _discard(self, encoder: str, keys: Sequence[bytes]) -> None:
         if keys:
-            warnings.warn(f"{self.path}: {len(keys)} damaged vectors were deleted, and are made again", stacklevel=3)
+            warnings.warn(
+                f"{self.path}: {len(keys)} damaged vectors were deleted and will be computed again", stacklevel=3
+            )
             rows = [(encoder, key) for key in keys]
             self._connection.executemany("DELETE FROM checked_vectors WHERE encoder = ? AND key = ?", rows)
 
     def put_many(self, encoder: str, pairs: Iterable[tuple[bytes, NDArray[np.float32]]]) -> None:
-        """Keep the vector of each (key, vector) pair, all or none; a vector that is already there stays."""
+        """Store (key, vector) pairs, all or none; existing vectors are not replaced."""
         blobs = [(key, np.asarray(vector, DISK_FLOAT).tobytes()) for key, vector in pairs]
         rows = [(encoder, key, blob, _checksum(encoder, key, blob)) for key, blob in blobs]
         try:
@@ -144,5 +145,5 @@ class VectorCache:
             ) from error
         reason = error.strerror if isinstance(error, OSError) else error
         raise InputError(
-            f"{self.path} can't be used as the vector cache ({reason}): set CMI_CACHE to a folder that can be written"
+            f"{self.path} cannot be used as the vector cache ({reason}): set CMI_CACHE to a folder that can be written"
         ) from error

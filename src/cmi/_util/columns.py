@@ -1,10 +1,9 @@
-"""The columns of a file: an unknown one is an error that names the nearest known one.
+"""Check the columns of a file: an unknown column is an error that suggests the nearest known one.
 
-A column that is misspelt would otherwise be ignored without a word, and its content be missing from every result.
-Columns of the user's own begin with `x_`: they are kept where others are, and never an error.
+Otherwise a misspelt column would be ignored silently. Users may add columns of their own that begin with `x_`.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -13,7 +12,7 @@ from cmi._util.errors import InputError
 OWN = "x_"
 _LONGEST_SHOWN = 40  # characters of a name
 
-# What others call our columns. Only what a spelling check does not find.
+# Common names for our columns that a spelling check does not find.
 _SYNONYMS = {
     "text": ("prompt", "caption", "description", "instruction", "query"),
     "audio": ("path", "file", "filename", "wav", "mp3", "flac", "recording", "sound", "take"),
@@ -38,32 +37,29 @@ _MEANT = {synonym: column for column, synonyms in _SYNONYMS.items() for synonym 
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of a kind of file: `main` are named in messages, `others` may stand beside them."""
+    """The columns of a kind of file: messages list the `main` ones; `others` are accepted too."""
 
     main: tuple[str, ...]
     others: tuple[str, ...] = ()
 
     def require_known(self, found: Collection[str], where: str, called: str = "column") -> None:
-        """InputError if one is unknown. `called` is what the file's format calls them."""
+        """InputError if a column is unknown. `called` is what the file's format calls a column."""
         unknown = [name for name in found if not self._knows(name)]
         if unknown:
             raise InputError(f"{where}: {self._sentence(unknown[0], found, called)}")
 
     def own(self, name: str) -> str:
-        """`name` if it may stand in a file, else as one of the user's own columns."""
+        """Return `name` if it is a known column, else with the prefix of users' own columns."""
         return name if self._knows(name) else OWN + name
 
     def _knows(self, name: str) -> bool:
         return name in self.main or name in self.others or name.startswith(OWN)
 
     def _sentence(self, name: str, found: Collection[str], called: str) -> str:
-        nearest = self._nearest(name.strip().lower(), [one for one in (*self.main, *self.others) if one not in found])
+        spelling = name.strip().lower()
+        candidates = [one for one in (*self.main, *self.others) if one not in found]
+        close = get_close_matches(spelling, candidates, n=1, cutoff=0.7)
+        nearest = _MEANT[spelling] if _MEANT.get(spelling) in candidates else next(iter(close), None)
         shown = name if len(name) <= _LONGEST_SHOWN else name[:_LONGEST_SHOWN] + "..."
         question = f"; did you mean {nearest!r}?" if nearest else f"; call one of your own {OWN}{shown.strip()}."
         return f"unknown {called} {shown!r}{question} Known {called}s: {', '.join(self.main)}"
-
-    def _nearest(self, name: str, columns: Iterable[str]) -> str | None:
-        candidates = list(columns)
-        if _MEANT.get(name) in candidates:
-            return _MEANT[name]
-        return next(iter(get_close_matches(name, candidates, n=1, cutoff=0.7)), None)

@@ -1,14 +1,14 @@
 """Configuration files that people write: YAML, TOML or JSON, read strictly into a dataclass.
 
-A key that occurs twice, an unknown field, a value of another type or out of range is an InputError of one sentence that
-names the file, the line or field and what was expected. No file can exhaust the memory: files are limited in size,
-and an alias of YAML (`*name`), which may stand for billions of values, counts as all that it stands for.
+Duplicate keys, unknown fields and values of the wrong type or range are InputErrors of one sentence that names the
+file, the line or field, and what was expected. Size limits protect the memory: a YAML alias (`*name`), which may
+expand to billions of values, counts as its expansion.
 """
 
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -31,7 +31,7 @@ SHOWN = 60  # characters of a key or value in a sentence
 
 _TOML_TWICE = re.compile(r"(overwrite a value|twice|mutate|[Dd]uplicate).*\(at (line (?P<line>\d+)|end of document)")
 _YAML_MERGE = "tag:yaml.org,2002:merge"
-_YAML_FLOAT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$")  # 1e-4 is text to YAML 1.1, and a number to everybody else
+_YAML_FLOAT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$")  # YAML 1.1 reads 1e-4 as text
 _EXPECTED = {
     "bool_type": "true or false",
     "dataclass_type": "a table of named fields",
@@ -49,29 +49,29 @@ _EXPECTED = {
 def read_config(path: Path | Traversable, model: type[T], name: str = "", folder: Path | None = None) -> T:
     """Read a file into `model`: a dataclass, or a dict of them. A file without content is an empty table.
 
-    `name` is what messages call the file; fields of the type `ConfigPath` start at `folder`.
+    Messages call the file `name`; paths in it (see `config_path`) are relative to `folder`.
     """
     name = name or str(path)
     return check_config(read_table(path, name), model, name, folder)
 
 
 def check_config(table: Mapping[str, Any], model: type[T], name: str, folder: Path | None = None) -> T:
-    """Turn the content of the file called `name` into `model`; InputError if it does not fit."""
+    """Validate the content of the file called `name` as `model`; InputError if it does not fit."""
     from pydantic import TypeAdapter, ValidationError
 
     try:
-        content = json.dumps(table, default=str)  # JSON has lists, not tuples, and text, not paths, even when strict
+        content = json.dumps(table, default=str)  # strict mode takes tuples and paths from JSON only
         return TypeAdapter(model).validate_json(content, strict=True, extra="forbid", context=folder)
     except TypeError as error:
         raise InputError(f"{name}: {error}") from error  # a key that is not text
     except ValidationError as error:
         raise InputError(f"{name}: {_explain(error.errors(include_url=False), model)}") from error
-    except InputError as error:  # of a dataclass's own check
+    except InputError as error:  # from the dataclass's own check
         raise InputError(f"{name}: {error}") from error
 
 
 def read_table(path: Path | Traversable, name: str = "") -> dict[str, Any]:
-    """The content of a file as it is, with its keys checked."""
+    """Return the content of a file, which has no duplicate keys."""
     name = name or str(path)
     try:
         content = path.read_bytes()
@@ -93,12 +93,12 @@ def read_table(path: Path | Traversable, name: str = "") -> dict[str, Any]:
 
 
 def config_path(path: Path, info: Any) -> Path:
-    """A path that a configuration file states, seen from the file's folder: `Annotated[Path, AfterValidator(...)]`."""
+    """Resolve a path in a configuration file against the file's folder (a pydantic `AfterValidator`)."""
     return Path(info.context or "") / path.expanduser()
 
 
 def _explain(errors: "list[ErrorDetails]", model: Any) -> str:
-    """One sentence for what is wrong: an unknown field before others, since it may be a missing one misspelt."""
+    """Explain the errors in one sentence; an unknown field comes first because it may be a misspelt required one."""
     error = next((one for one in errors if one["type"] == "unexpected_keyword_argument"), errors[0])
     kind, context = error["type"], error.get("ctx", {})
     where, value = f"{_short(_place(error['loc']), SHOWN)!r}", _described(error["input"])
@@ -127,7 +127,7 @@ def _place(location: tuple[int | str, ...]) -> str:
 
 
 def _known_fields(model: Any, location: tuple[int | str, ...]) -> list[str]:
-    """The fields of the dataclass at a place inside `model`."""
+    """Return the field names of the dataclass at `location` inside `model`."""
     for part in location:
         kind = _dataclass_or_container(model)
         model = get_type_hints(kind)[str(part)] if is_dataclass(kind) else get_args(kind)[get_origin(kind) is dict]
@@ -135,7 +135,7 @@ def _known_fields(model: Any, location: tuple[int | str, ...]) -> list[str]:
 
 
 def _dataclass_or_container(hint: Any) -> Any:
-    """What a hint such as `Annotated[X | None, ...]` is about."""
+    """Return X from a hint such as `Annotated[X | None, ...]`."""
     if is_dataclass(hint) or get_origin(hint) in (tuple, list, dict):
         return hint
     found = (_dataclass_or_container(one) for one in get_args(hint))
@@ -183,14 +183,13 @@ def _parse_yaml(text: str, name: str) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f" line {mark.line + 1}" if mark else ""
-        is_ours = error.context == _OURS
-        reason = str(error.problem) if is_ours else f"not YAML ({error.problem or error.context})"
+        reason = str(error.problem) if error.context == _OURS else f"not YAML ({error.problem or error.context})"
         raise InputError(f"{name}{place}: {printable(reason)}") from error
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
 
 
-_OURS = "what is YAML, and still not accepted"
+_OURS = "valid YAML that we refuse"
 
 
 @cache
@@ -201,7 +200,7 @@ def _strict_loader() -> type[Any]:
         return yaml.MarkedYAMLError(context=_OURS, problem=sentence, problem_mark=mark)
 
     class StrictLoader(yaml.SafeLoader):
-        """A safe loader with limits that notices a key that occurs twice."""
+        """A safe loader with limits that refuses duplicate keys."""
 
         depth = 0
 
@@ -223,7 +222,7 @@ def _strict_loader() -> type[Any]:
             first_line: dict[Any, int] = {}
             for key_node, _ in node.value:
                 if not isinstance(key_node, yaml.ScalarNode) or key_node.tag == _YAML_MERGE:
-                    continue  # keys of other kinds are refused below; '<<' takes over what another mapping says
+                    continue  # other keys are refused below; '<<' merges another mapping
                 key = self.construct_object(key_node, deep=True)
                 if (first := first_line.get((type(key), key))) is not None:
                     shown = _short(repr(key), SHOWN)
@@ -236,15 +235,12 @@ def _strict_loader() -> type[Any]:
 
 
 def _count_values(node: Any, known: dict[int, int]) -> int:
-    """How many values a node of YAML stands for, aliases and all; a node that holds itself stands for too many."""
+    """Count the values of a YAML node with its aliases expanded; a node that contains itself has too many."""
     if id(node) in known:
         return known[id(node)]
     known[id(node)] = MOST_VALUES + 1
-    total = 1 + sum(_count_values(part, known) for part in _parts(node))
+    items = node.value if isinstance(node.value, list) else ()
+    parts = (part for item in items for part in (item if isinstance(item, tuple) else (item,)))
+    total = 1 + sum(_count_values(part, known) for part in parts)
     known[id(node)] = min(total, MOST_VALUES + 1)
     return known[id(node)]
-
-
-def _parts(node: Any) -> Iterator[Any]:
-    for item in node.value if isinstance(node.value, list) else ():
-        yield from item if isinstance(item, tuple) else (item,)

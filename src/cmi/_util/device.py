@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def choose_device(name: str = "auto") -> "torch.device":
-    """The device called `name`: cpu, cuda, cuda:1 or mps; `auto` is a GPU if there is one.
+    """Return the device called `name`: cpu, cuda, cuda:1 or mps; `auto` prefers a GPU.
 
     >>> choose_device("cpu")
     device(type='cpu')

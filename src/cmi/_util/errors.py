@@ -6,7 +6,7 @@ class InputError(Exception):
 
 
 class MissingExtra(InputError):
-    """A part that is not installed. The sentence says how to get it."""
+    """An optional dependency is not installed. The sentence says how to install it."""
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs the {extra} extra: pip install 'cmi[{extra}]'")
@@ -14,4 +14,4 @@ class MissingExtra(InputError):
         self.extra = extra
 
     def __reduce__(self) -> tuple[type["MissingExtra"], tuple[str, str]]:
-        return MissingExtra, (self.what, self.extra)  # so that it can come from a worker process
+        return MissingExtra, (self.what, self.extra)  # worker processes pickle it

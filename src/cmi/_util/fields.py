@@ -71,7 +71,7 @@ def number_rows(path: Path, rows: Iterable[tuple[str, dict[str, Any]]]) -> Itera
         where = f"{path} {place}"
         name = _identifier(row, where) or str(number)
         if name in seen:
-            raise InputError(f"{where}: 'id' is {name!r}, which an earlier row has too")
+            raise InputError(f"{where}: 'id' is {name!r}, the id of an earlier row")
         seen.add(name)
         yield name, where, row
 

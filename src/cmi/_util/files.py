@@ -1,7 +1,4 @@
-"""Files and folders: written whole or not at all, even after a power failure; locked; claimed by one command.
-
-Errors name the file that failed.
-"""
+"""Write files and folders atomically (even through a power failure), lock them, and claim a folder for one command."""
 
 import errno
 import fcntl
@@ -54,7 +51,7 @@ def whole_file(path: Path, sync: bool = True) -> Iterator[Path]:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file that is there with all its content or not at all. Half characters in text are written as escapes."""
+    """Write a file atomically. Lone surrogates in text are written as escapes."""
     with whole_file(path) as unfinished:
         unfinished.write_bytes(content.encode("utf-8", ESCAPE) if isinstance(content, str) else content)
 
@@ -62,12 +59,13 @@ def write_whole(path: Path, content: str | bytes) -> None:
 def move_into_place(finished: Path, target: Path, sync: bool = True) -> None:
     """Give a file or folder its final name once all its bytes are on disk. What had that name before is replaced."""
     if sync:
-        sync_tree(finished)
+        for path in (finished, *finished.rglob("*")):
+            sync_file(path)
     if finished.is_dir():
         shutil.rmtree(target, ignore_errors=True)
     finished.replace(target)
     if sync:
-        sync_folder(target.parent)
+        sync_file(target.parent)
 
 
 def copy_whole(source: Path, target: Path) -> None:
@@ -82,14 +80,14 @@ def copy_whole(source: Path, target: Path) -> None:
 
 
 def cannot_write(path: Path | str, error: OSError) -> InputError:
-    """The sentence for a file that could not be written."""
+    """Return the InputError for a file that could not be written."""
     if error.errno in DISK_FULL:
         return InputError(f"{path}: {DISK_FULL[error.errno]} and run the same command again")
     return InputError(f"{path}: {error.strerror or error}")
 
 
 def sync_file(path: Path) -> None:
-    """Wait until the file's bytes are on disk."""
+    """Wait until a file's bytes, or the names in a folder, are on disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -97,19 +95,8 @@ def sync_file(path: Path) -> None:
         os.close(handle)
 
 
-def sync_tree(folder: Path) -> None:
-    """Wait until a file, or all that is in a folder, is on disk."""
-    for path in (folder, *folder.rglob("*")):
-        sync_file(path)
-
-
-def sync_folder(folder: Path) -> None:
-    """Wait until the names in the folder are on disk."""
-    sync_file(folder)
-
-
 def make_folder(folder: Path) -> None:
-    """Make a folder, and those it lies in, unless they exist."""
+    """Make a folder and its parents unless they exist."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except FileExistsError as error:
@@ -121,7 +108,7 @@ def make_folder(folder: Path) -> None:
 def claim(folder: Path, settings: dict[str, Any], command: str) -> None:
     """InputError unless the folder is new, empty, or was begun by `command` with the same settings.
 
-    So a command may be stopped and resumed there, and files of different commands never mix.
+    A stopped command can be resumed in its folder, and the files of two commands never mix.
     """
     make_folder(folder)
     begun = folder / SETTINGS
@@ -137,9 +124,9 @@ def claim(folder: Path, settings: dict[str, Any], command: str) -> None:
 
 
 def take_lock(file: int | IO[bytes], alone: bool = True, waits: bool = False) -> bool:
-    """Lock an open file, alone or together with others; False if others are in the way.
+    """Lock an open file, exclusively (`alone`) or shared; False if another process's lock prevents it.
 
-    The system gives the lock back when the file is closed or the process ends, however it ends.
+    The system releases the lock when the file is closed or the process ends.
     """
     try:
         fcntl.flock(file, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | (0 if waits else fcntl.LOCK_NB))
@@ -161,9 +148,9 @@ def locked(path: Path, waits: bool = True) -> Iterator[None]:
 
 
 def lock_file(guarded: Path, alone: bool) -> IO[bytes] | None:
-    """Lock the file GUARDED.lock until it is closed; None if others are in the way, InputError if it fails.
+    """Lock the file GUARDED.lock until it is closed; None if another process's lock prevents it.
 
-    The file is not removed: another process may be about to lock it. Whoever may use what is guarded may lock it.
+    The file is never removed because another process may be about to lock it. It has the permissions of `guarded`.
     """
     path = guarded.with_name(guarded.name + ".lock")
     try:

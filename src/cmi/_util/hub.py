@@ -1,4 +1,4 @@
-"""Models by name: a folder on this machine, or an id on the hub at a revision that is remembered."""
+"""Find a model by name: a local folder, or a hub id at a revision that is recorded."""
 
 import hashlib
 import importlib.util
@@ -19,9 +19,9 @@ def require_packages(what: str, extra: str, *packages: str) -> None:
 
 
 def find_model(name: str, revision: str | None, what: str, otherwise: str = "") -> tuple[Path, str]:
-    """The folder of the model `name`, a folder or a hub id, and its full name: with the revision that was found.
+    """Return the folder of the model `name` (a folder or a hub id) and its full name, which includes its revision.
 
-    A folder's revision is the hash of its files. InputError if there is no such folder and the hub does not give it.
+    A folder's revision is the hash of its files. InputError if it is neither here nor on the hub.
     """
     if Path(name).is_dir():
         folder = Path(name).resolve()
@@ -37,7 +37,7 @@ def find_model(name: str, revision: str | None, what: str, otherwise: str = "") 
     except (RepositoryNotFoundError, RevisionNotFoundError) as error:
         at = f" at revision {revision}" if revision else ""
         raise InputError(f"the hub has no {name!r}{at}, or it is private (then log in with 'hf auth login')") from error
-    except Exception as error:  # the hub's client raises its own, the HTTP library's and the system's errors alike
+    except Exception as error:  # the client raises its own errors, the HTTP library's and the system's
         pinned = f" --revision {revision}" if revision else ""
         raise InputError(
             f"{what} {name!r} could not be downloaded ({type(error).__name__}): on a connected machine run "
@@ -47,7 +47,7 @@ def find_model(name: str, revision: str | None, what: str, otherwise: str = "") 
 
 
 def _fingerprint(folder: Path) -> str:
-    """Twelve hex digits that tell a folder's model from any other: its files' hash, whatever the folder is called."""
+    """Return twelve hex digits of the hash of a folder's files; the folder's name does not matter."""
     digest = hashlib.sha256()
     patterns = (*MODEL_FILES, "1_Pooling/config.json")
     for path in sorted({path for pattern in patterns for path in folder.glob(pattern)}):
@@ -59,7 +59,7 @@ def _fingerprint(folder: Path) -> str:
 
 @contextmanager
 def quiet_hub() -> Iterator[None]:
-    """No remarks from the hub's client on each of its five tries; one sentence of ours will do."""
+    """Silence the hub client's messages about each of its retries; we raise one error at the end."""
     from logging import ERROR
 
     from huggingface_hub.utils import logging
@@ -74,7 +74,7 @@ def quiet_hub() -> Iterator[None]:
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Neither progress bars nor remarks from transformers, whose settings are put back afterwards."""
+    """Silence the messages and progress bars of transformers inside the block."""
     from transformers.utils import logging
 
     verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()

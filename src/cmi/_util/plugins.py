@@ -1,10 +1,10 @@
-"""A class of the user's, named on the command line as module:Class.
+"""Load a user's class, named on the command line as module:Class.
 
-Its module is looked for in the current folder, then on the Python path; naming it runs its code. The class is called
-without arguments. What else the module imports comes from the Python path first, so that a file in the current folder
-does not stand in for an installed package.
+Its module is imported from the current folder or else from the Python path, and the class is called without arguments.
+What the module itself imports comes from the Python path first, which keeps a file in the current folder from
+shadowing an installed package.
 
-Whatever the class raises is an InputError that names the class, the file, the line and the exception. With
+Exceptions of the class become InputErrors that name the class, the file, the line and the exception. With
 CMI_TRACEBACK=1 in the environment the whole traceback is printed too.
 """
 
@@ -30,14 +30,14 @@ LONGEST_REASON = 300  # characters
 
 
 class Own(NamedTuple):
-    """What the class made, and its name with the hash of the module's file: another file is another model."""
+    """An instance of the user's class, and the class's name with the hash of the module's file."""
 
     made: Any
     name: str
 
 
 class OwnClassError(InputError):
-    """A class of the user's raised an exception."""
+    """A user's class raised an exception."""
 
 
 def load_own(name: str) -> Own:
@@ -50,8 +50,8 @@ def load_own(name: str) -> Own:
     try:
         inspect.signature(wanted).bind()
     except TypeError as error:
-        raise InputError(f"{name} is called without arguments, and needs some ({error})") from error
-    except ValueError:  # of C, which does not tell its arguments
+        raise InputError(f"{name} is called without arguments but needs some ({error})") from error
+    except ValueError:  # written in C, without a signature
         pass
     with own_code(name, module):
         made = wanted()
@@ -60,7 +60,7 @@ def load_own(name: str) -> Own:
 
 @contextmanager
 def own_code(name: str, module: ModuleType | None = None) -> Iterator[None]:
-    """Run the user's code; what it raises is an OwnClassError, but for InputErrors, which say what they mean."""
+    """Run the user's code; exceptions other than InputErrors become OwnClassErrors."""
     try:
         yield
     except InputError:
@@ -75,7 +75,7 @@ def own_code(name: str, module: ModuleType | None = None) -> Iterator[None]:
 
 
 class _Guarded:
-    """The user's object; its methods raise OwnClassErrors."""
+    """The user's object, with methods that raise OwnClassErrors."""
 
     def __init__(self, made: Any, name: str, module: ModuleType) -> None:
         self._made, self._name, self._module = made, name, module
@@ -95,7 +95,7 @@ class _Guarded:
 
 
 def _place(error: BaseException, module: ModuleType | None) -> str:
-    """File and line: the last in the module's own file, else the last of all."""
+    """Return the file and line of an error, in the user's module if possible."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename} line {error.lineno}"
     frames = traceback.extract_tb(error.__traceback__)
@@ -123,7 +123,7 @@ def _load_module(name: str) -> ModuleType:
 
 
 def _import(name: str, here: str) -> ModuleType:
-    """The module of that name, from the folder `here` if it is there."""
+    """Import a module, from the folder `here` if it is there."""
     if not all(part.isidentifier() for part in name.split(".")):
         raise InputError(f"{name!r} is not the name of a module: expected module:Class")
     top = name.partition(".")[0]
@@ -140,6 +140,6 @@ def _import(name: str, here: str) -> ModuleType:
 
 
 def _fingerprint(module: ModuleType) -> str:
-    """Twelve hex digits of the hash of the module's own file; 'unknown' where it has none."""
+    """Return twelve hex digits of the hash of the module's file; 'unknown' if it has no file."""
     path = getattr(module, "__file__", None)
     return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12] if path else "unknown"

@@ -1,8 +1,8 @@
-"""Models by transformers, loaded safely: none of their code runs, no pickle is opened, no weight is made up.
+"""Load transformers models safely: no remote code, no pickles, no randomly initialised weights.
 
-transformers fills what a configuration leaves out with the defaults of its class, often the sizes of a 7B model, and
-what the weights lack with random numbers. Here the model that the configuration describes is first built without
-memory (on torch's meta device) and held against the headers of the weights; only what fits them is loaded.
+transformers replaces missing fields of a configuration by defaults, often the sizes of a 7B model, and missing weights
+by random numbers. We first build the model on torch's meta device, without memory, and compare it with the headers of
+the weight files; it is loaded only if they match.
 """
 
 import json
@@ -14,19 +14,18 @@ from typing import Any
 from cmi._util.errors import InputError
 from cmi._util.hub import quiet_transformers
 
-# For every `from_pretrained`: files of the folder alone, and none of the folder's code.
+# Arguments for every `from_pretrained`.
 SAFE: Mapping[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-MOST_LAYERS = 1_000  # of one part of a model; building it takes time for each, even without memory
-ROOM = 1.25  # numbers in the model for one in its weights: tied weights may be in a file once and in a model twice
-PACKED = 2  # numbers that one byte of quantized weights may stand for
-NAMED = 3  # missing weights that a sentence names
+MOST_LAYERS = 1_000  # in one part of a model; each takes time to build, even without memory
+ROOM = 1.25  # model size / file size: tied weights are stored once and may count twice in the model
+PACKED = 2  # weights per byte of a quantized tensor
+NAMED = 3  # missing weights that an error lists
 
 
 def load_pretrained(kind: Any, folder: Path, may_lack: Sequence[str] = (), config: Any = None, **how: Any) -> Any:
-    """A model of a transformers class (or Auto class) out of a folder; `how` goes to its `from_pretrained`.
+    """Load a model of a transformers class (or Auto class) from a folder; `how` goes to its `from_pretrained`.
 
-    Weights whose names begin with one of `may_lack` may be missing. InputError for a folder that does not hold
-    such a model, with the reason.
+    Weights whose names begin with one of `may_lack` may be missing.
     """
     from safetensors import SafetensorError
 
@@ -41,7 +40,7 @@ def load_pretrained(kind: Any, folder: Path, may_lack: Sequence[str] = (), confi
         raise
     except SafetensorError as error:
         raise InputError(f"{folder}: its weights cannot be read ({_reason(error)})") from error
-    except Exception as error:  # what is wrong with a model may be an error of any kind
+    except Exception as error:  # a broken model may raise anything
         raise InputError(f"{folder}: not a model that transformers can load ({_reason(error)})") from error
     missing = sorted(name for name in report["missing_keys"] if not name.startswith(tuple(may_lack)))
     if missing:
@@ -52,14 +51,14 @@ def load_pretrained(kind: Any, folder: Path, may_lack: Sequence[str] = (), confi
 
 
 def read_model_config(kind: Any, folder: Path) -> Any:
-    """The configuration in a folder, as a class or Auto class of transformers reads it."""
+    """Read the configuration in a folder with a transformers class or Auto class."""
     from transformers import AutoConfig
 
     _require_layers(folder)
     try:
         with quiet_transformers():
             return (getattr(kind, "config_class", None) or AutoConfig).from_pretrained(folder, **SAFE)
-    except Exception as error:  # of any kind, as above
+    except Exception as error:
         raise InputError(f"{folder}: not a model that transformers can load ({_reason(error)})") from error
 
 
@@ -83,7 +82,7 @@ def _require_layers(folder: Path) -> None:
 
 
 def _require_weights(kind: Any, folder: Path, config: Any) -> None:
-    """InputError if the configuration describes a much larger model than the folder's weights are of."""
+    """InputError if the configuration describes a much larger model than the folder has weights for."""
     import torch
 
     weights = {name: count for path in sorted(folder.glob("*.safetensors")) for name, count in _counts(path).items()}
@@ -97,12 +96,12 @@ def _require_weights(kind: Any, folder: Path, config: Any) -> None:
         missing = [name for name in described if not any(other.endswith(name) for other in weights)]
         why = f"missing are {_some(missing)}" if missing else "it does not state its sizes"
         raise InputError(
-            f"{folder}: config.json describes a model of {wanted:,} numbers, and the weights hold {held:,}: {why}"
+            f"{folder}: config.json describes a model of {wanted:,} numbers, but the weights hold {held:,}: {why}"
         )
 
 
 def _counts(path: Path) -> dict[str, int]:
-    """How many numbers each tensor of a file may stand for, by the file's header alone."""
+    """Return how many weights each tensor of a file may encode, from the file's header alone."""
     from safetensors import safe_open
 
     found = {}
@@ -110,17 +109,13 @@ def _counts(path: Path) -> dict[str, int]:
         for name in file.keys():  # noqa: SIM118  not a dict
             tensor = file.get_slice(name)
             count, kind = math.prod(tensor.get_shape()), tensor.get_dtype()
-            found[name] = count if kind.startswith(("F", "BF")) else PACKED * count * _bytes_of(kind)
+            bits = int("".join(filter(str.isdigit, kind)) or 8)  # of a kind such as I32 or U8
+            found[name] = count if kind.startswith(("F", "BF")) else PACKED * count * max(1, bits // 8)
     return found
 
 
 def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else "")
-
-
-def _bytes_of(kind: str) -> int:
-    """Of an integer's kind, such as 'I32' or 'U8'."""
-    return max(1, int("".join(filter(str.isdigit, kind)) or 8) // 8)
 
 
 def _reason(error: Exception) -> str:

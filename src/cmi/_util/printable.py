@@ -1,11 +1,11 @@
-"""Text from elsewhere (names, titles, model answers, request lines) made safe for a terminal or a log."""
+"""Make foreign text (names, titles, model answers, request lines) safe for a terminal or a log."""
 
 import codecs
 import unicodedata
 
 # Control characters, formatting such as right-to-left overrides, lone surrogates, line and paragraph separators.
 _UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-ESCAPE = "cmi.escape"  # an error handler: what an encoding cannot write becomes \\uXXXX, as in JSON
+ESCAPE = "cmi.escape"  # an error handler: writes \\uXXXX, as in JSON
 _JOINERS = {"\u200c", "\u200d"}  # part of how some scripts and emoji are spelled
 
 
@@ -17,11 +17,11 @@ def printable(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(_escaped(character) if _is_unsafe(character) else character for character in text)
+    return "".join(map(_printable_character, text))
 
 
 def is_whole(text: str) -> bool:
-    """Whether it can be written as UTF-8: no lone surrogates, as file names have that are not UTF-8."""
+    """Tell whether `text` can be encoded as UTF-8, that is, has no lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -29,11 +29,9 @@ def is_whole(text: str) -> bool:
     return True
 
 
-def _is_unsafe(character: str) -> bool:
-    return unicodedata.category(character) in _UNSAFE and character not in _JOINERS
-
-
-def _escaped(character: str) -> str:
+def _printable_character(character: str) -> str:
+    if unicodedata.category(character) not in _UNSAFE or character in _JOINERS:
+        return character
     return character.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 

@@ -1,9 +1,8 @@
-"""Keep what C libraries print to standard error off the terminal, and nothing else.
+"""Silence what C libraries print to standard error, but not what Python prints.
 
-libmpg123 prints warnings about damaged MP3 files, and libsndfile, which calls it, has no switch for that. While a block
-runs, the descriptor of standard error leads nowhere; Python's `sys.stderr` goes on to the terminal through another one,
-so that progress bars, warnings and errors of other threads are seen. Threads may be in such blocks at the same time.
-What C code of another thread prints in that moment is lost.
+libmpg123 prints warnings about damaged MP3 files, and libsndfile, which calls it, has no option against that. Inside a
+block the descriptor of standard error points to /dev/null, while `sys.stderr` writes to the terminal through another
+descriptor. Several threads may run such blocks at once; messages of C code in other threads are lost meanwhile.
 """
 
 import os
@@ -16,39 +15,30 @@ from typing import TextIO
 _STDERR = 2
 _lock = Lock()
 _inside = 0  # blocks that are running
-_kept: tuple[int, TextIO | None, TextIO | None] = (-1, None, None)  # descriptor; Python's stream, and its substitute
+_kept: tuple[int, TextIO | None, TextIO | None] = (-1, None, None)  # descriptor, sys.stderr, its substitute
 
 
 @contextmanager
 def quiet_stderr() -> Iterator[None]:
     """Run a block without what C code prints to standard error."""
-    _enter()
-    try:
-        yield
-    finally:
-        _leave()
-
-
-def _enter() -> None:
     global _inside, _kept
     with _lock:
         if _inside == 0:
             _kept = _redirect()
         _inside += 1
-
-
-def _leave() -> None:
-    global _inside
-    with _lock:
-        _inside -= 1
-        if _inside == 0:
-            _restore(*_kept)
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside -= 1
+            if _inside == 0:
+                _restore(*_kept)
 
 
 def _redirect() -> tuple[int, TextIO | None, TextIO | None]:
     try:
         descriptor = os.dup(_STDERR)
-    except OSError:  # closed: there is nothing to keep quiet
+    except OSError:  # standard error is closed
         return -1, None, None
     nowhere = os.open(os.devnull, os.O_WRONLY)
     stream, substitute = sys.stderr, None
@@ -77,5 +67,5 @@ def _restore(descriptor: int, stream: TextIO | None, substitute: TextIO | None) 
 def _writes_to(stream: TextIO | None, descriptor: int) -> bool:
     try:
         return stream is not None and stream.fileno() == descriptor
-    except (OSError, ValueError):  # none behind it, as in a notebook or a test
+    except (OSError, ValueError):  # no descriptor, as in a notebook or a test
         return False

@@ -1,6 +1,6 @@
-"""The records of a file, one at a time: JSON lines, one JSON array or CSV with a header, plain or gzip; or Parquet.
+"""Stream the records of a file: JSON lines, one JSON array or CSV with a header, plain or gzip; or Parquet.
 
-Memory holds a few records, however long the file. What cannot be read is an InputError that names file and place.
+Errors name the file and the line, record or row.
 """
 
 import csv
@@ -27,7 +27,7 @@ _JSON_TYPES = (str, int, float, list, dict)
 def read_table(
     path: Path, known: Columns | None = None, required: Sequence[str] = ()
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each record of a file with its place, in the format that the file's name tells.
+    """Yield each record of a file with its place; the file's name tells the format.
 
     A CSV or Parquet file must have the `required` columns. With `known`, a column of another name is an InputError.
     """
@@ -43,7 +43,7 @@ def read_table(
 
 
 def read_records(path: Path, known: Columns | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each record with its place ('line 12' or 'record 12'), for errors that name it.
+    """Yield each record of a JSON file with its place ('line 12' or 'record 12') for error messages.
 
     With `known`, a field of another name is an InputError.
     """
@@ -56,7 +56,7 @@ def read_records(path: Path, known: Columns | None = None) -> Iterator[tuple[str
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Turn what a file's bytes may be into one sentence."""
+    """Turn errors of reading and decoding into InputErrors."""
     try:
         yield
     except UnicodeDecodeError as error:
@@ -64,7 +64,7 @@ def _reading(path: Path) -> Iterator[None]:
             f"{path}: not UTF-8 text (byte 0x{error.object[error.start]:02x}); save it as UTF-8"
         ) from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{path}: a broken gzip file ({error}); fetch it again") from error
+        raise InputError(f"{path}: a broken gzip file ({error}); download it again") from error
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
 
@@ -89,7 +89,7 @@ def _records(path: Path, file: TextIO) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _skip_blank(file: TextIO) -> str:
-    """The first character that is not white space, or nothing."""
+    """Return the first character that is not white space, or ''."""
     character = file.read(1)
     while character.isspace():
         character = file.read(1)
@@ -110,7 +110,7 @@ def _lines(path: Path, file: TextIO, head: str) -> Iterator[tuple[int, Any]]:
 
 
 def _array(path: Path, file: TextIO) -> Iterator[Any]:
-    """The elements of a JSON array whose opening bracket has been read."""
+    """Yield the elements of a JSON array whose opening bracket has been read."""
     decoder = json.JSONDecoder()
     buffer, wanted, number = "", _CHUNK, 0
     while True:
@@ -137,7 +137,7 @@ def _array(path: Path, file: TextIO) -> Iterator[Any]:
 def csv_records(
     path: Path, columns: Sequence[str] = (), known: Columns | None = None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each row of a CSV file with its place. InputError if the header lacks one of `columns`, or has one twice.
+    """Yield each row of a CSV file with its place. InputError if a column is missing or occurs twice.
 
     With `known`, a column of another name is an InputError too.
     """
@@ -160,7 +160,7 @@ def csv_records(
 def parquet_records(
     path: Path, columns: Sequence[str] = (), known: Columns | None = None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each row of a Parquet file with its place; dates and the like come as text."""
+    """Yield each row of a Parquet file with its place; dates and the like become text."""
     require_packages(f"reading {path.name}", "rewardbench", "pyarrow")
     import pyarrow
     from pyarrow.parquet import ParquetFile

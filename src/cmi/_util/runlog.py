@@ -1,13 +1,10 @@
-"""Append-only results: one JSON object per line, each on disk before the next begins, resumed by key.
+"""An append-only log of results: one JSON object per line, synced to disk one by one, resumed by key.
 
-The two names of a log
-    A run writes to `results.jsonl.partial`; `finish` renames that file to `results.jsonl`. Renaming is atomic, so
-    `results.jsonl` exists only when it is whole. Opening a finished log resumes from it: all its keys are done, and the
-    first new record takes the file back to `results.jsonl.partial` until the next `finish`.
+A run writes to `results.jsonl.partial`, and `finish` renames that file to `results.jsonl`. Opening a finished log
+resumes it: the first new record renames the file back until the next `finish`.
 
-What a kill can leave behind
-    At most one torn line at the end of the partial file: the record in flight, which nobody was told was done. It is
-    cut off when the log is opened again. A line broken anywhere else, or in a finished log, is damage, and reported.
+A killed process leaves at most one torn line, at the end of the partial file; opening the log again removes it.
+A broken line anywhere else is reported as an error.
 """
 
 import json
@@ -19,7 +16,7 @@ from typing import Any, BinaryIO, Self, TypeGuard
 from weakref import WeakSet
 
 from cmi._util.errors import InputError
-from cmi._util.files import sync_folder, take_lock
+from cmi._util.files import sync_file, take_lock
 
 PARTIAL = ".partial"
 
@@ -47,7 +44,7 @@ class RunLog:
             if self._end < os.fstat(self._file).st_size:
                 os.ftruncate(self._file, self._end)
                 os.fsync(self._file)
-            sync_folder(path.parent)  # also when the file was there: its maker may have been killed just before this
+            sync_file(path.parent)  # even if the file existed: its creator may have been killed before syncing
         except BaseException:
             self.close()
             raise
@@ -72,8 +69,8 @@ class RunLog:
     def append(self, record: Mapping[str, Any], sync: bool = True) -> None:
         """Add `record`: when this returns it is on disk, and when it raises the log is as it was.
 
-        Without `sync` a kill loses nothing either, but a power failure may, until the next record with it.
-        ValueError: no usable key, a key that is done already, or a number that JSON cannot hold (NaN, infinity).
+        Without `sync`, a power failure may lose the record until the next synced one; a kill may not.
+        ValueError if the key is unusable or already in the log, or if a number is NaN or infinite.
         """
         try:
             line = json.dumps(dict(record), ensure_ascii=True, allow_nan=False).encode("ascii") + b"\n"
@@ -87,7 +84,7 @@ class RunLog:
         self._move_to(_partial(self.path))
         try:
             rest = line
-            while rest:  # a disk that has room for a part takes that, and says of the rest why not
+            while rest:  # a full disk may take a part first
                 rest = rest[os.write(self._file, rest) :]
             if sync:
                 os.fsync(self._file)
@@ -104,13 +101,13 @@ class RunLog:
         self._move_to(self.path)
 
     def close(self) -> None:
-        """Let go of the file and its lock; a log that was not finished stays partial."""
+        """Close the file and release its lock; an unfinished log stays partial."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
 
     def _read_keys(self) -> int:
-        """Note the key of every record, and say where in the file the last one ends."""
+        """Collect the key of every record and return the offset where the last one ends."""
         end = 0
         with os.fdopen(self._file, "rb", closefd=False) as file:
             for number, end, record in _lines(file, self._name):  # noqa: B007 (the last end is the answer)
@@ -129,27 +126,24 @@ class RunLog:
             raise ValueError(f"{self._name}: the log is closed")
         if self._name != name:
             self._name = self._name.replace(name)
-            sync_folder(name.parent)
+            sync_file(name.parent)
 
 
 _open_logs: WeakSet[RunLog] = WeakSet()
 
 
-def _let_go() -> None:
+def _close_logs() -> None:
     for log in list(_open_logs):
         log.close()
 
 
-# A forked process shares the lock, and may outlive its parent for a while: it lets go of the file at once.
-os.register_at_fork(after_in_child=_let_go)
+# A forked process shares the lock and may outlive its parent: it closes the file at once.
+os.register_at_fork(after_in_child=_close_logs)
 
 
 def read_records(path: Path) -> Iterator[dict[str, Any]]:
-    """The complete records of a log, one at a time; of the partial log where `path` is not finished yet.
-
-    The torn last line of a partial log is left out: its writer may be at work on it.
-    """
-    for name in (path, _partial(path), path):  # the first name again: the log may be finished between two looks
+    """Yield the complete records of a log, finished or partial, without the torn last line of a partial one."""
+    for name in (path, _partial(path), path):  # again, because the log may be finished meanwhile
         try:
             with name.open("rb") as file:
                 for _, _, record in _lines(file, name):
@@ -161,31 +155,26 @@ def read_records(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _lines(file: BinaryIO, name: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """(line number, offset of its end, record) of every line; stops before the torn last line of a partial log."""
+    """Yield (line number, offset of its end, record); stop before the torn last line of a partial log."""
     end = 0
     for number, line in enumerate(file, start=1):
         try:
-            record = _parse(line)
+            if not line.endswith(b"\n"):
+                raise ValueError("no end of line")
+            record = json.loads(line.decode("utf-8"))
         except (ValueError, RecursionError):
             is_last = not line.endswith(b"\n") or not file.read(1)
             if is_last and name.suffix == PARTIAL:
                 return
-            raise InputError(f"{name} line {number}: not a whole JSON object; mend or remove the line") from None
+            raise InputError(f"{name} line {number}: not a complete JSON object; correct or remove the line") from None
         if not isinstance(record, dict):
             raise InputError(f"{name} line {number}: expected a JSON object, found {type(record).__name__}")
         end += len(line)
         yield number, end, record
 
 
-def _parse(line: bytes) -> Any:
-    """The JSON value of a line; ValueError if it is torn or no JSON."""
-    if not line.endswith(b"\n"):
-        raise ValueError("no end of line")
-    return json.loads(line.decode("utf-8"))
-
-
 def _open_locked(path: Path) -> tuple[int, Path]:
-    """The log's file, locked for us, and its present name: the finished one if there is one, else the partial one."""
+    """Open and lock the log's file; return it with its present name, finished or partial."""
     while True:
         names = _present(path)
         if len(names) == 2:
@@ -202,7 +191,7 @@ def _open_locked(path: Path) -> tuple[int, Path]:
             raise InputError(f"{name}: another process is writing this log; wait for it to end")
         if _present(path) == [name] and os.path.samestat(name.stat(), os.fstat(file)):
             return file, name
-        os.close(file)  # renamed by another process before we had the lock: look again
+        os.close(file)  # another process renamed it before we had the lock: try again
 
 
 def _present(path: Path) -> list[Path]:
@@ -218,5 +207,5 @@ def _is_key(value: object) -> TypeGuard[str | int]:
 
 
 def _as_read(key: object) -> Any:
-    """`key` as the log will read it back: JSON joins two surrogates that make a pair."""
+    """Return `key` as JSON reads it back: two surrogates that make a pair are joined."""
     return json.loads(json.dumps(key))

@@ -1,10 +1,8 @@
-"""Weights in safetensors files: written whole, checked before use, loaded into memory of their own.
+"""Read and write weights in safetensors files, and refuse those that are NaN or infinite.
 
-A tensor mapped from a file lies wherever the file's header ends. Kernels round differently on memory that is not
-aligned as allocated memory is, so that the same weights gave scores that differed in their last bits from file to
-file. What is loaded here is copied to allocated memory: equal weights give equal scores on a given machine.
-
-Weights that are NaN or infinite are refused: everything computed from them would be.
+A tensor mapped from a file starts wherever the file's header ends, and kernels round differently on unaligned memory:
+the same weights gave scores that differed in their last bits from file to file. Loaded tensors are therefore copied to
+allocated memory.
 """
 
 import os
@@ -22,24 +20,24 @@ from cmi._util.files import whole_file
 from cmi._util.printable import printable
 
 Shapes = Mapping[str, tuple[int, ...]]
-_SHOWN = 120  # characters of a tensor's name in a sentence: a file may hold names of any length
+_SHOWN = 120  # characters of a tensor's name in an error
 
 
 def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
-    """Each tensor's shape, from the file's header alone; a tensor without a single number in it is refused."""
+    """Return each tensor's shape, from the file's header alone; empty tensors are refused."""
     try:
         with safe_open(path, "pt") as file:
             shapes = {key: tuple(file.get_slice(key).get_shape()) for key in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, OverflowError) as error:
         raise _unreadable(path, error) from error
     for key, shape in shapes.items():
-        if not all(shape):  # of no size in the file, whatever its other dimensions claim
+        if not all(shape):
             raise InputError(f"{path}: {_short(key)} is empty: its shape is {list(shape)}")
     return shapes
 
 
 def load_weights(path: Path, wanted: Container[str] | None = None) -> dict[str, Tensor]:
-    """The wanted tensors of a file (by default all) on the CPU. InputError if one of them is not finite."""
+    """Load the wanted tensors of a file (by default all) to the CPU. InputError if one of them is not finite."""
     try:
         with safe_open(path, "pt") as file:
             keys = [key for key in file.keys() if wanted is None or key in wanted]  # noqa: SIM118
@@ -51,12 +49,12 @@ def load_weights(path: Path, wanted: Container[str] | None = None) -> dict[str, 
 
 
 def save_weights(state: Mapping[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:
-    """Write tensors to a file that is there whole or not at all, readable by whom the user's files are."""
+    """Write tensors to a file atomically, with the permissions of the user's other files."""
     with whole_file(path) as unfinished:
         unfinished.touch()
         mode = unfinished.stat().st_mode
         try:
-            save_file(dict(state), unfinished, metadata)  # which replaces the file by one that only its owner can read
+            save_file(dict(state), unfinished, metadata)  # replaces it by a file that only the owner can read
         except SafetensorError as error:
             code = re.search(r"os error (\d+)", str(error))
             raise OSError(int(code[1]), os.strerror(int(code[1]))) if code else error from error
@@ -64,14 +62,16 @@ def save_weights(state: Mapping[str, Tensor], path: Path, metadata: dict[str, st
 
 
 def require_finite(path: Path, state: Mapping[str, Tensor]) -> None:
-    """InputError that names the first tensor with a NaN or an infinity in it."""
+    """InputError that names the first tensor with a NaN or an infinity."""
     for key, tensor in state.items():
         if not _is_finite(tensor):
-            raise InputError(f"{path}: {_short(key)} holds NaN or infinite numbers: the file is damaged, get it again")
+            raise InputError(
+                f"{path}: {_short(key)} holds NaN or infinite numbers: the file is damaged, download it again"
+            )
 
 
 def in_own_memory(module: nn.Module) -> None:
-    """Copy what another library mapped from a file to allocated memory; a parameter of several modules stays one."""
+    """Copy tensors that another library mapped from a file to allocated memory; shared parameters stay shared."""
     for part in module.modules():
         for parameter in part.parameters(recurse=False):
             parameter.data = parameter.data.clone()
@@ -82,9 +82,9 @@ def in_own_memory(module: nn.Module) -> None:
 def _is_finite(tensor: Tensor) -> bool:
     if not tensor.is_floating_point():
         return True
-    if tensor.element_size() == 1:  # of 8 bits: torch adds none of these kinds up
+    if tensor.element_size() == 1:  # torch cannot sum 8-bit floats
         tensor = tensor.float()
-    # What is not finite makes the sum so: one fast pass. A sum may also overflow, so that it alone does not condemn.
+    # A finite sum means finite numbers: one fast pass. A sum may also overflow, so look closer if it is not finite.
     return bool(tensor.sum(dtype=torch.float32).isfinite()) or bool(tensor.isfinite().all())
 
 

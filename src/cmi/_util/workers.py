@@ -1,8 +1,7 @@
-"""Work in several processes: a pool on this machine, or shards of a run on many.
+"""Run work in several processes: a pool on this machine, or shards of a run on a Ray cluster.
 
-A shard is a process of its own, with files of its own in the run's folder or beside it, which all machines must see;
-each runs in the folder that the command was given in. API keys are not handed over by Ray: they must be set where its
-workers run.
+Each shard is a process with files of its own. It runs in the command's working folder, which all machines must see.
+Ray does not pass API keys on: set them where its workers run.
 """
 
 import multiprocessing
@@ -29,18 +28,18 @@ class _Pool(ProcessPoolExecutor):
 
 
 def process_pool(workers: int | None = None) -> ProcessPoolExecutor:
-    """A pool of processes, by default one a core. Killed with `kill -9`, their parent takes them along.
+    """Open a pool of processes, by default one per core. They end with their parent, even after `kill -9`.
 
-    After an error or Ctrl-C it ends what it is at, and begins nothing more. Open it before files that are locked:
-    forked processes hold on to those.
+    After an error or Ctrl-C the pool finishes the running tasks and starts no others. Open it before locking files,
+    because forked processes keep the locks.
     """
     pool = _Pool(workers or os.cpu_count(), initializer=_die_with_parent)
-    pool.submit(os.getpid).result()  # only now are they forked
+    pool.submit(os.getpid).result()  # fork them now
     return pool
 
 
 def _die_with_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the parent says what is to be said
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; only the parent reports it
     parent = multiprocessing.parent_process()
     assert parent is not None
 
@@ -52,15 +51,15 @@ def _die_with_parent() -> None:
 
 
 def run_on_ray(arguments: Sequence[str], shards: int, on_gpus: bool = False) -> None:
-    """`cmi ARGUMENTS --shard i/n` for every shard, as tasks of a Ray cluster (RAY_ADDRESS), or of one started here.
+    """Run `cmi ARGUMENTS --shard i/n` for every shard on a Ray cluster (RAY_ADDRESS), or on one started here.
 
-    `on_gpus`: each has a GPU to itself, where the cluster has any; Ray hides them from tasks that want none.
+    With `on_gpus` each shard has a GPU to itself if the cluster has GPUs; otherwise Ray hides them.
     """
     try:
         import ray
     except ModuleNotFoundError as error:
         raise MissingExtra("sharding over Ray", "ray") from error
-    with chdir(os.sep):  # Ray's workers import from the folder it is started in before they look for installed packages
+    with chdir(os.sep):  # Ray's workers import from the folder that it was started in first
         ray.init(include_dashboard=False, log_to_driver=False)  # the dashboard's job API has no authentication
     try:
         gpus = 1 if on_gpus and ray.cluster_resources().get("GPU") else 0
@@ -76,10 +75,10 @@ def run_on_ray(arguments: Sequence[str], shards: int, on_gpus: bool = False) -> 
 
 
 def run_shard(arguments: Sequence[str], folder: str) -> tuple[int, str]:
-    """The exit code of a `cmi` command in that folder, and the last line of its errors."""
+    """Run a `cmi` command in that folder; return its exit code and the last line of its standard error."""
     if not Path(folder).is_dir():
-        return 2, f"{folder} is not on its machine; run where all machines see the folder"
-    command = [sys.executable, "-P", "-m", "cmi", *arguments]  # no file of the folder stands in for a package
+        return 2, f"{folder} does not exist on its machine; run in a folder that all machines share"
+    command = [sys.executable, "-P", "-m", "cmi", *arguments]  # -P: files in the folder shadow no package
     ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603
     lines = ended.stderr.strip().splitlines()
     return ended.returncode, lines[-1] if lines else ""

@@ -1,7 +1,7 @@
-"""The data sets of CMI-Bench: one lazy registry of what the modules of `cmi.bench.data` say about themselves.
+"""The data sets of CMI-Bench: a lazy registry of the modules in `cmi.bench.data`.
 
-A corpus is what a user gets from its makers; it makes one data set or several. A data set names its task, which is a
-module of `cmi.bench.tasks`. To add either is to add one file there: every other module looks them up here.
+A corpus is what its publisher distributes; one or several data sets are made from it. A data set names its task, a
+module of `cmi.bench.tasks`. To add a corpus or a task, add one file to either package.
 """
 
 import pkgutil
@@ -25,39 +25,39 @@ class BenchDataset:
     """One data set, as the authors name it in their files."""
 
     name: str
-    row: str  # its row in Table 3 of the paper; one of your own comes after those
+    row: str  # its row in Table 3 of the paper, or a new one after those
     task: str  # its module in cmi.bench.tasks
     size: int  # test items, by Table 1 of the paper
-    prompts: "str | Wordings"  # how questions are worded: a file of cmi.bench.prompts without its .toml, or here
-    classes: tuple[str, ...] = ()  # the labels that answers are taken from; none if answers are free
+    prompts: "str | Wordings"  # a file of cmi.bench.prompts without its .toml, or the wordings themselves
+    classes: tuple[str, ...] = ()  # the possible labels; empty if answers are free text
     is_multi_label: bool = False  # an answer may name any number of the classes
-    clip: str = ""  # the end of an audio path that tells clips of one recording apart, a regular expression
+    clip: str = ""  # a regular expression for the end of an audio path that numbers the clips of a recording
 
     def recording(self, audio_path: str) -> str:
-        """The recording that a clip was cut from, as far as its path tells."""
+        """Return the recording that a clip was cut from, judging by its path."""
         return re.sub(self.clip, "", audio_path) if self.clip else audio_path
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """A collection of files, the data sets that are made from it, and what to know before getting it."""
+    """A collection of files and the data sets that are made from it."""
 
     name: str  # as typed on the command line
     title: str
     datasets: tuple[BenchDataset, ...]
     licence: str
     where: str
-    verified: str  # what its records were compared with
-    read: "Callable[[Path, Sounds], Iterator[LabelledClip]]"  # every question of every split, with or without its audio
-    notes: tuple[str, ...] = ()  # how its records differ from the paper's, or may surprise
+    verified: str  # what our records were compared with
+    read: "Callable[[Path, Sounds], Iterator[LabelledClip]]"  # all questions of all splits, with or without audio
+    notes: tuple[str, ...] = ()  # how its records differ from the paper's
 
 
 class Catalog(Mapping[str, BenchDataset]):
-    """The data sets by name, in the order of the published table. Modules are imported at the first look."""
+    """The data sets by name, in the order of the published table. Modules are imported on first use."""
 
     @cached_property
     def corpora(self) -> dict[str, Corpus]:
-        """By name, in the order of their first data sets; those without a data set of their own come last."""
+        """The corpora by name, in the order of their first data sets; those without a data set come last."""
         package = import_module("cmi.bench.data")
         names = [module.name for module in pkgutil.iter_modules(package.__path__) if not module.name.startswith("_")]
         found: list[Corpus] = [import_module(f"{package.__name__}.{name}").CORPUS for name in names]
@@ -102,7 +102,7 @@ def _published_order() -> dict[str, int]:
 
 
 def find_corpus(name: str) -> Corpus:
-    """The corpus of that name; InputError lists the names there are."""
+    """Return the corpus of that name; the InputError lists the known names."""
     corpus = DATASETS.corpora.get(name.lower().replace("_", "-"))
     if corpus is None:
         raise InputError(f"no data set is named {name!r}; there are {', '.join(DATASETS.corpora)}")
@@ -110,7 +110,7 @@ def find_corpus(name: str) -> Corpus:
 
 
 def split_name(stem: str) -> tuple[str, BenchDataset] | None:
-    """What stands before the data set's name, and the data set: `ltu_as_GTZAN` is (`ltu_as`, GTZAN)."""
+    """Split a file's stem into a prefix and a data set: `ltu_as_GTZAN` is (`ltu_as`, GTZAN)."""
     for dataset in sorted(DATASETS.values(), key=lambda d: -len(d.name)):
         head, tail = stem[: -len(dataset.name)], stem[-len(dataset.name) :]
         if tail.lower() == dataset.name.lower() and (not head or head[-1] in "_-"):

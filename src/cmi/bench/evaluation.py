@@ -1,7 +1,7 @@
-"""What every task speaks in: items go in, an evaluation comes out.
+"""The interface of tasks: items go in, an evaluation comes out.
 
-A task turns each item into one row of numbers, of which its metrics are functions (`cmi.stats.comparison`), on the
-scale of the published table. Memory holds a few numbers per item, never the answers.
+A task turns each item into one row of numbers. Its metrics are functions of these rows (`cmi.stats.comparison`), on the
+scale of the published table.
 """
 
 from array import array
@@ -27,17 +27,17 @@ class Item(NamedTuple):
     answer: str
     truth: str
     recording: str  # what the clip was cut from; items of one recording are resampled together
-    start: float | None = None  # the clip's place in the recording, in seconds, where the source says so
+    start: float | None = None  # the clip's place in the recording in seconds, if known
     end: float | None = None
 
     @property
     def length(self) -> float | None:
-        """The clip's seconds, where the source says so."""
+        """The clip's length in seconds, if known."""
         return self.end - self.start if self.start is not None and self.end is not None else None
 
 
 class Setting(NamedTuple):
-    """Under which rules a set of answers is scored."""
+    """What a task needs to know to score a set of answers."""
 
     dataset: str
     protocol: Protocol
@@ -52,9 +52,9 @@ class Evaluation:
     clusters: NDArray[np.int64]  # (n,)  the recording of each item, 0 .. C - 1
     unparsed: int
     notes: tuple[str, ...] = ()
-    joint: Callable[[Array, Array], Array] | None = None  # all metrics at once -> (b, m), where they share their work
-    most_resamples: int | None = None  # where a draw is dear, fewer of them must do
-    is_biased: bool = False  # draws lie off the value by construction: their interval is moved onto it
+    joint: Callable[[Array, Array], Array] | None = None  # all metrics at once -> (b, m), if they share work
+    most_resamples: int | None = None  # a limit for metrics whose draws are expensive
+    is_biased: bool = False  # the draws are biased by construction; their interval is centred on the value
 
     @property
     def n(self) -> int:
@@ -65,10 +65,7 @@ class Evaluation:
         return len(np.unique(self.clusters))
 
     def values(self, weights: Array | None = None) -> Array:
-        """Every metric under weights (b, n): (b, m). NaN where one is undefined or was not computed.
-
-        Without weights: one row, the value over all items.
-        """
+        """Compute every metric under weights (b, n), by default all 1: (b, m). NaN if undefined or not computed."""
         weights = np.ones((1, self.n), np.float32) if weights is None else weights
         if not self.n:
             return np.full((len(weights), len(self.metrics)), np.nan)
@@ -78,7 +75,7 @@ class Evaluation:
 
 
 class Measured(NamedTuple):
-    """One item's row of numbers, and whether its answer could be read at all."""
+    """One item's row of numbers, and whether its answer could be parsed."""
 
     parsed: bool
     row: Sequence[float]
@@ -86,11 +83,11 @@ class Measured(NamedTuple):
 
 @dataclass
 class Tally:
-    """Collects measured items into an evaluation, at eight bytes a number."""
+    """Collects measured items into an evaluation, at eight bytes per number."""
 
     unparsed: int = 0
     _numbers: "array[float]" = field(default_factory=lambda: array("d"))
-    _recordings: "array[int]" = field(default_factory=lambda: array("q"))  # their hashes: names would be many bytes
+    _recordings: "array[int]" = field(default_factory=lambda: array("q"))  # hashes, to save memory
 
     def add(self, item: Item, measured: Measured) -> None:
         self._numbers.extend(measured.row)
@@ -104,7 +101,7 @@ class Tally:
 
 
 def _codes(recordings: "array[int]") -> NDArray[np.int64]:
-    """Number the recordings by first appearance, so that the draws of a bootstrap do not depend on their hashes."""
+    """Number the recordings by first appearance, which makes bootstrap draws independent of the hashes."""
     _, first, inverse = np.unique(np.asarray(recordings, np.int64), return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse]
 
@@ -112,7 +109,7 @@ def _codes(recordings: "array[int]") -> NDArray[np.int64]:
 def evaluate_each(
     items: Iterable[Item], measure: Callable[[Item], Measured], metrics: Sequence[Metric], notes: Sequence[str] = ()
 ) -> Evaluation:
-    """Measure item by item: what a task's `evaluate` does when no item needs to know of the others."""
+    """Evaluate a task whose items are measured independently."""
     tally = Tally()
     for item in items:
         tally.add(item, measure(item))
@@ -130,7 +127,7 @@ def accuracy(name: str, column: int = 0) -> Metric:
 
 
 def percent_ratio(name: str, over: int, under: int, better: Better = "higher") -> Metric:
-    """The sum of one column over the sum of another, times 100; NaN when nothing is under the line."""
+    """The sum of one column over the sum of another, times 100; NaN if the latter is 0."""
 
     def value(statistics: Array, weights: Array) -> Array:
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -154,17 +151,15 @@ def percent_median(name: str, column: int, better: Better = "higher") -> Metric:
     return Metric(name, value, better)
 
 
-def of_sums(
-    name: str, function: Callable[[Array], Array], better: Better = "higher", columns: slice = slice(None)
-) -> Metric:
+def of_sums(name: str, function: Callable[[Array], Array], columns: slice = slice(None)) -> Metric:
     """A function of the columns' sums: `function((b, k)) -> (b,)`."""
 
     def value(statistics: Array, weights: Array) -> Array:
         return function(weights @ statistics[:, columns])
 
-    return Metric(name, value, better)
+    return Metric(name, value)
 
 
-def not_computed(name: str, why: str, better: Better = "higher") -> Metric:
-    """A metric that belongs in the table and could not be computed here."""
-    return Metric(name, better=better, not_computed=why)
+def not_computed(name: str, why: str) -> Metric:
+    """A metric of the table that could not be computed here."""
+    return Metric(name, not_computed=why)

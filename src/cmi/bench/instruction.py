@@ -1,4 +1,4 @@
-"""The record of CMI-Bench: one instruction about one clip, in the authors' JSON-lines layout."""
+"""The annotation record of CMI-Bench: one instruction about one clip, in the authors' JSON-lines layout."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +11,7 @@ TO_THE_END = -1
 
 @dataclass(frozen=True)
 class Instruction:
-    """What is asked about a span of audio, and the expected answer."""
+    """A question about a span of audio and its expected answer."""
 
     instruction: str
     output: str
@@ -26,7 +26,7 @@ class Instruction:
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> "Instruction":
-        """From one line of an annotation file. Raises InputError naming the field that is wrong."""
+        """Read one line of an annotation file; the InputError names the wrong field."""
         end = _number(record, "audio_end", TO_THE_END)
         return cls(
             instruction=_text(record, "instruction"),
@@ -42,7 +42,7 @@ class Instruction:
         )
 
     def to_record(self) -> dict[str, Any]:
-        """One line of an annotation file."""
+        """Return one line of an annotation file."""
         return {
             "instruction": self.instruction,
             "input": AUDIO_INPUT,
@@ -60,7 +60,7 @@ class Instruction:
 
 
 def _text(record: dict[str, Any], name: str, default: str | None = None) -> str:
-    """A field that is text, or a number that stands for text (NSynth's pitches are written so)."""
+    """Return a text field; NSynth's pitches are written as numbers."""
     value = record.get(name, default)
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise InputError(f"'{name}' is {_kind(value)}, expected text")
@@ -68,7 +68,7 @@ def _text(record: dict[str, Any], name: str, default: str | None = None) -> str:
 
 
 def _first(record: dict[str, Any], name: str) -> str:
-    """A field that the authors write as a list of one."""
+    """Return a text field that the authors write as a list of one."""
     value = record.get(name)
     value = value[0] if isinstance(value, list) and len(value) == 1 else value
     if not isinstance(value, str):

@@ -1,7 +1,7 @@
-"""From the files of a data set to instruction files that `cmi bench` asks by and scores against.
+"""Convert the files of a corpus to the instruction files that `cmi bench` reads.
 
-    annotations/CMI_<data set>.jsonl        one `Instruction` a line, its audio path relative to the folder written to
-    missing/CMI_<data set>.txt              the missing recordings, one a line, if any
+    annotations/CMI_<data set>.jsonl        one `Instruction` per line, its audio path relative to the output folder
+    missing/CMI_<data set>.txt              the missing recordings, one per line, if any
 
 The same files and settings give the same bytes.
 """
@@ -28,17 +28,17 @@ MOST_NAMED = 3  # missing recordings that a table names
 
 @dataclass(frozen=True)
 class MakeOptions:
-    """How questions are put, and which of them."""
+    """How questions are worded, and which are written."""
 
     variant: str = "plain"
-    prompts: Path | None = None  # a folder of wordings that stand in for ours
+    prompts: Path | None = None  # a folder of wordings that replace ours
     split: str = "test"
     keep_missing: bool = False  # ask about missing recordings, too
 
 
 @dataclass(frozen=True)
 class MadeDataset:
-    """What was written for one data set."""
+    """The result for one data set."""
 
     dataset: str
     path: Path
@@ -49,7 +49,7 @@ class MadeDataset:
 
 
 def make(corpus: Corpus, folder: Path, audio: Path | None, out: Path, options: MakeOptions) -> list[MadeDataset]:
-    """Write the instruction files of a data set and say what they hold. `audio`: where recordings are, if apart."""
+    """Write the instruction files of a corpus. `audio` is the folder of its recordings, by default `folder`."""
     sounds = Sounds(audio or folder)
     by_dataset = _read(corpus, folder, sounds, options.split)
     repeats = _repeated_valence(by_dataset)
@@ -73,7 +73,7 @@ def make(corpus: Corpus, folder: Path, audio: Path | None, out: Path, options: M
 def instruction(
     example: LabelledClip, corpus: Corpus, question: Wordings, variant: str, audio_path: str
 ) -> Instruction:
-    """The example in words: those that it came with, or a variant of ours, whose name is kept in its task type."""
+    """Word the example with its own question or with a variant of ours, which the task type names."""
     kind = {"major": [question.major], "minor": [question.minor]}
     return Instruction(
         instruction=example.wording or question.variant(variant).text,
@@ -104,7 +104,7 @@ def _read(corpus: Corpus, folder: Path, sounds: Sounds, split: str) -> dict[str,
             by_dataset[example.dataset].append(example)
     if not by_dataset:
         there = f"; its splits are {', '.join(sorted(found))}" if found else ""
-        raise InputError(f"{folder}: nothing of {corpus.title} in split {split!r} here{there}")
+        raise InputError(f"{folder}: no examples of {corpus.title} in split {split!r}{there}")
     return by_dataset
 
 
@@ -116,7 +116,7 @@ def _line(
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:
-    """Write the lines, or take an older file away if there are none."""
+    """Write the lines, or remove an older file if there are none."""
     text = "".join(lines)
     if text:
         make_folder(path.parent)
@@ -139,7 +139,7 @@ def _repeated_valence(by_dataset: dict[str, list[LabelledClip]]) -> tuple[str, .
 
 
 def list_records() -> list[dict[str, Any]]:
-    """Every corpus for machines."""
+    """Return every corpus as a JSON record."""
     return [
         {
             **{"name": corpus.name, "title": corpus.title, "makes": {d.name: d.size for d in corpus.datasets}},
@@ -150,9 +150,9 @@ def list_records() -> list[dict[str, Any]]:
 
 
 def list_tables() -> list[Table]:
-    """What each data set fills and costs, where it is, and how far its records were checked: a table each."""
+    """Return tables of the corpora: data sets and licences, sources, and how their records were verified."""
     corpora = DATASETS.corpora.values()
-    fetch = "Get the files yourself, under their licences; cmi fetches none of them."
+    fetch = "Get the files yourself, under their licences; cmi downloads none of them."
     return [
         Table(
             "Data sets of CMI-Bench",
@@ -161,7 +161,7 @@ def list_tables() -> list[Table]:
             labels=3,
         ),
         Table("Where", ["name", "where"], [[c.name, c.where] for c in corpora], labels=2, notes=[fetch]),
-        Table("Held against", ["name", "held against"], [[c.name, c.verified] for c in corpora], labels=2),
+        Table("Verified with", ["name", "verified with"], [[c.name, c.verified] for c in corpora], labels=2),
     ]
 
 

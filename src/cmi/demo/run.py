@@ -153,7 +153,7 @@ def _rewardbench(out: Path, scorer: NamedScorer, on_progress: Progress) -> list[
 
         return on_done
 
-    benchmark.hear_takes(questions, folder, told("takes heard for nulls"))
+    benchmark.measure_takes(questions, folder, told("takes heard for nulls"))
     on_scored = told("takes scored for CMI-RewardBench")
     benchmark.score_questions(questions, About(scorer.name), scorer, folder, on_scored, out / SCORES)
     [source] = read_sources([folder])

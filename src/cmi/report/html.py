@@ -1,4 +1,4 @@
-"""HTML that stands alone: one file, light and dark, no network. Text is escaped; what is HTML already says so."""
+"""Self-contained HTML pages: one file, light and dark, no network. Text is escaped unless a parameter says HTML."""
 
 import base64
 import hashlib
@@ -10,7 +10,7 @@ from cmi.report.palette import css_variables
 from cmi.report.tables import Table
 from cmi.stats.intervals import Interval
 
-# No other script runs, and nothing is loaded but recordings and pictures beside the page or inside it.
+# The policy allows one script, and audio and pictures beside or inside the page.
 _PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -41,7 +41,7 @@ _BAR, _HEIGHT = 180, 16  # pixels
 
 
 def page(title: str, body: str, style: str = "", script: str = ONE_AT_A_TIME) -> str:
-    """A page of its own. `body` is HTML; `style` is CSS beside that of all pages; no script but `script` runs."""
+    """Return a whole page. `body` is HTML, `style` is added to the common CSS, and `script` is the only script."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     shared = css_variables() + files("cmi.report").joinpath("style.css").read_text(encoding="utf-8")
     return _PAGE.format(
@@ -50,13 +50,13 @@ def page(title: str, body: str, style: str = "", script: str = ONE_AT_A_TIME) ->
 
 
 def fact_list(facts: Mapping[str, str]) -> str:
-    """Terms and what they are, side by side."""
+    """Return a definition list."""
     terms = "\n".join(f"<div><dt>{escape(term)}</dt><dd>{escape(said)}</dd></div>" for term, said in facts.items())
     return f'<dl class="facts">\n{terms}\n</dl>'
 
 
 def table_html(table: Table) -> str:
-    """A table with its title and notes."""
+    """Return a table with its title and notes."""
     head = "".join(_cell("th", header, i < table.labels) for i, header in enumerate(table.headers))
     rows = "\n".join(
         f"<tr>{''.join(_cell('td', cell, i < table.labels) for i, cell in enumerate(row))}</tr>" for row in table.rows
@@ -71,12 +71,12 @@ def _cell(tag: str, text: str, is_label: bool) -> str:
 
 
 def details(summary: str, parts: Sequence[str]) -> str:
-    """HTML parts that are shown when asked for."""
+    """Return HTML parts folded under a summary."""
     return f"<details><summary>{escape(summary)}</summary>\n{chr(10).join(parts)}\n</details>"
 
 
 def interval_bar(label: str, value: float, interval: Interval, chance: float, kind: str) -> str:
-    """A share and its interval on a line from 0 to 1, with a mark at chance. `kind` is a name for styles."""
+    """Draw a share and its interval on a line from 0 to 1, with a mark at chance. `kind` is a CSS class."""
     low, high, at, mark = (round(_BAR * share, 1) for share in (*interval, value, chance))
     middle = _HEIGHT / 2
     said = f"{label}: {value:.0%}, 95 % from {interval.low:.0%} to {interval.high:.0%}; chance {chance:.0%}"

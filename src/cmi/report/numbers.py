@@ -1,4 +1,4 @@
-"""How tables and sentences show numbers: one function for each kind. A number that does not exist is a dash."""
+"""Format numbers for tables and sentences. A missing number is a dash."""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 def number(value: float | None, digits: int = 2, scale: float = 1.0) -> str:
-    """A number with so many decimals, times `scale`.
+    """Format `value` times `scale` with a fixed number of decimals.
 
     >>> number(0.73456, 4), number(None), number(float("nan"))
     ('0.7346', '-', '-')
@@ -18,7 +18,7 @@ def number(value: float | None, digits: int = 2, scale: float = 1.0) -> str:
 
 
 def signed(value: float | None, digits: int = 2, scale: float = 1.0) -> str:
-    """A difference, with its sign.
+    """Format a difference with its sign.
 
     >>> signed(1.5), signed(-0.25, 1, 100)
     ('+1.50', '-25.0')
@@ -27,7 +27,7 @@ def signed(value: float | None, digits: int = 2, scale: float = 1.0) -> str:
 
 
 def percent(share: float | None, digits: int = 1) -> str:
-    """A share from 0 to 1 in percent, without the sign.
+    """Format a share from 0 to 1 in percent, without the % sign.
 
     >>> percent(0.875)
     '87.5'
@@ -42,7 +42,7 @@ def interval(
     with_sign: bool = False,
     between: str = " – ",
 ) -> str:
-    """The two ends of an interval.
+    """Format the two ends of an interval.
 
     >>> interval((0.1, 0.25), 1, 100), interval((-1.0, 2.0), with_sign=True), interval((None, None))
     ('10.0 – 25.0', '-1.00 – +2.00', '-')
@@ -54,7 +54,7 @@ def interval(
 
 
 def p_value(p: float | None) -> str:
-    """A p value to three decimals, as it is printed in papers.
+    """Format a p value with three decimals, as papers do.
 
     >>> p_value(0.0404), p_value(0.00001), p_value(1.0)
     ('.040', '< .001', '1.000')
@@ -65,7 +65,7 @@ def p_value(p: float | None) -> str:
 
 
 def count(n: int | None) -> str:
-    """A whole number with its thousands set apart.
+    """Format a whole number with thousands separators.
 
     >>> count(27405)
     '27,405'
@@ -74,7 +74,7 @@ def count(n: int | None) -> str:
 
 
 def file_size(size: int | None) -> str:
-    """Bytes in the unit that suits them.
+    """Format a number of bytes in a suitable unit.
 
     >>> file_size(1_900_000_000), file_size(512), file_size(None)
     ('1.9 GB', '512 B', '-')
@@ -86,7 +86,7 @@ def file_size(size: int | None) -> str:
 
 
 def clock(seconds: float) -> str:
-    """A place in a recording, in minutes and seconds.
+    """Format a position in a recording as minutes and seconds.
 
     >>> clock(95.7)
     '1:35'

@@ -1,4 +1,4 @@
-"""The colours of every page and picture: one palette, light and dark. The arena's style sheet has the same values."""
+"""The colours of all pages and pictures, light and dark. The arena's style sheet repeats the values."""
 
 PALETTE = {  # name: (on light paper, on dark paper)
     "paper": ("#f8f6f2", "#14161a"),
@@ -12,17 +12,17 @@ PALETTE = {  # name: (on light paper, on dark paper)
     "take-a": ("#4149b0", "#a4adff"),
     "take-b": ("#a8431b", "#ffb08c"),
 }
-# Okabe and Ito's colours, which people with any colour vision can tell apart.
+# Okabe and Ito's palette, which is safe for colour-blind readers.
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6b5b95", "#4d4d4d")
 QUIET = PALETTE["line-strong"][0]  # axes and reference lines of pictures
 
 
 def css_variables() -> str:
-    """The palette as CSS; a browser picks the column of the reader's theme."""
+    """Return the palette as CSS variables that follow the reader's light or dark theme."""
     lines = (f"--{name}: light-dark({light}, {dark});" for name, (light, dark) in PALETTE.items())
     return ":root { color-scheme: light dark; " + " ".join(lines) + " }\n"
 
 
 def colours(names: list[str]) -> dict[str, str]:
-    """A colour for each name, the same for the same list."""
+    """Assign each distinct name a colour, in order."""
     return {name: SERIES[i % len(SERIES)] for i, name in enumerate(dict.fromkeys(names))}

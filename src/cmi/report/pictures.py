@@ -1,4 +1,4 @@
-"""Pictures in files: checked before the work, drawn without a screen, written after the work."""
+"""Draw pictures with matplotlib and write them to files."""
 
 import importlib.util
 from pathlib import Path
@@ -12,7 +12,7 @@ FORMATS = (".png", ".svg")
 
 
 def require_picture(path: Path | None) -> None:
-    """InputError if a picture is wanted (`path` is not None) that could not be drawn or written in the end."""
+    """Check before a long run that the picture `path` (None for no picture) can be drawn and written after it."""
     if path is None:
         return
     if path.suffix.lower() not in FORMATS:
@@ -28,7 +28,7 @@ def require_matplotlib() -> None:
 
 
 def new_figure(width: float, height: float, **how: Any) -> Any:
-    """One of matplotlib's figures, in inches."""
+    """Return a new matplotlib figure; sizes are in inches."""
     require_matplotlib()
     from matplotlib.figure import Figure
 
@@ -36,7 +36,7 @@ def new_figure(width: float, height: float, **how: Any) -> Any:
 
 
 def new_panels(figure: Any, rows: int = 1, columns: int = 1, **how: Any) -> list[Any]:
-    """Axes in reading order, with the palette's colours and without a box around them."""
+    """Add axes with the palette's colours and without a box; return them in reading order."""
     panels = list(figure.subplots(rows, columns, squeeze=False, **how).flat)
     for panel in panels:
         panel.set_prop_cycle(color=SERIES)
@@ -45,6 +45,5 @@ def new_panels(figure: Any, rows: int = 1, columns: int = 1, **how: Any) -> list
 
 
 def save_picture(figure: Any, path: Path) -> None:
-    """Write one of matplotlib's figures."""
     with whole_file(path) as unfinished:
         figure.savefig(unfinished, dpi=150, format=path.suffix.lower().removeprefix("."))

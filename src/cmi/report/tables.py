@@ -1,4 +1,4 @@
-"""One table, five ways to show it."""
+"""Print a table in a terminal or write it as Markdown, LaTeX, CSV or JSON."""
 
 import csv
 import io
@@ -26,10 +26,7 @@ _LATEX = str.maketrans(
 
 @dataclass(frozen=True)
 class Table:
-    """Text in rows. The first `labels` columns are words, the others numbers.
-
-    Names, titles and messages in it may come from anywhere: however it is shown, they are text on one line.
-    """
+    """A table of text. The first `labels` columns are words, the others numbers. Any text is safe: it is escaped."""
 
     title: str
     headers: Sequence[str]
@@ -39,7 +36,7 @@ class Table:
 
 
 def print_tables(tables: Sequence[Table], console: Console) -> None:
-    """For reading in a terminal. Nothing is cropped: what is wider than the window wraps, and a pipe gets all of it."""
+    """Print tables to a terminal, uncropped: rows wider than the window wrap."""
     for table in map(_plain, tables):
         shown = RichTable(
             title=Text(table.title), title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0)
@@ -68,7 +65,7 @@ def _plain(table: Table) -> Table:
 
 
 def sentence(text: str) -> str:
-    """With its full stop."""
+    """End `text` with a full stop."""
     return text if text.endswith(".") else f"{text}."
 
 
@@ -84,7 +81,7 @@ def to_markdown(tables: Sequence[Table]) -> str:
 
 
 def to_latex(tables: Sequence[Table]) -> str:
-    """For a document that loads booktabs."""
+    """Write tables for a LaTeX document that loads booktabs."""
     parts = []
     for table in map(_plain, tables):
         columns = "l" * table.labels + "r" * (len(table.headers) - table.labels)
@@ -105,27 +102,23 @@ def to_latex(tables: Sequence[Table]) -> str:
 
 
 def _latex(cell: str) -> str:
-    shielded = "{}" if cell.startswith(("[", "*")) else ""  # which the end of the row before would take for an option
+    shielded = "{}" if cell.startswith(("[", "*")) else ""  # the \\ before it would read it as an option
     return shielded + cell.translate(_LATEX)
 
 
 def to_csv(records: Sequence[dict[str, Any]]) -> str:
-    """Flat records with a header line; lists are joined by semicolons."""
+    """Write flat records with a header line; lists are joined by semicolons."""
     out = io.StringIO()
     if records:
         writer = csv.DictWriter(out, fieldnames=list(records[0]), lineterminator="\n")
         writer.writeheader()
         for record in records:
-            writer.writerow({name: _flat(value) for name, value in record.items()})
+            writer.writerow({k: "; ".join(v) if isinstance(v, list | tuple) else v for k, v in record.items()})
     return out.getvalue()
 
 
-def _flat(value: Any) -> Any:
-    return "; ".join(value) if isinstance(value, list | tuple) else value
-
-
 def to_plain(value: Any) -> Any:
-    """The same in types that JSON has, with None for numbers that it has not.
+    """Convert a value to JSON types, with None for NaN and infinity.
 
     >>> to_plain({"value": float("nan"), "interval": (0.25, 1.0)})
     {'value': None, 'interval': [0.25, 1.0]}
@@ -140,12 +133,12 @@ def to_plain(value: Any) -> Any:
 
 
 def to_json_line(value: Any) -> str:
-    """One line of JSON Lines. NaN and infinity, which are no JSON, are a ValueError."""
+    """Write one line of JSON Lines; ValueError for NaN and infinity."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def to_json(value: Any) -> str:
-    """JSON in which characters that a terminal might obey are written as escapes."""
+    """Write indented JSON with control characters escaped."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1)
     return "\n".join(_escaped(line) for line in text.split("\n")) + "\n"
 

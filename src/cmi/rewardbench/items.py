@@ -1,7 +1,6 @@
-"""What the benchmark asks: a take that people rated, or a pair of takes of which they preferred one.
+"""Benchmark items: a take that people rated, or a pair of takes that they compared.
 
-Every data set is read into these (`cmi.rewardbench.data`), whatever its own layout; the tasks, the runner and the
-analyses know nothing else.
+Every data set is read into these (`cmi.rewardbench.data`).
 """
 
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from cmi.take import Audio, Axis, Choice, Prompt, Take
 
 
 class Vote(NamedTuple):
-    """Which take of a pair was preferred, and how surely (1 to 5; None where not asked)."""
+    """Which take of a pair was preferred, with a confidence from 1 to 5 (None if not asked)."""
 
     choice: Choice
     confidence: float | None = None
@@ -23,12 +22,12 @@ class Vote(NamedTuple):
 class Item:
     """One row of a data set.
 
-    `id` is unique in its data set. `about` holds what analyses group by, as text, absent where not known: `month`
-    ('2025-08'), `generator_a`, `generator_b` (`generator` of a rated take), `rater`, `split`, `prompt_id`, `question`.
-    `cluster` names what intervals resample together if that is not the prompt, and `cluster_b` what they resample
-    beside it: of two pieces that one listener rated, each occurs in other pairs too.
+    `id` is unique in its data set. `about` holds known properties as text, for analyses: `month` ('2025-08'),
+    `generator_a`, `generator_b` (`generator` of a rated take), `rater`, `split`, `prompt_id`, `question`. Intervals
+    resample items by prompt, or by `cluster` if it is stated, and also by `cluster_b`, for pairs of two rated pieces
+    that both occur in other pairs.
 
-    Both takes of a pair answer `prompt`, unless `other_prompt` is what the second one answers.
+    Both takes of a pair answer `prompt`, unless the second one has an `other_prompt`.
     """
 
     id: str
@@ -50,16 +49,13 @@ class Item:
 
     @property
     def asked(self) -> tuple[Take, ...]:
-        """Its takes, each under its prompt: what a scorer is given."""
+        """The takes with their prompts, as a scorer gets them."""
         prompts = (self.prompt, self.prompt if self.other_prompt is None else self.other_prompt)
         return tuple(Take(prompt, audio) for prompt, audio in zip(prompts, self.takes, strict=False))
 
     @property
     def cluster(self) -> str:
-        """Items of one prompt are not independent: intervals resample them together.
-
-        Where the prompt is not given (MusicEval), its id in the data set tells; else the item stands for itself.
-        """
+        """What intervals resample together: by default the prompt, its id if the text is unknown, else the item."""
         if "cluster" in self.about:
             return "\n".join((self.dataset, self.about["cluster"]))
         if self.prompt == Prompt():
@@ -69,5 +65,5 @@ class Item:
 
     @property
     def other_cluster(self) -> str | None:
-        """A second thing that it shares with other items, None if there is none."""
+        """A second cluster that the item belongs to, or None."""
         return "\n".join((self.dataset, self.about["cluster_b"])) if "cluster_b" in self.about else None

@@ -1,4 +1,4 @@
-"""The five tasks of CMI-RewardBench: what of an item is asked, which score answers, and what an answer is worth.
+"""The five tasks of CMI-RewardBench: which label is predicted by which score, and the credit of a prediction.
 
 Tasks
     musicality regression                 people's musicality ratings against musicality scores (PAM, MusicEval)
@@ -7,16 +7,16 @@ Tasks
     text alignment preference             which take follows a prompt without reference audio (CMI-Pref)
     compositional alignment preference    which take follows a prompt with reference audio (CMI-Pref)
 
-An overall preference is answered by the musicality score, as in the authors' code.
+An overall preference is predicted by the musicality score, as in the authors' code.
 
 Metrics
     Regression: LCC (Pearson), SRCC (Spearman), K-Tau (Kendall's tau-b). Preference: ACC, the mean credit of the pairs.
 
 Credit of a pair, by protocol
-    paper     equal scores are a vote for b; 1 where it is people's, 0 where not; 0.5 where they said both or neither
-    strict    equal scores get 0.5, for they decide nothing; pairs on which people decided nothing are left out
+    paper     1 or 0, with equal scores as a vote for b; 0.5 if people said both or neither
+    strict    1 or 0, and 0.5 for equal scores; pairs for which people said both or neither are left out
 
-A pair of which a take could not be scored is left out under either, and counted as unscored.
+A pair with an unscored take is left out under either protocol, and counted as unscored.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,7 +32,7 @@ from cmi.take import Axis, Choice, Score
 
 Protocol = Literal["paper", "strict"]
 Key = tuple[str, str]  # an item's data set and id
-Scores = Mapping[Key, Sequence[Score | None]]  # of each item's takes, in their order; None where one has none
+Scores = Mapping[Key, Sequence[Score | None]]  # of each item's takes, in their order; None if unscored
 Answer = Literal["musicality", "alignment", "mean"]
 
 DECIDED: Mapping[Choice, float] = {"a": 1.0, "b": 0.0, "both": 0.5, "neither": 0.5}
@@ -40,7 +40,7 @@ DECIDED: Mapping[Choice, float] = {"a": 1.0, "b": 0.0, "both": 0.5, "neither": 0
 
 @dataclass(frozen=True)
 class Task:
-    """`asked` are the axes that people were asked about, the first that an item has; `answer` is the score's."""
+    """`asked` are the axes of labels, of which an item's first counts; `answer` is the score that predicts it."""
 
     name: str
     is_preference: bool
@@ -49,7 +49,7 @@ class Task:
     with_reference: bool | None = None  # None: either
 
     def axis(self, item: Item) -> Axis | None:
-        """What people were asked of this item, for this task; None if it is not part of it."""
+        """Return the axis of the item's label for this task; None if the item is not part of it."""
         if item.is_pair != self.is_preference:
             return None
         if self.with_reference is not None and self.with_reference != (item.prompt.reference is not None):
@@ -72,7 +72,7 @@ TASKS = (
     TEXT_ALIGNMENT,
     COMPOSITIONAL_ALIGNMENT,
 )
-# For analyses: both kinds of prompts together, and the overall preference by both scores, as section 4.2 says.
+# For analyses: both kinds of prompts together, and the overall preference by both scores (section 4.2 of the paper).
 ALIGNMENT_PREFERENCE = Task("alignment preference", True, ("alignment",), "alignment")
 OVERALL_BY_MEAN = Task("overall preference, by the mean score", True, ("overall",), "mean")
 
@@ -83,9 +83,9 @@ class Asked(NamedTuple):
     task: Task
     dataset: str
     items: tuple[Item, ...]
-    truth: Array  # (n,)  ratings; or 1 where people preferred a, 0 for b, 0.5 for both and neither
-    clusters: NDArray[np.int64]  # (n,)  codes of prompts: what is resampled together
-    others: NDArray[np.int64]  # (n,)  codes of what is resampled beside it; -1 for nothing
+    truth: Array  # (n,)  ratings; or 1 if people preferred a, 0 for b, 0.5 for both and neither
+    clusters: NDArray[np.int64]  # (n,)  codes of `Item.cluster`
+    others: NDArray[np.int64]  # (n,)  codes of `Item.other_cluster`; -1 for none
 
 
 def key(item: Item) -> Key:
@@ -93,7 +93,7 @@ def key(item: Item) -> Key:
 
 
 def ask(items: Iterable[Item], tasks: Sequence[Task] = TASKS) -> list[Asked]:
-    """Every task on every data set that has items for it, in the order of the tasks, then of the items."""
+    """Return every task on every data set that has items for it, in the order of the tasks."""
     chosen: dict[tuple[int, str], list[tuple[Item, float]]] = {}
     for item in items:
         for place, task in enumerate(tasks):
@@ -114,7 +114,7 @@ def ask(items: Iterable[Item], tasks: Sequence[Task] = TASKS) -> list[Asked]:
 
 
 def _codes(items: Sequence[Item]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(n,) and (n,): each item's cluster and other cluster, by the same codes."""
+    """Code each item's cluster and other cluster with the same codes: (n,) and (n,)."""
     names = sorted({item.cluster for item in items} | {item.other_cluster for item in items if item.other_cluster})
     codes = {name: code for code, name in enumerate(names)}
     others = [-1 if item.other_cluster is None else codes[item.other_cluster] for item in items]
@@ -122,7 +122,7 @@ def _codes(items: Sequence[Item]) -> tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 def answers(asked: Asked, scores: Scores) -> Array:
-    """(n,): each rated take's score, or the score of a minus that of b; NaN where one is missing."""
+    """Return each rated take's score, or the score of a minus that of b: (n,), NaN if one is missing."""
     found = np.full(len(asked.items), np.nan)
     for i, item in enumerate(asked.items):
         given = scores.get(key(item), ())
@@ -137,7 +137,7 @@ def _answer(score: Score, by: Answer) -> float:
 
 
 def credit(differences: Array, truth: Array, protocol: Protocol) -> Array:
-    """(n,): what each pair's answer is worth; NaN where it does not count."""
+    """Return the credit of each pair: (n,), NaN if it does not count."""
     if protocol == "paper":
         earned = np.where(truth == 0.5, 0.5, (differences > 0) == (truth == 1))
     else:

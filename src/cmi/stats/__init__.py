@@ -1,11 +1,11 @@
 """Statistics for benchmarks and votes, on numpy alone.
 
 intervals      Wilson's interval and the cluster bootstrap
-comparison     what both benchmarks compute and compare by: metrics, cells, draws, nulls, p values
-ranking        systems from votes: Bradley-Terry, Davidson, win rates
-agreement      of raters: shares and Krippendorff's alpha
-correlation    Pearson, Spearman, Kendall; under many weightings at once
-predictions    scores and probabilities against what happened: Brier score, calibration, ROC-AUC
+comparison     the comparison engine of both benchmarks: metrics, cells, draws, nulls, p values
+ranking        systems ranked from votes: Bradley-Terry, Davidson, win rates
+agreement      rater agreement: rates and Krippendorff's alpha
+correlation    Pearson, Spearman, Kendall, also with weights
+predictions    probabilistic predictions: Brier score, calibration, ROC-AUC
 
 >>> low, high = wilson(45, 60)
 >>> f"{low:.2f} to {high:.2f}"

@@ -1,11 +1,11 @@
-"""Do raters agree? The rate of agreeing pairs of votes, and Krippendorff's alpha, with bootstrap intervals over units.
+"""Rater agreement: the rate of agreeing pairs of votes, and Krippendorff's alpha, with bootstrap intervals over units.
 
-A unit is what was rated, given as the votes it got, from whomever; units with one vote say nothing of agreement and are
-left out. Agreement is 1 for perfect, and for alpha 0 is what chance alone gives (Krippendorff 2011).
+A unit is a rated object, given as the list of its votes; units with one vote are left out. Perfect agreement is 1; an
+alpha of 0 is chance agreement (Krippendorff 2011).
 
     alpha = 1 - observed disagreement / expected disagreement, both sums over pairs of votes of a squared distance:
     nominal    0 for equal votes, 1 for others
-    ordinal    the number of votes from the one value to the other, each end's counted half, squared
+    ordinal    the squared number of votes between the two values, with the votes for each end counted half
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ class Agreement(NamedTuple):
 def rater_agreement(
     units: Sequence[Sequence[Vote]], level: Level = "nominal", resamples: int = 1000, seed: int = 0
 ) -> Agreement:
-    """Both measures with 95 % intervals; NaN where they are undefined (no unit with two votes, one value only)."""
+    """Compute both measures with 95 % intervals; NaN if undefined (no unit with two votes, or one value only)."""
     shared = [unit for unit in units if len(unit) > 1]
     table = _counts(shared)
     sizes = table.sum(axis=1)
@@ -60,7 +60,7 @@ def rater_agreement(
 
 
 def krippendorff_alpha(units: Sequence[Sequence[Vote]], level: Level = "nominal") -> float:
-    """Alpha alone; NaN where it is undefined."""
+    """Compute alpha alone; NaN if it is undefined."""
     shared = [unit for unit in units if len(unit) > 1]
     if not shared:
         return float("nan")
@@ -68,7 +68,7 @@ def krippendorff_alpha(units: Sequence[Sequence[Vote]], level: Level = "nominal"
 
 
 def _counts(units: Sequence[Sequence[Vote]]) -> Array:
-    """(units, values): how often each value was given to each unit; values in rising order."""
+    """Count how often each value was given to each unit: (units, values), values in rising order."""
     values = sorted({vote for unit in units for vote in unit})
     place = {value: i for i, value in enumerate(values)}
     table = np.zeros((len(units), len(values)))
@@ -79,14 +79,14 @@ def _counts(units: Sequence[Sequence[Vote]]) -> Array:
 
 
 def _coincidences(table: Array) -> Array:
-    """(units, values, values): each unit's ordered pairs of votes, so weighted that it counts as many as it has."""
+    """Count each unit's ordered pairs of votes, weighted to sum to its votes: (units, values, values)."""
     pairs = table[:, :, None] * table[:, None, :]
     pairs -= table[:, :, None] * np.eye(table.shape[1])
     return pairs / (table.sum(axis=1) - 1)[:, None, None]
 
 
 def _alpha(weights: Array, coincidences: Array, level: Level) -> Array:
-    """(b,): alpha when unit u counts weights[:, u] times."""
+    """Compute alpha (b,) when unit u counts weights[:, u] times."""
     observed = np.tensordot(weights, coincidences, axes=1)  # (b, values, values)
     totals = observed.sum(axis=2)  # (b, values)
     expected = totals[:, :, None] * totals[:, None, :]
@@ -98,7 +98,7 @@ def _alpha(weights: Array, coincidences: Array, level: Level) -> Array:
 
 
 def _distance(totals: Array, level: Level) -> Array:
-    """(b or 1, values, values): the squared distance of two values."""
+    """Compute the squared distances of values: (b or 1, values, values)."""
     count = totals.shape[1]
     if level == "nominal":
         return (1 - np.eye(count))[None]

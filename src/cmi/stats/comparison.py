@@ -1,16 +1,15 @@
-"""Is a system better than a null baseline, and better than another system? What both benchmarks compute and compare by.
+"""The comparison engine of both benchmarks: is a system better than a null baseline, or than another system?
 
-A benchmark turns each item into a row of numbers, and a `Metric` is a pure function of those rows and of how often each
-row counts. Its value is the one with every weight 1; a bootstrap draw is the same function with other weights (`draw`).
-So every metric, from accuracy to corpus BLEU, gets clustered intervals and paired tests in the same way. A `Cell` is
-one number of a table with all that is needed to judge it.
+A benchmark turns each item into a row of numbers, and a `Metric` is a pure function of those rows and their weights.
+Its value has every weight 1; a bootstrap draw is the same function with other weights (`draw`). Every metric, from
+accuracy to corpus BLEU, thus gets clustered intervals and paired tests in the same way.
 
 Intervals (`interval_of`)
-    95 %, by the cluster bootstrap. Of too few clusters a share has Wilson's interval and other metrics have none.
+    95 %, by the cluster bootstrap. With too few clusters a share has Wilson's interval and other metrics have none.
 
 Tests (`compare`)
-    Two systems are compared over the same items and on the same draws. With fewer than FEWEST_TESTED clusters there is
-    no p value. P values are adjusted by Holm within a family, such as all cells of one model (`adjust_p`).
+    Two systems are compared on the same items and draws. With fewer than FEWEST_TESTED clusters there is no p value.
+    P values are adjusted by Holm within a family, such as all cells of one model (`adjust_p`).
 """
 
 import math
@@ -33,7 +32,7 @@ from cmi.stats.intervals import (
 
 SEED = 0
 SIGNIFICANT = 0.05
-FEWEST_TESTED = 20  # clusters; a bootstrap of fewer is no ground for a test
+FEWEST_TESTED = 20  # clusters; a bootstrap of fewer does not support a test
 BLOCK = 500_000  # weights in memory at a time
 
 Array = NDArray[np.floating[Any]]
@@ -49,10 +48,10 @@ class Metric:
     name: str
     value: Callable[[Array, Array], Array] = lambda _rows, weights: np.full(len(weights), np.nan)
     better: Better = "higher"
-    mean_of: int | None = None  # the column of which this is the mean, times `scale`: each item has a score of its own
+    mean_of: int | None = None  # the column whose mean this is, times `scale`; None if items have no score of their own
     scale: float = 1.0  # 100 for a mean in percent
     is_share: bool = False  # a mean of zeros and ones (ties may count half), for which Wilson's interval exists
-    chance: float = math.nan  # what random guessing is expected to get, where that is known
+    chance: float = math.nan  # the expected value of random guessing, if known
     not_computed: str = ""  # why there is no value, and how to get one
 
 
@@ -64,7 +63,7 @@ def mean_metric(
     is_share: bool = False,
     chance: float = math.nan,
 ) -> Metric:
-    """The mean of one column, times `scale`.
+    """Return the metric that is the mean of one column, times `scale`.
 
     >>> accuracy = mean_metric("ACC", scale=100, is_share=True)
     >>> accuracy.value(np.array([[1.0], [0.0], [1.0], [1.0]]), np.ones((1, 4)))
@@ -79,7 +78,7 @@ def mean_metric(
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One number of a table with all that is needed to judge it. Numbers that do not exist are None."""
+    """One number of a table with its interval and its comparison to the best null. Missing numbers are None."""
 
     JSON: ClassVar[tuple[str, ...]] = ()  # the fields that a benchmark's JSON has, in its order
 
@@ -95,7 +94,7 @@ class Cell:
     best_null: str | None = None
     null_value: float | None = None
     difference: float | None = None  # from the best null
-    p: float | None = None  # of that difference; adjusted by Holm once all cells of the model are there
+    p: float | None = None  # of that difference, adjusted by `adjust_p`
 
     @property
     def verdict(self) -> str:
@@ -126,10 +125,10 @@ def draw(
     others: Codes | None = None,
     seed: int = SEED,
 ) -> dict[Key, Array]:
-    """Bootstrap draws (resamples, ...) of statistics that map item weights (b, n) to (b, ...), all on the same draws.
+    """Bootstrap statistics that map item weights (b, n) to (b, ...), all on the same draws: (resamples, ...) each.
 
-    `clusters` (n,) are codes 0 to C - 1: items of one cluster are drawn together. An item that also belongs to a
-    cluster in `others` (-1: to none) counts as often as both were drawn, one times the other.
+    `clusters` (n,) are codes 0 to C - 1: items of one cluster are drawn together. The weight of an item that also
+    belongs to a cluster in `others` (-1: none) is the product of both clusters' counts.
     """
     count = int(max(clusters.max(), -1 if others is None else others.max())) + 1
     drawn: dict[Key, list[Array]] = {key: [] for key in statistics}
@@ -143,7 +142,7 @@ def draw(
 
 
 def interval_of(metric: Metric, value: float, draws: Array, clusters: int) -> Interval:
-    """The 95 % interval of a metric's value from draws of so many clusters; NaN where there is none."""
+    """Return the 95 % interval of a metric's value from draws of `clusters` clusters; NaN if there is none."""
     if not math.isfinite(value):
         return Interval(math.nan, math.nan)
     if not metric.is_share:
@@ -153,7 +152,7 @@ def interval_of(metric: Metric, value: float, draws: Array, clusters: int) -> In
 
 
 def best_of(values: Mapping[str, float], better: Better = "higher") -> str | None:
-    """The name with the best value, the first of equals; None if no value is finite.
+    """Return the name with the best value, the first of equals; None if no value is finite.
 
     >>> best_of({"empty answer": 0.0, "most frequent": 12.5, "not computed": math.nan})
     'most frequent'
@@ -164,31 +163,31 @@ def best_of(values: Mapping[str, float], better: Better = "higher") -> str | Non
 
 
 def compare(difference: float, draws_a: ArrayLike, draws_b: ArrayLike, clusters: int) -> Comparison:
-    """Two systems on the same draws of so many clusters; NaN for an interval or a p value that these cannot give."""
+    """Compare two systems on the same draws; the interval or the p value is NaN if there are too few clusters."""
     found = paired_bootstrap(difference, draws_a, draws_b)
     low, high = found[1:3] if clusters >= FEWEST_CLUSTERS else (math.nan, math.nan)
     is_tested = clusters >= FEWEST_TESTED and math.isfinite(difference)
     return Comparison(difference, low, high, found.p if is_tested else math.nan)
 
 
-def paired_bootstrap(difference: float, draws_a: ArrayLike, draws_b: ArrayLike, level: float = 0.95) -> Comparison:
+def paired_bootstrap(difference: float, draws_a: ArrayLike, draws_b: ArrayLike) -> Comparison:
     """Compare two systems by bootstrap draws made with the same weights; `difference` is a minus b on all items.
 
     The interval is the percentile interval of the draws' differences. The p value is that of |difference| / standard
     error under the normal law, not the share of draws beyond 0: that share cannot fall below 1 / resamples, too coarse
     for Holm's correction over the 34 rows of a table with 1000 draws (0.05 / 34 = 0.0015).
-    Pairs of draws where either is not finite are left out; with fewer than two left, p is NaN. Where all draws agree
-    (standard error 0), p is 1 for no difference and 0 for any.
+    Pairs of draws that are not both finite are left out; with fewer than two left, p is NaN. If the standard error is
+    0, p is 1 for no difference and 0 for any.
     """
     differences = np.asarray(draws_a, dtype=np.float64) - np.asarray(draws_b, dtype=np.float64)
-    low, high = percentile_interval(differences, level)
+    low, high = percentile_interval(differences)
     error = standard_error(differences)
     p = float(difference == 0) if error == 0 else math.erfc(abs(difference) / error / math.sqrt(2))
     return Comparison(difference, low, high, p)
 
 
 def mcnemar_exact(only_a_right: int, only_b_right: int) -> float:
-    """Two-sided exact McNemar test: the items that one system alone got right, against a fair coin.
+    """Return the p value of the two-sided exact McNemar test on the items that only one system got right.
 
     p = 2 P(X <= the smaller count), X ~ Binomial(both counts together, 1/2), and at most 1 (Fagerland et al. 2013).
 
@@ -198,7 +197,7 @@ def mcnemar_exact(only_a_right: int, only_b_right: int) -> float:
     smaller, n = min(only_a_right, only_b_right), only_a_right + only_b_right
     if smaller < 0:
         raise ValueError(f"counts must not be negative: {only_a_right}, {only_b_right}")
-    # P(X = smaller) in logarithms, which no count overflows; each lower term by its ratio to the one above.
+    # P(X = smaller) in logarithms, to avoid overflow; each lower term by its ratio to the one above.
     log_top = math.lgamma(n + 1) - math.lgamma(smaller + 1) - math.lgamma(n - smaller + 1) - n * math.log(2)
     total, term = 1.0, 1.0
     for k in range(smaller, 0, -1):
@@ -210,7 +209,7 @@ def mcnemar_exact(only_a_right: int, only_b_right: int) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """P values adjusted for testing them all (Holm 1979), in the order given.
+    """Adjust p values for multiple testing (Holm 1979), in the order given.
 
     >>> holm([0.01, 0.5, 0.02])
     [0.03, 0.5, 0.04]
@@ -238,7 +237,7 @@ Tested = TypeVar("Tested", bound=_Tested)
 
 
 def adjust_p(tested: Sequence[Tested], family: Callable[[Tested], Hashable]) -> list[Tested]:
-    """The same cells or comparisons, with p adjusted by Holm within each family; None stays None."""
+    """Return the cells or comparisons with p adjusted by Holm within each family; None stays None."""
     adjusted: dict[int, float] = {}
     places: dict[Hashable, list[tuple[int, float]]] = {}
     for i, one in enumerate(tested):
@@ -250,5 +249,5 @@ def adjust_p(tested: Sequence[Tested], family: Callable[[Tested], Hashable]) -> 
 
 
 def finite(value: float) -> float | None:
-    """The value, or None where it is NaN or infinite, as JSON wants it."""
+    """Return the value, or None if it is NaN or infinite, for JSON."""
     return float(value) if math.isfinite(value) else None

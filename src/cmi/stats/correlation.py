@@ -1,10 +1,10 @@
 """Correlation of two lists of numbers: Pearson's r, Spearman's rho, Kendall's tau-b.
 
-Each is NaN where it is undefined (fewer than two items, or one side constant). Lists of unequal length and values that
-are not finite are a ValueError: which items to leave out is the caller's decision.
+Each is NaN if it is undefined (fewer than two items, or one side constant). Lists of unequal length and values that
+are not finite are a ValueError.
 
-The `weighted_` ones are under many weightings at once, which is what a bootstrap needs: x and y (n,) and weights (b, n)
-give (b,). A weight says how often its item counts: a whole number means the same as repeating the item.
+The `weighted_` functions serve bootstraps: x and y (n,) and weights (b, n) give (b,). A whole weight means the same as
+repeating the item.
 """
 
 import math
@@ -45,7 +45,7 @@ def kendall_tau_b(x: ArrayLike, y: ArrayLike) -> float:
         return math.nan
     _, codes_a = np.unique(a, return_inverse=True)
     _, codes_b = np.unique(b, return_inverse=True)
-    both = codes_a * len(b) + codes_b  # orders by x and, among equal x, by y: what is then out of order is discordant
+    both = codes_a * len(b) + codes_b  # sorts by x, then y; inversions of y are then discordant
     discordant = _inversions(codes_b[np.argsort(both)])
     tied_a, tied_b, tied_both = _tied_pairs(codes_a), _tied_pairs(codes_b), _tied_pairs(both)
     pairs = len(a) * (len(a) - 1) // 2
@@ -70,7 +70,7 @@ def _undefined(a: Array, b: Array) -> bool:
 def _standardised(values: Array) -> Array:
     """`values` with mean 0 and norm 1."""
     centred: Array = values - values.mean()
-    centred /= np.abs(centred).max()  # or the squares of tiny values would vanish
+    centred /= np.abs(centred).max()  # keeps the squares of tiny values from vanishing
     return centred / math.sqrt(centred @ centred)
 
 
@@ -85,10 +85,10 @@ def _tied_pairs(codes: NDArray[np.int64]) -> int:
 
 
 def _inversions(values: NDArray[np.int64]) -> int:
-    """Pairs i < j with values[i] > values[j].
+    """Count pairs i < j with values[i] > values[j].
 
-    Merge sort from the bottom up, all runs of one length at once. Each item of a right-hand run moves forward past just
-    those of the left-hand run that are greater: how far it moves is how many inversions it is in.
+    Merge sort from the bottom up, all runs of one length at once. Each item of a right-hand run moves forward by as
+    many places as the left-hand run has greater items, that is, inversions.
     """
     padding = (1 << (len(values) - 1).bit_length()) - len(values)
     values = np.concatenate([values, np.full(padding, values.max())])
@@ -121,9 +121,9 @@ def weighted_spearman(x: Array, y: Array, weights: Array) -> Array:
 
 
 def weighted_kendall(x: Array, y: Array, weights: Array) -> Array:
-    """Tau-b. Time grows with n squared, times b: meant for some thousand items."""
+    """Kendall's tau-b in O(b n^2): for some thousand items."""
     agreement = np.zeros(len(weights))
-    counts = weights.astype(np.float32)  # what is added are whole numbers below 2 ** 24, which float32 adds exactly
+    counts = weights.astype(np.float32)  # float32 adds whole numbers below 2 ** 24 exactly
     for start in range(0, len(x), ROWS):
         rows = slice(start, start + ROWS)
         signs = (np.sign(x[rows, None] - x) * np.sign(y[rows, None] - y)).astype(np.float32)
@@ -134,7 +134,7 @@ def weighted_kendall(x: Array, y: Array, weights: Array) -> Array:
 
 
 def _groups(values: Array, weights: Array) -> tuple[NDArray[np.int64], Array]:
-    """The tie group of each item, in rising order, and the groups' weights (b, g)."""
+    """Return the tie group of each item, in rising order, and the groups' weights (b, g)."""
     order = np.argsort(values, kind="stable")
     starts = np.flatnonzero(np.concatenate([[True], np.diff(values[order]) > 0]))
     groups = np.empty(len(values), np.int64)
@@ -143,12 +143,12 @@ def _groups(values: Array, weights: Array) -> tuple[NDArray[np.int64], Array]:
 
 
 def _ranks(values: Array, weights: Array) -> Array:
-    """(b, n): average ranks, but for a constant."""
+    """Compute average ranks up to a constant: (b, n)."""
     groups, sizes = _groups(values, weights)
     return (np.cumsum(sizes, axis=1) - sizes / 2)[:, groups]
 
 
 def _untied(values: Array, weights: Array) -> Array:
-    """(b,): ordered pairs of items, of all that were drawn, that differ in value."""
+    """Count the ordered pairs of drawn items that differ in value: (b,)."""
     _, sizes = _groups(values, weights)
     return weights.sum(axis=1) ** 2 - (sizes**2).sum(axis=1)

@@ -1,12 +1,11 @@
 """Confidence intervals: Wilson's for a proportion, the cluster bootstrap for anything else.
 
-Items that share a song, a singer or a prompt are not independent. The bootstrap here therefore draws whole clusters
-with replacement (the nonparametric cluster bootstrap: Davison and Hinkley 1997, on hierarchical data). A statistic sees
-a draw as item weights, so one matrix product serves many draws, and two systems are compared on the very same draws.
+Items that share a song, a singer or a prompt are not independent. The bootstrap therefore draws whole clusters with
+replacement (the nonparametric cluster bootstrap: Davison and Hinkley 1997, on hierarchical data). A statistic takes a
+draw as item weights: one matrix product serves many draws, and two systems are compared on the same draws.
 
-Of fewer than FEWEST_CLUSTERS clusters a bootstrap draws much the same again and again, and its interval is far too
-narrow (none at all where all are right). A share then gets Wilson's, with the clusters as trials; anything else gets no
-interval.
+With fewer than FEWEST_CLUSTERS clusters a bootstrap interval is far too narrow. A share then gets Wilson's interval,
+with the clusters as trials; other statistics get none.
 """
 
 import math
@@ -26,10 +25,7 @@ class Interval(NamedTuple):
 
 
 def wilson(successes: float, n: int, level: float = 0.95) -> Interval:
-    """Wilson's score interval for a proportion (Wilson 1927); (0, 1) where nothing was seen.
-
-    Half a success, as for a tie, is a share like any other.
-    """
+    """Return Wilson's score interval for a proportion (Wilson 1927); (0, 1) for n = 0. Ties may count as half."""
     if not 0 <= successes <= n:
         raise ValueError(f"successes must lie between 0 and n = {n}, not {successes}")
     if n == 0:
@@ -40,13 +36,13 @@ def wilson(successes: float, n: int, level: float = 0.95) -> Interval:
     half = z * math.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
     scale = 1 + z**2 / n
     return Interval(
-        0.0 if successes == 0 else (centre - half) / scale,  # exact where rounding would exclude p itself
+        0.0 if successes == 0 else (centre - half) / scale,  # exact, because rounding might exclude p itself
         1.0 if successes == n else (centre + half) / scale,
     )
 
 
 class Share(NamedTuple):
-    """So many hits of n, with Wilson's 95 % interval.
+    """A share `hits` / `n` with Wilson's 95 % interval.
 
     >>> Share(3, 4).value, Share(0, 0).value
     (0.75, nan)
@@ -67,13 +63,12 @@ class Share(NamedTuple):
 def cluster_weights(
     clusters: NDArray[np.integer], resamples: int, seed: int, block: int = 100
 ) -> Iterator[NDArray[np.float64]]:
-    """Bootstrap weights of n items, at most `block` draws at a time: arrays (b, n), `resamples` rows in all.
+    """Yield bootstrap weights of n items, at most `block` draws at a time: arrays (b, n), `resamples` rows in all.
 
-    `clusters` (n,) gives each item's cluster as a code 0..C-1 (np.unique(..., return_inverse=True) makes them). Each
-    draw takes C clusters with replacement; an item's weight is how often its cluster was taken. Clusters differ in
-    size, so the weights of a draw need not add up to n: a statistic must divide by their sum, not by n.
+    `clusters` (n,) gives each item's cluster as a code 0..C-1. Each draw takes C clusters with replacement; an item's
+    weight is how often its cluster was drawn. Weights need not add up to n: divide by their sum, not by n.
 
-    The draws depend on the seed alone, not on the block size, which bounds the memory.
+    The draws depend on the seed alone, not on `block`, which limits the memory.
     """
     sizes = np.bincount(clusters)  # refuses negative codes and more than one dimension
     if sizes.size == 0 or sizes.min() == 0:
@@ -93,15 +88,15 @@ def bootstrap(
     resamples: int = 1000,
     seed: int = 0,
 ) -> NDArray[np.float64]:
-    """Draws (resamples,) of a statistic that maps item weights (b, n) to b values.
+    """Return draws (resamples,) of a statistic that maps item weights (b, n) to b values.
 
-    The weighted mean of `values`, for instance:  lambda weights: weights @ values / weights.sum(axis=1)
+    For the weighted mean of `values`:  lambda weights: weights @ values / weights.sum(axis=1)
     """
     return np.concatenate([statistic(weights) for weights in cluster_weights(clusters, resamples, seed)])
 
 
 def percentile_interval(draws: ArrayLike, level: float = 0.95) -> Interval:
-    """The central `level` of the finite draws (Efron's percentile interval); NaN where none is finite."""
+    """Return the central `level` of the finite draws (Efron's percentile interval); NaN if none is finite."""
     finite = _finite(draws)
     if finite.size == 0:
         return Interval(math.nan, math.nan)
@@ -110,19 +105,19 @@ def percentile_interval(draws: ArrayLike, level: float = 0.95) -> Interval:
 
 
 def bootstrap_interval(draws: ArrayLike, clusters: int) -> Interval:
-    """The percentile interval of draws of so many clusters; NaN where they are too few, or all draws are alike."""
+    """Return the percentile interval; NaN if there are too few clusters or all draws are equal."""
     found = percentile_interval(draws)
     return found if clusters >= FEWEST_CLUSTERS and found.low < found.high else Interval(math.nan, math.nan)
 
 
 def share_interval(share: float, draws: ArrayLike, clusters: int) -> Interval:
-    """The interval of a share from 0 to 1: the bootstrap's, or Wilson's where that has none."""
+    """Return the bootstrap interval of a share from 0 to 1, or Wilson's if there is none."""
     found = bootstrap_interval(draws, clusters)
     return wilson(min(share, 1.0) * clusters, clusters) if math.isnan(found.low) else found
 
 
 def standard_error(draws: ArrayLike) -> float:
-    """The bootstrap standard error: the standard deviation of the finite draws; NaN for fewer than two."""
+    """Return the standard deviation of the finite draws; NaN for fewer than two."""
     finite = _finite(draws)
     return float(finite.std(ddof=1)) if finite.size > 1 else math.nan
 

@@ -1,7 +1,7 @@
-"""Scores and probabilities against what happened: Brier score, calibration, ROC-AUC and average precision.
+"""How good are probabilistic predictions? Brier score, calibration, ROC-AUC and average precision.
 
-A forecast is the probability that something happens, an outcome is 1 if it did and 0 if not. Of two takes it does not
-matter which comes first, so the forecast of a preference is that of the predicted winner, from 0.5 to 1 (`folded`).
+A forecast is the probability of an event, and its outcome is 1 or 0. The order of two takes does not matter, so the
+forecast of a preference is the probability of the predicted winner, from 0.5 to 1 (`folded`).
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ Array = NDArray[np.floating[Any]]
 
 
 class Bin(NamedTuple):
-    """The forecasts from `low` up to, but without, `high` (the last bin has it): what was said, and what happened."""
+    """The forecasts in [low, high), or in [low, high] for the last bin, and their outcomes."""
 
     low: float
     high: float
@@ -27,26 +27,26 @@ class Bin(NamedTuple):
 
 
 def logistic(differences: ArrayLike) -> Array:
-    """P(a beats b) by the model of Bradley and Terry (1952), from the score of a minus that of b."""
+    """Return P(a beats b) by the model of Bradley and Terry (1952), from the score of a minus that of b."""
     values = np.asarray(differences, np.float64)
-    small = np.exp(-np.abs(values))  # at most 1, so that nothing overflows
+    small = np.exp(-np.abs(values))  # at most 1: no overflow
     return np.where(values >= 0, 1 / (1 + small), small / (1 + small))
 
 
 def folded(forecasts: ArrayLike, outcomes: ArrayLike) -> tuple[Array, Array]:
-    """The same forecasts told of the side that each thinks likelier."""
+    """Turn each forecast and outcome into those of the likelier side."""
     said, happened = _pair(forecasts, outcomes)
     return np.maximum(said, 1 - said), np.where(said >= 0.5, happened, 1 - happened)
 
 
 def brier(forecasts: ArrayLike, outcomes: ArrayLike) -> float:
-    """The mean squared error of the forecasts (Brier 1950): 0 is perfect, 0.25 is what saying 0.5 always gets."""
+    """Return the mean squared error of the forecasts (Brier 1950): 0 is perfect, always 0.5 gets 0.25."""
     said, happened = _pair(forecasts, outcomes)
     return float(np.mean((said - happened) ** 2)) if said.size else float("nan")
 
 
 def reliability(forecasts: ArrayLike, outcomes: ArrayLike, edges: Sequence[float]) -> list[Bin]:
-    """The bins between `edges` (rising, the first and last enclose all forecasts) that have a forecast in them."""
+    """Return the non-empty bins between rising `edges`, which must enclose all forecasts."""
     said, happened = _pair(forecasts, outcomes)
     if said.size and not (edges[0] <= said.min() and said.max() <= edges[-1]):
         raise ValueError(f"forecasts from {said.min()} to {said.max()}, expected {edges[0]} to {edges[-1]}")
@@ -63,7 +63,7 @@ def reliability(forecasts: ArrayLike, outcomes: ArrayLike, edges: Sequence[float
 
 
 def expected_calibration_error(bins: Sequence[Bin]) -> float:
-    """How far forecasts and outcomes lie apart, over bins weighted by their n (Naeini et al. 2015); NaN without any."""
+    """Return the mean gap of forecasts and outcomes over bins, weighted by n (Naeini et al. 2015); NaN without bins."""
     n = sum(one.n for one in bins)
     return sum(one.n * abs(one.forecast - one.happened) for one in bins) / n if n else float("nan")
 
@@ -78,15 +78,15 @@ def _pair(forecasts: ArrayLike, outcomes: ArrayLike) -> tuple[Array, Array]:
 
 
 class Detection(NamedTuple):
-    roc_auc: Array  # (b,)  NaN where all the weight is on positives, or none is
-    average_precision: Array  # (b,)  NaN where no weight is on positives
+    roc_auc: Array  # (b,)  NaN if all the weight is on positives, or none is
+    average_precision: Array  # (b,)  NaN if no weight is on positives
 
 
 def detection(scores: Array, truth: NDArray[np.bool_], weights: Array) -> Detection:
-    """How well scores (n,) rank positives above negatives, by truth (n,), under weights (b, n); ties share a threshold.
+    """Measure how well scores (n,) rank positives above negatives under weights (b, n); ties share a threshold.
 
-    With every weight 1 both equal scikit-learn's `roc_auc_score` and `average_precision_score`; with bootstrap counts
-    as weights they equal its `sample_weight`. The scores are sorted once, whatever the number of weightings.
+    Equals scikit-learn's `roc_auc_score` and `average_precision_score` with each row as `sample_weight`, but sorts the
+    scores only once.
     """
     order = np.argsort(-scores, kind="stable")
     ranked, positive = scores[order], np.flatnonzero(truth[order])

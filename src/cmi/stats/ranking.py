@@ -1,4 +1,4 @@
-"""Strengths of systems from comparisons of two at a time: Bradley-Terry, and Davidson's model where ties are possible.
+"""Rank systems from pairwise comparisons: Bradley-Terry, and Davidson's model with ties.
 
 A comparison is (first, second, outcome): outcome 1 if the first system was preferred, -1 if the second, 0 for a tie.
 With eta = strength of the first - strength of the second + effects . covariates (each first minus second),
@@ -7,21 +7,20 @@ With eta = strength of the first - strength of the second + effects . covariates
     Davidson (1970)            P(first) : P(tie) : P(second) = exp(eta / 2) : nu : exp(-eta / 2)
 
 so a strength is in log odds, and two systems of equal strength tie with probability nu / (2 + nu). Bradley-Terry counts
-a tie as half a win for each side. Covariates are what arenas call style control: what is left of the strengths
-when, say, the louder take is given its due.
+a tie as half a win for each side. Covariates are what arenas call style control, for loudness or length.
 
-Estimates are of maximum likelihood, by Newton's method on the distinct comparisons with their counts. Only differences
-of strengths are determined, and only among systems that were compared, directly or through others: within each such
-connected component the strengths have mean 0, and nothing is said across components.
+Newton's method maximises the likelihood of the distinct comparisons with their counts. Only differences of strengths
+are determined, and only among systems that were compared, directly or through others: the strengths of each such
+connected component have mean 0, and components cannot be compared.
 
-Where one group of systems won every comparison with the rest the likelihood has no maximum: `Separated` is raised. A
+If one group of systems won every comparison with the rest, the likelihood has no maximum and `Separated` is raised. A
 `prior` (the precision of a normal law around 0 for every strength and standardised effect) makes the estimate finite
 and pulls it towards 0; 0.25 weighs as much as one drawn comparison with an average system.
 
-Intervals are by the sandwich estimator, robust to votes that hang together: by annotator, by prompt, or by both at once
-(Cameron, Gelbach and Miller 2011; where a one-way variance is the larger it is taken), with t quantiles for the number
-of clusters. Fewer than FEWEST_CLUSTERS clusters cannot say how clusters differ, so such a way is left out. With a prior
-they are at least as wide as the information (the curvature of likelihood and prior) says.
+Intervals use the sandwich estimator, robust to clusters of votes by annotator, by prompt, or by both at once (Cameron,
+Gelbach and Miller 2011; a larger one-way variance is preferred), with t quantiles for the number of clusters. A
+clustering into fewer than FEWEST_CLUSTERS clusters is ignored. With a prior the intervals are at least as wide as the
+information (the curvature of likelihood and prior) implies.
 """
 
 import math
@@ -42,14 +41,15 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Codes = NDArray[np.integer[Any]]
 
+LEVEL = 0.95  # of intervals
 FEWEST_CLUSTERS = 5
-SEPARATED_PRIOR = 0.25  # as much as one drawn vote against an average system
+SEPARATED_PRIOR = 0.25  # see above
 STEPS = 100
-NO_INFORMATION = 1e-6  # an eigenvalue of the information as low as this means a standard error of 1000
+NO_INFORMATION = 1e-6  # smallest eigenvalue of the information: a standard error of 1000
 
 
 class Separated(ValueError):
-    """The likelihood grows without end: some strength or effect is infinite without a prior."""
+    """The likelihood has no maximum: some strength or effect is infinite without a prior."""
 
 
 class Comparisons(NamedTuple):
@@ -67,47 +67,47 @@ class FittedValue(NamedTuple):
 
 @dataclass(frozen=True)
 class Ranking:
-    """What was fitted; strengths are NaN for systems without a comparison."""
+    """A fitted model; strengths are NaN for systems without a comparison."""
 
     strengths: Array  # (systems,)
     effects: Array  # (covariates,)  per unit, in log odds
     nu: float  # of Davidson's ties; 0 for Bradley-Terry
     components: Codes  # (systems,)  the same number for systems that can be ranked together
-    clusters: tuple[int, ...]  # how many, of each way that was given; 0 where there were too few to use
-    covariances: Array  # (ways to reckon it, parameters, parameters)  strengths, then effects
+    clusters: tuple[int, ...]  # the number in each clustering; 0 if too few to use
+    covariances: Array  # (estimators, parameters, parameters)  strengths, then effects
 
-    def strength(self, system: int, level: float = 0.95) -> FittedValue:
-        """Against the mean of its component."""
-        return self._linear({system: 1.0}, level)
+    def strength(self, system: int) -> FittedValue:
+        """The strength against the mean of its component."""
+        return self._linear({system: 1.0})
 
-    def difference(self, system: int, other: int, level: float = 0.95) -> FittedValue:
+    def difference(self, system: int, other: int) -> FittedValue:
         """How much stronger `system` is than `other`; NaN across components."""
         if self.components[system] != self.components[other]:
             return FittedValue(math.nan, math.nan, math.nan)
-        return self._linear({system: 1.0, other: -1.0}, level)
+        return self._linear({system: 1.0, other: -1.0})
 
-    def effect(self, covariate: int, level: float = 0.95) -> FittedValue:
-        return self._linear({len(self.strengths) + covariate: 1.0}, level)
+    def effect(self, covariate: int) -> FittedValue:
+        return self._linear({len(self.strengths) + covariate: 1.0})
 
-    def rank(self, system: int, level: float = 0.95) -> tuple[int, int]:
-        """The best and worst place in its component that the intervals of the differences leave open."""
+    def rank(self, system: int) -> tuple[int, int]:
+        """The best and worst rank in its component that the intervals of the differences allow."""
         others = [o for o in np.flatnonzero(self.components == self.components[system]) if o != system]
-        differences = [self.difference(system, int(other), level) for other in others]
+        differences = [self.difference(system, int(other)) for other in others]
         return 1 + sum(d.high < 0 for d in differences), 1 + len(others) - sum(d.low > 0 for d in differences)
 
-    def _linear(self, weights: dict[int, float], level: float) -> FittedValue:
-        """A weighted sum of parameters; its variance is the largest of those that the ways of clustering give."""
+    def _linear(self, weights: dict[int, float]) -> FittedValue:
+        """Return a weighted sum of parameters, with the largest of the variances by the different clusterings."""
         estimates = np.concatenate([self.strengths, self.effects])
         places, factors = list(weights), np.array(list(weights.values()))
         value = float(estimates[places] @ factors)
         variances = [factors @ covariance[np.ix_(places, places)] @ factors for covariance in self.covariances]
         used = [count for count in self.clusters if count]
-        half = _t_quantile((1 + level) / 2, min(used) - 1 if used else None) * math.sqrt(max(0.0, *variances))
+        half = _t_quantile((1 + LEVEL) / 2, min(used) - 1 if used else None) * math.sqrt(max(0.0, *variances))
         return FittedValue(value, value - half, value + half)
 
 
 class _Table(NamedTuple):
-    """The distinct comparisons, each turned so that its first system has the lower number."""
+    """The distinct comparisons, with the lower-numbered system first."""
 
     design: Array  # (r, systems + covariates)
     counts: Array  # (r, 3)  second preferred, tie, first preferred
@@ -116,7 +116,7 @@ class _Table(NamedTuple):
 
 
 class _Moments(NamedTuple):
-    """What the model expects of each row's outcome."""
+    """The model's expectation of each row's outcome."""
 
     likelihood: float
     mean: Array
@@ -129,7 +129,7 @@ def bradley_terry(
 ) -> Ranking:
     """Fit the model of Bradley and Terry; a tie counts as half a win for each.
 
-    covariates (n, m) are of the first side minus the second; clusters are up to two codes per comparison.
+    Covariates (n, m) are first minus second; clusters are up to two codes per comparison.
     """
     return _fit(comparisons, covariates, clusters, prior, with_ties=False)
 
@@ -142,7 +142,7 @@ def davidson(
 
 
 def fit_with_prior(model: Callable[..., Ranking], *data: Any) -> tuple[Ranking, float]:
-    """By maximum likelihood or, where that is infinite, with SEPARATED_PRIOR; and which it was."""
+    """Fit by maximum likelihood or, if that is infinite, with SEPARATED_PRIOR; return the fit and the prior."""
     try:
         return model(*data), 0.0
     except Separated:
@@ -150,7 +150,7 @@ def fit_with_prior(model: Callable[..., Ranking], *data: Any) -> tuple[Ranking, 
 
 
 class RankedSystem(NamedTuple):
-    """A system on one axis. `best` and `worst` are the places that the intervals of differences leave open."""
+    """A system on one axis. `best` and `worst` are the ranks that the intervals of differences allow."""
 
     axis: str
     system: str
@@ -169,8 +169,8 @@ def rank(preferences: "Iterable[Preference]") -> list[RankedSystem]:
 
     `preferences` are what `cmi.read_preferences` reads; the systems are in its fields `system_a` and `system_b`, or
     `generator_a` and `generator_b`. Votes without two different systems, on gold pairs and in hidden repeats are left
-    out; 'both' and 'neither' count as half a win for each side. Intervals are robust to votes that hang together by
-    rater and by pair. A system that won or lost every vote is pulled to the mean by a weak prior.
+    out; 'both' and 'neither' count as half a win for each side. Intervals are clustered by rater and by pair. A system
+    that won or lost every vote is pulled to the mean by a weak prior.
 
     >>> from pathlib import Path
     >>> from cmi.preferences import Preference
@@ -202,7 +202,7 @@ def _ranked(axis: str, votes: "Sequence[tuple[str, str, Preference]]") -> list[R
 
 
 def ranked_systems(axis: str, names: Sequence[str], comparisons: Comparisons, fitted: Ranking) -> list[RankedSystem]:
-    """What was fitted as rows, group by group, the strongest first."""
+    """Return the fitted systems as rows, group by group, the strongest first."""
     rows = []
     for i in np.lexsort([-fitted.strengths, fitted.components]).tolist():
         better = (fitted.components == fitted.components[i]) & (fitted.strengths > fitted.strengths[i])
@@ -213,13 +213,13 @@ def ranked_systems(axis: str, names: Sequence[str], comparisons: Comparisons, fi
 
 
 def _codes(values: Sequence[Any]) -> NDArray[np.int64]:
-    """A number for each value, the same for equal ones."""
+    """Number the distinct values by first appearance."""
     numbers = {value: i for i, value in enumerate(dict.fromkeys(values))}
     return np.array([numbers[value] for value in values], np.int64)
 
 
 def connected_components(comparisons: Comparisons) -> NDArray[np.int64]:
-    """(systems,): numbers 0.. of the groups of systems that comparisons link, in order of their first system."""
+    """Number the connected groups of systems from 0, in order of their first system: (systems,)."""
     label = np.arange(comparisons.systems)
     edges = np.unique(np.stack([comparisons.first, comparisons.second], axis=1), axis=0)
     while len(edges):
@@ -233,9 +233,9 @@ def connected_components(comparisons: Comparisons) -> NDArray[np.int64]:
 
 
 def told_apart(comparisons: Comparisons, covariates: Array) -> list[bool]:
-    """Of each covariate, whether it varies in a way that neither the systems nor the covariates before it account for.
+    """Tell for each covariate whether its effect is identifiable beside the systems and the covariates before it.
 
-    If one system is always the louder by the same amount, its strength and the effect of loudness are one number.
+    If one system is always louder by the same amount, its strength and the effect of loudness cannot be separated.
     """
     design = _system_columns(comparisons.first, comparisons.second, comparisons.systems)
     found = []
@@ -252,7 +252,7 @@ def _fit(
     comparisons: Comparisons, covariates: Array | None, clusters: Sequence[Codes], prior: float, with_ties: bool
 ) -> Ranking:
     if (comparisons.first == comparisons.second).any():
-        raise ValueError("a system compared with itself says nothing of strengths")
+        raise ValueError("a system cannot be compared with itself")
     extra = np.zeros((len(comparisons.first), 0)) if covariates is None else np.asarray(covariates, np.float64)
     scale = np.sqrt((extra**2).mean(axis=0)) if len(extra) else np.ones(extra.shape[1])
     if not (np.isfinite(scale).all() and (scale > 0).all()):
@@ -303,15 +303,15 @@ def _moments(table: _Table, estimates: Array, delta: float) -> _Moments:
     second, tie, first = np.exp(logits - total[:, None]).T
     mean = first - second
     explained = (table.counts[:, 2] - table.counts[:, 0]) @ eta / 2
-    ties = table.counts[:, 1].sum() * delta if delta > -math.inf else 0.0  # half a win for each adds 0
+    ties = table.counts[:, 1].sum() * delta if delta > -math.inf else 0.0
     return _Moments(float(explained + ties - table.counts.sum(axis=1) @ total), mean, first + second - mean**2, tie)
 
 
 def _newton(table: _Table, gauge: Array, prior: float, with_ties: bool) -> tuple[Array, float, Array]:
-    """The estimates, Davidson's delta = log nu (-inf without ties) and the information about all of them.
+    """Return the estimates, Davidson's delta = log nu (-inf without ties) and their information matrix.
 
-    Strengths may be shifted within a component without any change; `gauge` keeps the matrix regular in that direction,
-    along which the gradient is 0, so that a component's mean stays where it begins, at 0.
+    Shifting all strengths of a component changes nothing; `gauge` keeps the matrix regular in that direction, along
+    which the gradient is 0, and the component's mean stays 0.
     """
     linear = table.design.shape[1]
     fixed = np.zeros((linear + with_ties, linear + with_ties))
@@ -327,7 +327,7 @@ def _newton(table: _Table, gauge: Array, prior: float, with_ties: bool) -> tuple
         if np.linalg.eigvalsh(information)[0] < NO_INFORMATION:
             raise Separated("these votes leave some strength or effect without bound: give a prior")
         step = np.linalg.solve(information, gradient)
-        if gradient @ step < 1e-20 * max(1.0, float(table.counts.sum())):  # twice the likelihood still to gain
+        if gradient @ step < 1e-20 * max(1.0, float(table.counts.sum())):  # twice the log likelihood still to gain
             return estimates, delta, information
         before, length, origin = objective, 1.0, (estimates, delta)
         while True:
@@ -341,7 +341,7 @@ def _newton(table: _Table, gauge: Array, prior: float, with_ties: bool) -> tuple
 
 
 def _derivatives(table: _Table, at: _Moments, with_ties: bool) -> tuple[Array, Array]:
-    """The likelihood's gradient and negative second derivative."""
+    """Return the log likelihood's gradient and negative second derivative."""
     n, won = table.counts.sum(axis=1), table.counts[:, 2] - table.counts[:, 0]
     gradient = table.design.T @ (won - n * at.mean) / 2
     information = table.design.T @ (table.design * (n * at.variance / 4)[:, None])
@@ -356,7 +356,7 @@ def _derivatives(table: _Table, at: _Moments, with_ties: bool) -> tuple[Array, A
 def _sandwich(
     table: _Table, estimates: Array, delta: float, information: Array, clusters: Sequence[Codes]
 ) -> tuple[Array, tuple[int, ...]]:
-    """The covariance by each way of clustering and, for two ways, by both at once; and the clusters of each way."""
+    """Return the covariance by each clustering (for two, also by both at once) and the numbers of clusters."""
     at = _moments(table, estimates, delta)
     scores = table.design[table.row] * ((table.sign - at.mean[table.row]) / 2)[:, None]  # (n, linear)
     if delta > -math.inf:
@@ -376,9 +376,9 @@ def _sandwich(
 
 
 def _posterior(information: Array, gauge: Array) -> Array:
-    """The covariance that the information alone gives, less what the gauge put in.
+    """Return the covariance from the information alone, without the gauge.
 
-    Votes that all fall one way hardly differ from what a separated fit expects, so the sandwich of them is too thin.
+    A separated fit predicts unanimous votes almost exactly, which makes the sandwich estimate too small.
     """
     centre = np.eye(len(information))
     centre[: len(gauge), : len(gauge)] -= gauge / gauge.sum(axis=1, keepdims=True)
@@ -392,7 +392,7 @@ def _clustered(scores: Array, codes: Codes, bread: Array) -> Array:
 
 
 def _t_quantile(p: float, degrees: int | None) -> float:
-    """Student's t by the expansion of Cornish and Fisher, right to 0.001 from 4 degrees of freedom up at p = 0.975."""
+    """Return a quantile of Student's t (Cornish-Fisher expansion; to 0.001 for 4 or more degrees at p = 0.975)."""
     z = NormalDist().inv_cdf(p)
     if degrees is None:
         return z
@@ -411,7 +411,7 @@ class WinRate(NamedTuple):
     wins: int
     ties: int
     losses: int
-    rate: float  # wins of wins and losses; NaN where all were ties
+    rate: float  # wins / (wins + losses); NaN if all were ties
     interval: Interval
 
     @property
@@ -420,7 +420,7 @@ class WinRate(NamedTuple):
 
 
 def win_rates(comparisons: Comparisons) -> list[WinRate]:
-    """For each system that was compared: against all others, then against each that it met."""
+    """Return each compared system's win rate against all others, then against each opponent."""
     wins, ties = np.zeros((2, comparisons.systems, comparisons.systems), np.int64)
     for outcome, winner, loser in ((1, *comparisons[:2]), (-1, *comparisons[1::-1])):
         here = comparisons.outcome == outcome

@@ -209,7 +209,7 @@ def test_a_file_whose_name_is_not_utf8_is_one_sentence(database, tmp_path: Path,
 
 def test_an_empty_source_and_a_share_without_truth_are_one_sentence(sqlite_database, folder: Path):
     project = projects.create(sqlite_database, "Study").id
-    with pytest.raises(InputError, match="no pair in it"):
+    with pytest.raises(InputError, match="no pairs in it"):
         bring(sqlite_database, project, write(folder / "empty.jsonl", []))
     path = write(folder / "pairs.jsonl", [{"text": "t", "a": "0.wav", "b": "1.wav"}])
     with pytest.raises(InputError, match="none can be gold"):

@@ -97,7 +97,7 @@ def test_the_verdict_weighs_prompts_against_clips(runs, verdict):
 def test_one_trial_has_no_deviation_and_the_same_trial_twice_is_refused():
     (found,) = sensitivities([one("plain", "m", 60)])
     assert found.variants[0].deviation is None
-    with pytest.raises(InputError, match="is there twice"):
+    with pytest.raises(InputError, match="occurs twice"):
         sensitivities([one("plain", "m", 60), one("plain", "m", 61)])
     with pytest.raises(InputError, match="no scores"):
         sensitivities([])

@@ -111,7 +111,7 @@ def test_words_are_heard():
 
 
 def test_what_it_has_no_ear_for_is_said():
-    with pytest.raises(InputError, match="no ear for playing technique"):
+    with pytest.raises(InputError, match="no model for playing technique"):
         _ask("Guzheng_Tech", Path("none.wav"))
 
 

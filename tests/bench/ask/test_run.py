@@ -193,7 +193,7 @@ def test_data_that_cannot_be_asked_is_one_sentence(small_set, tmp_path):
         read_data([small_set], ["keys"])
     with pytest.raises(InputError, match="no data set of key among GTZAN"):
         read_data([small_set], ["key"])
-    with pytest.raises(InputError, match="none of its audio is here"):
+    with pytest.raises(InputError, match="none of its audio was found"):
         read_data([small_set], audio=tmp_path)
 
 

@@ -52,7 +52,7 @@ def test_chatter_and_answers_to_other_questions_are_passed_over(start, questions
         ("dies", "died with exit code 139: Segmentation fault"),
         ("hangs", "took more than 3 s to answer"),
         ("child hangs", "took more than 3 s to answer"),
-        ("floods", "wrote .* bytes that are no answer|took more than 3 s"),
+        ("floods", "wrote .* bytes that are not an answer|took more than 3 s"),
         ("errors", "ValueError: no such layer"),
         ("number", "no 'answer' that is text"),
     ],

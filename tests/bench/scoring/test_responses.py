@@ -107,9 +107,9 @@ def test_bad_records_are_named(tmp_path, records, message):
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ([{"id": "GTZAN/0", "response": "x"}] * 2, "line 2: id 'GTZAN/0' is there twice"),
+        ([{"id": "GTZAN/0", "response": "x"}] * 2, "line 2: id 'GTZAN/0' occurs twice"),
         ([{"id": "GTZAN/9", "response": "x"}], "line 1: id 'GTZAN/9' is not in"),
-        ([{"id": "GTZAN/0", "response": "x"}, {"id": 3, "response": "x"}], "line 2: 'id' is missing or no text"),
+        ([{"id": "GTZAN/0", "response": "x"}, {"id": 3, "response": "x"}], "line 2: 'id' is missing or not text"),
     ],
 )
 def test_bad_ids_are_named(tmp_path, lines, message):

@@ -68,7 +68,7 @@ def test_a_class_in_the_current_folder_is_found_and_named_by_its_content(module,
         ("own_scorers:Width", "has no class 'Width'; its classes are: Score, Length, NeedsMore, Mute, Adapter"),
         (
             "own_scorers:NeedsMore",
-            "called without arguments, and needs some (missing a required argument: 'checkpoint')",
+            "called without arguments but needs some (missing a required argument: 'checkpoint')",
         ),
         ("own_scorers:Mute", "no method score(takes), nor CMI-RewardBench's sr and score_batch"),
         (":Length", "not the name of a module"),

@@ -11,7 +11,7 @@ from cmi.rewardbench.analysis.agreement import between_axes, between_raters
 from cmi.rewardbench.analysis.analyse import ANALYSES, AnalysisSetting, analyse, flat
 from cmi.rewardbench.analysis.paired_runs import window_changes
 from cmi.rewardbench.analysis.predictors import predictors, weights
-from cmi.rewardbench.evaluation.nulls import Heard
+from cmi.rewardbench.evaluation.nulls import TakeFeatures
 from cmi.rewardbench.items import Item, Vote
 from cmi.rewardbench.runs.run_folder import About, System
 from cmi.rewardbench.runs.sources import Source
@@ -52,7 +52,9 @@ def source():
             (About("m", window="first10"), 0.8),
         )
     )
-    heard = by_key(items, lambda item: (Heard(0, 5.0 + int(item.id), 0, 0), Heard(0, 5.0 + int(item.id), 0, 0)))
+    heard = by_key(
+        items, lambda item: (TakeFeatures(0, 5.0 + int(item.id), 0, 0), TakeFeatures(0, 5.0 + int(item.id), 0, 0))
+    )
     return Source(items, systems, heard)
 
 
@@ -106,7 +108,7 @@ def test_windows_are_compared_take_by_take():
     rng = np.random.default_rng(0)
     whole = by_key(items, lambda item: tuple(Score(*rng.normal(size=2)) for _ in range(2)))
     shifted = {name: tuple(Score(s.musicality + 0.5, -s.alignment) for s in two) for name, two in whole.items()}
-    heard = by_key(items, lambda item: (Heard(0, 20.0, 0, 0), Heard(0, 40.0, 0, 0)))
+    heard = by_key(items, lambda item: (TakeFeatures(0, 20.0, 0, 0), TakeFeatures(0, 40.0, 0, 0)))
     source = Source(items, (System(About("m", window="first10"), shifted), System(About("m"), whole)), heard)
     found = {(change.axis, change.duration): change for change in window_changes(source)}
     assert found["musicality", "overall"].n == 100 and found["musicality", "[10,30)"].n == 50

@@ -101,7 +101,9 @@ def test_a_truncated_file_is_named_and_leaves_nothing_under_the_final_name(tmp_p
     make.musiceval(tmp_path, **columns)
     shard = tmp_path / "data" / "test-00000-of-00001.parquet"
     shard.write_bytes(shard.read_bytes()[:keep])
-    with pytest.raises(InputError, match=r"test-00000-of-00001.parquet: not a whole parquet file \(.*fetch it again"):
+    with pytest.raises(
+        InputError, match=r"test-00000-of-00001.parquet: not a complete Parquet file \(.*download it again"
+    ):
         list(musiceval.read(tmp_path))
     assert not (tmp_path / "prepared").exists()
 
@@ -112,7 +114,7 @@ def test_damage_inside_a_file_is_named(tmp_path, make, columns):
     content = bytearray(shard.read_bytes())
     content[4:400] = os.urandom(396)
     shard.write_bytes(content)
-    with pytest.raises(InputError, match="not a whole parquet file"):
+    with pytest.raises(InputError, match="not a complete Parquet file"):
         list(musiceval.read(tmp_path))
 
 

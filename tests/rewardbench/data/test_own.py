@@ -82,7 +82,7 @@ def test_files_that_are_none_are_named(tmp_path, make):
 
 def test_an_id_twice_is_named(tmp_path, make):
     file = make.lines(tmp_path / "mine.jsonl", {**ROW, "id": "x"}, {**ROW, "id": "x", "axis": "alignment"})
-    with pytest.raises(InputError, match=r"line 2: 'id' is 'x', which an earlier row has too"):
+    with pytest.raises(InputError, match=r"line 2: 'id' is 'x', the id of an earlier row"):
         list(own.read(file))
 
 

@@ -4,18 +4,18 @@ import pytest
 from cmi.audio import Waveform
 from cmi.reward.scoring.scorers import load_scorer
 from cmi.rewardbench.evaluation.cells import evaluate
-from cmi.rewardbench.evaluation.nulls import hear, null_scores
+from cmi.rewardbench.evaluation.nulls import measure_features, null_scores
 from cmi.take import Prompt, Take
 
 
 def test_level_length_and_centroid_of_a_tone(tmp_path, recording):
-    heard = hear(recording(tmp_path / "tone.wav", amplitude=0.5, seconds=2.0, hertz=1000))
+    heard = measure_features(recording(tmp_path / "tone.wav", amplitude=0.5, seconds=2.0, hertz=1000))
     assert heard.loudness == pytest.approx(20 * np.log10(0.5 / np.sqrt(2)), abs=0.05)
     assert heard.seconds == pytest.approx(2.0) and heard.brightness == pytest.approx(1000, rel=0.02)
 
 
 def test_silence_is_soft_and_dark_not_an_error():
-    heard = hear(Waveform(np.zeros(16_000, np.float32), 16_000))
+    heard = measure_features(Waveform(np.zeros(16_000, np.float32), 16_000))
     assert heard.loudness == -180 and heard.brightness == 0.0
 
 
@@ -27,13 +27,13 @@ def test_density_counts_onsets(clicks):
         for click in range(clicks):
             start = second * 22_050 + (2 * click + 1) * 22_050 // (2 * clicks)
             samples[start : start + 1000] = 0.3 * rng.normal(size=1000) * np.linspace(1, 0, 1000)
-    heard = hear(Waveform(samples, 22_050))
+    heard = measure_features(Waveform(samples, 22_050))
     assert heard.density == pytest.approx(clicks, abs=0.4)
 
 
 def test_a_steady_tone_and_silence_have_no_onsets(tmp_path, recording):
-    assert hear(recording(tmp_path / "tone.wav", seconds=3.0, rate=22_050)).density < 1
-    assert hear(Waveform(np.zeros(22_050, np.float32), 22_050)).density == 0
+    assert measure_features(recording(tmp_path / "tone.wav", seconds=3.0, rate=22_050)).density < 1
+    assert measure_features(Waveform(np.zeros(22_050, np.float32), 22_050)).density == 0
 
 
 @pytest.mark.parametrize(("name", "better"), [("Louder", "amplitude"), ("Longer", "seconds"), ("Brighter", "hertz")])

@@ -76,7 +76,7 @@ def test_two_percent_broken_audio_costs_two_percent_and_is_told(preferences, tmp
 def test_nulls_hear_what_can_be_heard(preferences, tmp_path):
     out = tmp_path / "out"
     run_once(preferences, out)
-    running.hear_takes(running.prepare([str(preferences)], out), out, lambda done: None)
+    running.measure_takes(running.prepare([str(preferences)], out), out, lambda done: None)
     cells = read_sources([out])[0].evaluate("strict", 200).cells
     louder = next(c for c in cells if c.model == "louder")
     assert (louder.value, louder.n, louder.unscored) == (1.0, 96, 4)
@@ -171,7 +171,7 @@ def test_a_run_that_was_killed_goes_on_where_it_was(preferences, tmp_path):
 
 def test_data_sets_of_one_run_come_one_after_the_other_and_twice_is_refused(preferences, tmp_path):
     out = tmp_path / "out"
-    with pytest.raises(InputError, match="is there twice"):
+    with pytest.raises(InputError, match="occurs twice"):
         running.prepare([str(preferences), str(preferences)], out)
     with pytest.raises(InputError, match="neither a file nor a data set"):
         running.prepare(["nothing"], out)
@@ -237,7 +237,7 @@ def test_one_take_under_two_prompts_is_asked_scored_and_read_back(tmp_path, reco
 def test_what_was_heard_before_there_was_a_density_is_still_read(preferences, tmp_path):
     out = tmp_path / "out"
     run_once(preferences, out)
-    running.hear_takes(running.prepare([str(preferences)], out), out, lambda done: None)
+    running.measure_takes(running.prepare([str(preferences)], out), out, lambda done: None)
     heard = [json.loads(line) for line in (out / "heard.jsonl").read_text().splitlines()]
     old = [{name: value for name, value in record.items() if name != "density"} for record in heard]
     (out / "heard.jsonl").write_text("".join(json.dumps(record) + "\n" for record in old))
@@ -249,8 +249,8 @@ def test_what_was_heard_before_there_was_a_density_is_still_read(preferences, tm
 def test_a_recording_is_heard_once_for_nulls_however_often_it_is_asked_about(tmp_path, recording, monkeypatch):
     clip, other = recording(tmp_path / "0-1.wav"), recording(tmp_path / "0-2.wav")
     items = [Item(t, "own", Prompt(t), (clip, other), {}, {"alignment": Vote("a")}) for t in ("one", "two")]
-    heard, hear = [], running.hear
-    monkeypatch.setattr(running, "hear", lambda audio: heard.append(audio) or hear(audio))
-    running.hear_takes([question(item) for item in items], tmp_path, lambda done: None)
+    heard, measure = [], running.measure_features
+    monkeypatch.setattr(running, "measure_features", lambda audio: heard.append(audio) or measure(audio))
+    running.measure_takes([question(item) for item in items], tmp_path, lambda done: None)
     assert sorted(heard) == [clip, other]
     assert len((tmp_path / "heard.jsonl").read_text().splitlines()) == 4

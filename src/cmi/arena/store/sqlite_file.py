@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, ClassVar
 
 from cmi._util.errors import InputError
-from cmi._util.files import cannot_write, lock_file, move_into_place, sync_folder
+from cmi._util.files import cannot_write, lock_file, move_into_place, sync_file
 
 _LOCKED_BY_SQLITE = 510, 0x40000002  # (length, start) of the bytes locked by connections in WAL mode
 _FORMATS = slice(18, 20)  # in the header: write and read version
@@ -93,7 +93,7 @@ def finish_restore(path: Path) -> Path | None:
                     raise InputError(f"{beside(path, suffix)}: in the way of a restore; move it elsewhere")
                 beside(path, suffix).rename(beside(aside, suffix))
         beside(path, "-shm").unlink(missing_ok=True)
-        sync_folder(path.parent)  # the old log must be gone first, even after a power failure
+        sync_file(path.parent)  # the old log must be gone first, even after a power failure
         move_into_place(restoring, path)
     except OSError as error:
         raise cannot_write(path, error) from error

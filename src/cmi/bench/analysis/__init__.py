@@ -1,1 +1,1 @@
-"""What CMI-Bench's scores do not show by themselves: bias by tag, prompts, a map of the models, contamination."""
+"""Analyses of CMI-Bench scores: bias by tag, prompts, a map of the models, contamination."""

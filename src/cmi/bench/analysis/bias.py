@@ -1,8 +1,8 @@
 """Bias by tag: how well a model's answers find each tag, and whether some groups of tags fare worse (figure 2).
 
 Metrics, times 100
-    ROC         ROC-AUC of one tag over all clips. Without ears: 50, whatever the tag.
-    PR          Average precision of one tag. Without ears: the tag's prevalence, so that a frequent tag has it easier.
+    ROC         ROC-AUC of one tag over all clips. Without the audio: 50 for every tag.
+    PR          Average precision of one tag. Without the audio: the tag's prevalence, which favours frequent tags.
     PR - null   PR above that prevalence.
 
 Truths and scores are those of `cmi.bench.tasks._tags`: under `paper` a clip has every tag whose letters occur in its
@@ -109,7 +109,7 @@ def measure_bias(
     resamples: int = 1000,
     on_drawn: Callable[[int], None] = lambda count: None,
 ) -> TagBias:
-    """The tags of one response file of a tagging data set. `on_drawn` is told how many more draws are done."""
+    """Analyse one response file of a tagging data set. `on_drawn` gets the number of new draws."""
     dataset = file.dataset.name
     if not file.dataset.is_multi_label:
         raise InputError(f"{file.path}: {dataset} has no tags; name files of {', '.join(DATASETS.multi_label)}")
@@ -155,7 +155,7 @@ class _MeasuredTags(NamedTuple):
 
 
 def by_tag(evaluation: Evaluation, weights: Array) -> Array:
-    """Every metric of every tag under weights (b, n): (b, tags, metrics). NaN where a tag has no positives."""
+    """Compute every metric of every tag under weights (b, n): (b, tags, metrics), NaN without positives."""
     scores, truth = np.split(evaluation.statistics, 2, axis=1)  # (n, tags) each
     found = [detection(scores[:, i], truth[:, i] > 0, weights) for i in range(scores.shape[1])]
     roc, pr = (100 * np.stack([one[k] for one in found], axis=1) for k in (0, 1))
@@ -224,14 +224,14 @@ def _contrasts(measured: _MeasuredTags, family: TagFamily, contrast: Contrast) -
 
 
 def _mean_of_defined(draws: Array) -> Array:
-    """The mean over the tags (b, tags) that a draw has positives of; NaN if of none."""
+    """Average over the tags (b, tags) that have positives in a draw; NaN if none has."""
     defined = np.isfinite(draws)
     with np.errstate(invalid="ignore"):
         return np.where(defined, draws, 0.0).sum(axis=1) / defined.sum(axis=1)
 
 
 def _moved_interval(value: float, draws: Array) -> Interval:
-    """The percentile interval of draws whose mean is moved onto the value."""
+    """Return the percentile interval of the draws, centred on the value."""
     defined = draws[np.isfinite(draws)]
     if not math.isfinite(value) or not len(defined):
         return Interval(math.nan, math.nan)
@@ -303,7 +303,7 @@ def _contrast_table(bias: TagBias, protocol: str) -> Table:
 
 
 def draw_bias(results: Sequence[TagBias], path: Path) -> None:
-    """Each tag as a line from its PR up to its ROC, one panel a model and data set; grouped tags only, if any are."""
+    """Draw each tag as a line from its PR to its ROC, one panel per model and data set; only grouped tags, if any."""
     families = [tag.family for bias in results for tag in bias.tags if tag.family]
     colour = colours([*families, OTHER])
     shown = [_drawn_tags(bias) for bias in results]
@@ -336,7 +336,7 @@ def _draw_panel(panel: Any, bias: TagBias, tags: Sequence[TagScore], colour: dic
     panel.set_xlim(-0.7, max(len(tags), 1) - 0.3)
     panel.set_ylim(0, 100)
     panel.set_ylabel("ROC (dot), PR (square)\nbands: 95 %", fontsize=8)
-    panel.set_title(f"{bias.model}, {bias.dataset} (n = {bias.n}); grey: what needs no ears", loc="left", fontsize=9)
+    panel.set_title(f"{bias.model}, {bias.dataset} (n = {bias.n}); grey: without the audio", loc="left", fontsize=9)
     before = ""
     for i, tag in enumerate(tags):
         if tag.group != before:

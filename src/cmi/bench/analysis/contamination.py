@@ -55,7 +55,7 @@ Facts = dict[tuple[str, str], Fact]  # by model and data set; what is not in it 
 
 @dataclass(frozen=True)
 class DatasetRank:
-    """Where one model ranks on one data set, and what is known of its training on it."""
+    """One model's rank on one data set, and whether it was trained on it."""
 
     model: str
     dataset: str
@@ -124,7 +124,7 @@ def _places(scores: ScoreMatrix, facts: Facts) -> list[DatasetRank]:
 
 
 def ranks(values: Array, better: str) -> dict[int, Fraction]:
-    """The rank of each model that has a value, stretched to the whole field; none where fewer than two have one."""
+    """Rank the models that have a value, scaled to the whole field; empty for fewer than two."""
     there = np.flatnonzero(np.isfinite(values)).tolist()
     if len(there) < 2:
         return {}
@@ -141,7 +141,7 @@ def ranks(values: Array, better: str) -> dict[int, Fraction]:
 def overlap_effects(
     places: Sequence[DatasetRank], counted: str, kinds: Sequence[str], against: str, others: Sequence[str]
 ) -> list[OverlapEffect]:
-    """The effect for each model that has places on both sides, and for all of these together."""
+    """Return the effect for each model with data sets on both sides, and for all of these together."""
     sides: dict[str, tuple[list[Fraction], list[Fraction]]] = {}
     for place in places:
         if place.overlap in kinds or place.overlap in others:
@@ -185,7 +185,7 @@ def exact_p(sides: Sequence[tuple[list[Fraction], list[Fraction]]]) -> float:
 
 
 def _sums_of(pool: Sequence[Fraction], k: int) -> Counter[Fraction]:
-    """How many subsets of size k have each sum."""
+    """Count the subsets of size k by sum."""
     by_size: list[Counter[Fraction]] = [Counter({Fraction(0): 1}), *(Counter[Fraction]() for _ in range(k))]
     for rank in pool:
         for size in range(k, 0, -1):
@@ -276,7 +276,7 @@ def place_records(result: Contamination) -> list[dict[str, Any]]:
 
 
 def draw_contamination(result: Contamination, path: Path) -> None:
-    """Each model's ranks as a strip: what is known to overlap stands out and is named, and both means are marked."""
+    """Draw each model's ranks as a strip, with known overlaps highlighted and both means marked."""
     colour = colours([STATED, IMPLIED, NONE])
     figure = new_figure(8, 1.4 + 0.5 * len(result.models))
     panel = figure.subplots()
@@ -314,7 +314,7 @@ def _draw_strip(panel: Any, y: int, places: Sequence[DatasetRank], colour: dict[
 
 
 def read_facts(path: Path | None = None) -> Facts:
-    """The facts of a file, or ours. InputError says which entry is wrong."""
+    """Read the training data of models from a file, by default ours."""
     name = str(path or "training_data.toml")
     source = path or files("cmi.bench.analysis").joinpath("training_data.toml")
     tables = read_config(source, dict[str, dict[str, Fact]], name)

@@ -117,7 +117,7 @@ def standardised(scores: ScoreMatrix) -> Array:
 
 
 def _shuffled_shares(table: Array, rows: list[str], shuffles: int) -> Array:
-    """(shuffles, components): shares of variance when the columns of each row are shuffled over the models together."""
+    """Return the shares of variance after shuffling each row's columns over the models: (shuffles, components)."""
     rng = np.random.default_rng(SEED)
     place = np.unique(rows, return_inverse=True)[1]  # of each column's row
     shares = []

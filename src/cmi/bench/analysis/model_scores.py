@@ -26,7 +26,7 @@ INCOMPARABLE = "not comparable"  # how such a note begins
 
 @dataclass(frozen=True)
 class ScoredModel:
-    """A row of the matrix: under which name it is known, how it is shown, and whose number it is."""
+    """A row of the matrix: its key, its label, and its origin."""
 
     key: str
     name: str
@@ -47,12 +47,12 @@ class MetricColumn:
 class ScoreMatrix:
     models: tuple[ScoredModel, ...]
     columns: tuple[MetricColumn, ...]
-    values: Array  # (models, columns), NaN where there is no number
+    values: Array  # (models, columns), NaN if missing
     notes: tuple[str, ...] = ()
 
 
 def gather(cells: Sequence[BenchCell], protocol: str, with_published: bool) -> ScoreMatrix:
-    """Every model that has a number, published ones first, by the table's order."""
+    """Return every model with a number, published ones first, in the table's order."""
     if with_published and protocol != "paper":
         raise InputError("published numbers are of protocol paper: choose --protocol paper, or --no-published")
     own = [cell for cell in cells if not cell.is_null and cell.protocol == protocol and cell.value is not None]
@@ -95,7 +95,7 @@ def read_cells(
     on_scored: Callable[[str], None] = lambda name: None,
     on_embedded: Callable[[int], None] = lambda count: None,
 ) -> list[BenchCell]:
-    """The cells of all sources under the settings' protocols, each once; those of nulls among them."""
+    """Read the cells of all sources under the settings' protocols, with those of nulls."""
     cells: list[BenchCell] = []
     to_score: list[Path] = []
     for source in sources:
@@ -108,7 +108,7 @@ def read_cells(
 
 
 def read_score_file(path: Path) -> list[BenchCell] | None:
-    """What `cmi bench score --json` wrote, fit to be compared; None if the path is something else."""
+    """Read and check what `cmi bench score --json` wrote; None for any other path."""
     cells = read_scores(path)
     for i, cell in enumerate(cells or [], 1):
         numbers = (cell.value, cell.low, cell.high, cell.null_value)
@@ -116,7 +116,7 @@ def read_score_file(path: Path) -> list[BenchCell] | None:
         if cell.row not in DATASETS.rows or not all(isinstance(text, str) for text in texts):
             raise InputError(f"{path}: cell {i} lacks its model, metric or protocol, or {cell.row!r} is no row")
         if not all(number is None or _is_number(number) for number in numbers):
-            raise InputError(f"{path}: cell {i} ({cell.row} {cell.metric}) has a value that is no number")
+            raise InputError(f"{path}: cell {i} ({cell.row} {cell.metric}) has a value that is not a number")
         if not _is_number(cell.n) or not _is_number(cell.unparsed) or cell.better not in ("higher", "lower"):
             raise InputError(f"{path}: cell {i} ({cell.row} {cell.metric}) lacks its counts, or which way is better")
     return cells
@@ -127,6 +127,6 @@ def _is_number(value: object) -> bool:
 
 
 def dataset_of(row: str, metric: str) -> str:
-    """The data set whose answers fill a row of the table; EMO's row is filled by two."""
+    """Return the data set of a row of the table; EMO's row has two."""
     names = [dataset.name for dataset in DATASETS.values() if dataset.row == row]
     return names[-1] if len(names) > 1 and metric.startswith(_VALENCE) else names[0]

@@ -65,7 +65,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """What one model's score in one metric depends on."""
+    """The influence of wording and trial on one model's score in one metric."""
 
     model: str
     row: str
@@ -91,7 +91,7 @@ def read_runs(
     resamples: int = 1000,
     on_scored: Callable[[str], None] = lambda name: None,
 ) -> list[VariantRun]:
-    """The scores of all sources: `VARIANT=PATH` or `PATH`, of score files or of response files, which are scored."""
+    """Read or compute the scores of all sources: `VARIANT=PATH` or `PATH`, score files or response files."""
     runs: list[VariantRun] = []
     for variant, path in map(split_source, sources):
         cells = read_score_file(path)
@@ -109,7 +109,7 @@ def read_runs(
 
 
 def sensitivities(runs: Sequence[VariantRun]) -> list[Sensitivity]:
-    """By model, then by the table's rows. InputError if one trial of a variant is there twice."""
+    """Group scores by model, then by the table's rows; InputError if a trial of a variant occurs twice."""
     names = {(run.variant, run.cell.model) for run in runs}
     groups: dict[tuple[str, str, str], dict[tuple[str, int], BenchCell]] = {}
     for run in runs:
@@ -120,7 +120,7 @@ def sensitivities(runs: Sequence[VariantRun]) -> list[Sensitivity]:
         group = groups.setdefault((model, cell.row, cell.metric), {})
         if group.setdefault((run.variant, trial), cell) != cell:
             raise InputError(
-                f"{model}, {cell.row} {cell.metric}, variant {run.variant!r}, trial {trial} is there twice: name its"
+                f"{model}, {cell.row} {cell.metric}, variant {run.variant!r}, trial {trial} occurs twice: name its"
                 " runs apart, trials as <model>-t2"
             )
     if not groups:

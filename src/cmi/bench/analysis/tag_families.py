@@ -57,7 +57,7 @@ class FamilyFile:
 
 
 def read_families(path: Path | None = None) -> list[TagFamily]:
-    """The families of a file, or ours. InputError says which entry is wrong."""
+    """Read tag families from a file, by default ours."""
     name = str(path or "tag_families.toml")
     source = path or files("cmi.bench.analysis").joinpath("tag_families.toml")
     families = read_config(source, FamilyFile, name).family

@@ -53,14 +53,14 @@ class Variants:
     wordings: dict[tuple[str, str], str] = field(default_factory=dict)  # (data set, text) -> its number as a name
 
     def annotations(self, file: ResponseFile, variant: str = "") -> Path | None:
-        """The annotation file to score by: the one asked in that variant if there is one, else any; ids agree."""
+        """Return the annotation file of that variant, else any: ids agree."""
         found = self._annotations(file.dataset.name)
         return next(
             (path for path in found if variant and self._stated(file, path) == variant), next(iter(found), None)
         )
 
     def of(self, file: ResponseFile) -> str:
-        """The variant of a response file. InputError if it can't be told."""
+        """Return the variant of a response file; InputError if it is unknown."""
         _, first = next(read_records(file.path), ("", None))
         if first is None:
             raise InputError(f"{file.path}: empty, expected one record per answer")
@@ -88,14 +88,14 @@ class Variants:
         return known or self.wordings.setdefault((dataset, text), f"wording {numbered + 1}")
 
     def _stated(self, file: ResponseFile, annotations: Path) -> str:
-        """The variant that the first test record names, or nothing."""
+        """Return the variant that the first test record names, or ''."""
         _, asked = next(read_instructions(annotations, file.dataset), ("", None))
         stated = asked.task_type.get("prompt") if asked else None
         return stated[0] if isinstance(stated, list) and stated and isinstance(stated[0], str) else ""
 
 
 def _logged_fingerprint(file: ResponseFile) -> str:
-    """What the run's log says of its questions; nothing if there is no log beside the answers."""
+    """Return the fingerprint of the questions in the run's log; '' if there is no log beside the answers."""
     stem = file.path.name.partition(".json")[0]
     for log in sorted(file.path.parent.glob(f"{stem}.*log*")):
         for record in runlog.read_records(log.with_name(log.name.removesuffix(runlog.PARTIAL))):
@@ -105,7 +105,7 @@ def _logged_fingerprint(file: ResponseFile) -> str:
 
 
 def _fingerprint(file: ResponseFile, annotations: Path) -> str:
-    """Of the questions of an annotation file, as many as were answered: `--limit` takes the first ones."""
+    """Fingerprint as many questions of an annotation file as were answered (`--limit` takes the first)."""
     answered = sum(1 for _ in read_records(file.path))
     asked = islice(read_instructions(annotations, file.dataset), answered)
     return fingerprint(

@@ -1,16 +1,16 @@
-"""Listeners: whatever answers a question about a clip in text. A language model, a worker, a null, MIR models.
+"""Listeners answer questions about clips in text: language models, workers, null baselines, MIR models.
 
     class Mine:
         def answer(self, questions: Sequence[Question]) -> Sequence[str]: ...
 
-That is all a listener of yours needs; `cmi bench run --listener my_module:Mine` runs it. It may also have
+`cmi bench run --listener my_module:Mine` runs this class. It may also have
 
     batch   how many questions it is given at once (1)
-    name    which model answers, with its revision; goes into the log
+    name    which model answers, with its revision, for the log
     close   called at the end
 
-A missing answer is an `InputError` in its place, or raised; only that question fails. `ListenerStopped` ends the run,
-which keeps what was answered.
+A listener may return or raise an `InputError` for a question that fails. `ListenerStopped` ends the run; its answers
+are kept.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class Question:
     start: float = 0.0
     end: float | None = None  # seconds; None: to the end
     dataset: str = ""  # as in `cmi.bench.catalog`
-    trial: int = 1  # counts repetitions of a question; a seed for listeners that sample their answers
+    trial: int = 1  # the repetition; a seed for listeners that sample their answers
 
     @property
     def task(self) -> str:
@@ -42,7 +42,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Reply:
-    """A text, the reasoning that came before it, and in words which part of the clip the listener did not get."""
+    """A text, the reasoning before it, and a note on the part of the clip that the listener did not get."""
 
     text: str
     reasoning: str = ""
@@ -56,8 +56,8 @@ class Listener(Protocol):
     """Whatever answers questions about clips in text."""
 
     def answer(self, questions: Sequence[Question]) -> Sequence[Answer]:
-        """One answer for each question, in their order."""
+        """Return one answer per question, in their order."""
 
 
 class ListenerStopped(InputError):
-    """The listener can answer nothing more: no budget, no permission, a worker that does not start."""
+    """The listener cannot answer any more: no budget, no permission, or a worker that does not start."""

@@ -1,16 +1,15 @@
-"""What a listener answered, kept for ever, and the answer file that `cmi bench score` reads.
+"""The log of a listener's answers, and the answer file that `cmi bench score` reads.
 
-    <model>_<data set>.log                    every answer and every failure in the order they came, one JSON line each
-    <model>_<data set>.shard-2-of-4.log       the same by a run that has a share of the questions
+    <model>_<data set>.log                    every answer and failure as they came, one JSON line each
+    <model>_<data set>.shard-2-of-4.log       the same for one shard of the questions
     <model>_<data set>.jsonl                  {"id", "response"}: the last answer to each question, in their order
 
-A log is a `cmi._util.runlog`: on disk line by line, one writer at a time. The answer file is made of all logs of its
-name and is the same whatever was killed, resumed, tried again or shared out on the way.
+A log is a `cmi._util.runlog`. The answer file is made from all logs of its name.
 """
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,19 +30,19 @@ class Shard(NamedTuple):
 
 
 class LastAnswer(NamedTuple):
-    """The last that was heard about a question."""
+    """The last answer to a question."""
 
     attempt: int
     response: str | None
     error: str | None
-    is_cut: bool = False  # the listener got the beginning of the clip only
+    is_cut: bool = False  # the listener got only the beginning of the clip
 
 
 class LoggedAnswers:
-    """What one model said about one data set, by all logs of its name; to read, and to make the answer file of.
+    """The answers of one model on one data set, from all logs of its name.
 
-    `listener` is the full name of who was asked: if none is expected, the first log tells. InputError if a log was
-    begun by another listener, or with other questions.
+    `listener` is the listener's full name; if it is empty, the first log tells. InputError if a log was begun by
+    another listener or with other questions.
     """
 
     def __init__(
@@ -51,15 +50,15 @@ class LoggedAnswers:
     ) -> None:
         self.path = folder / f"{model}_{dataset}.jsonl"
         self.listener = listener
-        self.askings = 0  # of which each question may have several
-        self.seconds = 0.0  # that all of them took
+        self.askings = 0  # may be several per question
+        self.seconds = 0.0  # of all askings
         self._stem = f"{model}_{dataset}"
         self._questions = questions
         self._fingerprint = fingerprint(questions)
         self._said: dict[str, LastAnswer] = {}
 
     def read(self) -> None:
-        """Note what is new in the logs."""
+        """Read new records from the logs."""
         for log in _logs(self.path.parent, self._stem):
             self._read(log)
 
@@ -88,7 +87,7 @@ class LoggedAnswers:
         return self._said[question].attempt if question in self._said else 0
 
     def todo(self, retry_failed: bool) -> list[Question]:
-        """The questions without an answer, in their order; those that failed among them only if they are wanted."""
+        """Return the unanswered questions in their order, with failed ones only if `retry_failed`."""
         return [q for q in self._questions if q.id not in self._said or (retry_failed and self._said[q.id].error)]
 
     @property
@@ -101,12 +100,12 @@ class LoggedAnswers:
 
     @property
     def cut(self) -> int:
-        """Answers about the beginning of a clip that the listener could not get whole."""
+        """The number of answers about the beginning of a clip only."""
         return sum(said.is_cut for said in self._said.values())
 
     @property
     def first_error(self) -> str:
-        """Of the questions that failed, in their order; '' if none did."""
+        """The first failed question's error; '' if none failed."""
         said = (self._said.get(question.id) for question in self._questions)
         return next((s.error for s in said if s and s.error), "")
 
@@ -115,19 +114,16 @@ class LoggedAnswers:
         return all(question.id in self._said for question in self._questions)
 
     def export(self) -> None:
-        """Write the answer file anew, whole or not at all."""
+        """Write the answer file."""
         with whole_file(self.path) as unfinished, unfinished.open("w", encoding="ascii") as file:
-            file.writelines(self._exported())
-
-    def _exported(self) -> Iterator[str]:
-        for question in self._questions:
-            if said := self._said.get(question.id):
-                record = {"id": question.id, "response": said.response}
-                yield json.dumps(record | ({"error": said.error} if said.error else {})) + "\n"
+            for question in self._questions:
+                if said := self._said.get(question.id):
+                    record = {"id": question.id, "response": said.response}
+                    file.write(json.dumps(record | ({"error": said.error} if said.error else {})) + "\n")
 
 
 class AnswerLog(LoggedAnswers):
-    """The same, open for appending to the log of one run or shard; others may be appending to theirs."""
+    """Logged answers, open for appending to the log of one run or shard."""
 
     def __init__(
         self, folder: Path, model: str, dataset: str, questions: Sequence[Question], listener: str, shard: Shard | None
@@ -144,7 +140,7 @@ class AnswerLog(LoggedAnswers):
             raise
 
     def append(self, question: Question, answer: Reply | InputError, seconds: float, sync: bool = True) -> None:
-        """Keep an answer; with it any reasoning, and which part of the clip the listener did not get."""
+        """Log an answer or a failure."""
         attempt = self.attempts(question.id) + 1
         if isinstance(answer, Reply):
             said = LastAnswer(attempt, answer.text, None, bool(answer.cut))
@@ -164,7 +160,7 @@ class AnswerLog(LoggedAnswers):
 
 
 def fingerprint(questions: Sequence[Question]) -> str:
-    """What tells one list of questions from another, wherever its audio lies."""
+    """Return a hash of the questions that does not depend on the folders of their audio."""
     digest = hashlib.sha256()
     for q in questions:
         digest.update(json.dumps([q.id, q.text, q.audio.name, q.start, q.end]).encode() + b"\n")
@@ -172,6 +168,6 @@ def fingerprint(questions: Sequence[Question]) -> str:
 
 
 def _logs(folder: Path, stem: str) -> list[Path]:
-    """The logs of that name, by their final names, whole or partial."""
+    """Find the logs of that name, finished or partial, by their final names."""
     found = [*folder.glob(f"{stem}.log*"), *folder.glob(f"{stem}.shard-*.log*")]
     return sorted({path.with_name(path.name.removesuffix(runlog.PARTIAL)) for path in found})

@@ -1,4 +1,4 @@
-"""Ask a listener: whatever it does, no question fails but those it was asked."""
+"""Ask a listener and turn its errors into failed questions."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,19 +11,19 @@ LONGEST_REASON = 500  # characters of an error that are kept
 
 
 def ask(listener: Listener, questions: Sequence[Question]) -> list[Reply | InputError]:
-    """One answer for each question; if asking together fails, each is asked alone and has its own error."""
+    """Return one answer per question; if the batch fails, each question is asked alone and has its own error."""
     try:
         return _checked(listener.answer(questions), len(questions))
     except ListenerStopped:
         raise
-    except Exception as error:  # a listener may be anybody's code
+    except Exception as error:  # a listener may raise anything
         if len(questions) == 1:
             return [failure(error)]
         return [answer for question in questions for answer in ask(listener, [question])]
 
 
 def failure(error: Exception) -> InputError:
-    """What is kept of an error: one line that says what kind it was."""
+    """Shorten an error to one line that names its type."""
     text = " ".join(str(error).split())[:LONGEST_REASON]
     if isinstance(error, InputError):
         return InputError(text)

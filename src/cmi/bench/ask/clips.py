@@ -1,4 +1,4 @@
-"""The sound that a question is about: its span alone, as the authors' first scripts forgot to cut it."""
+"""Load the span of audio that a question is about."""
 
 import math
 
@@ -12,5 +12,5 @@ def sound_of(question: Question) -> Sound:
 
 
 def clip(question: Question, rate: int, longest: float = math.inf) -> Waveform:
-    """The question's clip at `rate`, mono; of clips longer than `longest` seconds their beginning."""
+    """Load the question's clip at `rate` in mono, at most its first `longest` seconds."""
     return load_sound(sound_of(question), rate, longest).waveform

@@ -1,7 +1,7 @@
-"""Audio language models as listeners, by `cmi.llm`: behind an OpenAI-compatible endpoint, or in this process.
+"""Audio language models as listeners: behind an OpenAI-compatible endpoint, or in this process.
 
-An endpoint has a record of its own, in `<out>/chat-<model>/`, or of a shard in `<out>/chat-<model>.shard-1-of-4/`: what
-was paid for is there even if the run is killed before the batch is in the log.
+Answers of an endpoint are also recorded in `<out>/chat-<model>/` (or `<out>/chat-<model>.shard-1-of-4/`): a killed run
+does not lose what was paid for.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from cmi.llm.endpoint import SoundAs, SoundFormat
 from cmi.llm.local import BATCH
 from cmi.llm.remote_code import REMOTE_CODE, load_remote_code
 
-AHEAD = 4  # batches are so many times as large as what may be in flight, so that few places are idle
+AHEAD = 4  # batch size / concurrency, to keep all connections busy
 
 
 class LanguageModelListener:
@@ -32,7 +32,7 @@ class LanguageModelListener:
         try:
             with closing(self._model.ask_all(map(_request, questions))) as results:
                 answers = {key: _listener_answer(said) for key, said in results}
-        except InputError as error:  # a wrong key or model, no budget: nothing more can be asked
+        except InputError as error:  # a wrong key or model, or no budget
             raise ListenerStopped(str(error)) from error
         return [answers[_key(question)] for question in questions]
 
@@ -41,7 +41,7 @@ class EndpointListener(LanguageModelListener):
     def __init__(self, options: Options) -> None:
         if not options.url or not options.model:
             raise InputError("an endpoint needs --url, such as http://localhost:8000/v1, and --model")
-        from cmi.llm import Chat  # needs httpx, which models in this process do without
+        from cmi.llm import Chat  # needs httpx, which in-process models do not
 
         endpoint = Endpoint(
             options.url,
@@ -62,11 +62,11 @@ class EndpointListener(LanguageModelListener):
         super().__init__(self._chat, f"openai: {endpoint.identity}", options.batch or AHEAD * options.concurrency)
 
     def estimate(self, questions: Sequence[Question]) -> Estimate:
-        """What asking would take; no call is made."""
+        """Estimate calls, tokens and cost without calling the endpoint."""
         return self._chat.estimate(map(_request, questions))
 
     def tell_waits(self, tell: Callable[[str], None]) -> None:
-        """`tell` is told what a longer pause waits for."""
+        """Call `tell` with the reason for each longer pause."""
         self._chat.on_wait = tell
 
     def close(self) -> None:
@@ -74,7 +74,7 @@ class EndpointListener(LanguageModelListener):
 
 
 def load(spec: str, options: Options) -> LanguageModelListener:
-    """`openai`; else a model of a family, from --model (a folder or a hub id) or from its authors' place on the hub."""
+    """Load `openai` or a model of a family, from --model (a folder or a hub id) or its authors' hub id."""
     if spec == ENDPOINT:
         return EndpointListener(options)
     if spec in REMOTE_CODE:

@@ -1,11 +1,10 @@
-"""Listeners that do not use the audio: what a model without it would get on the same questions.
+"""Null listeners, which do not use the audio.
 
-    null:empty      nothing
-    null:example    the example that the prompt itself gives, if it gives one
-    null:constant   the task's own constant (C minor, a beat grid, the middle of the scale); nothing if it has none
+    null:empty      the empty answer
+    null:example    the example in the prompt, if it has one
+    null:constant   the task's constant (C minor, a beat grid, the middle of the scale), if it has one
 
-None is told the truth. Nulls that know it (the majority class, the most frequent caption) stand in every table of
-`cmi bench score` anyway.
+Nulls that need the truth (the majority class, the most frequent caption) are in every table of `cmi bench score`.
 """
 
 from collections.abc import Callable, Mapping, Sequence

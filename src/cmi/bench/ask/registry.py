@@ -1,13 +1,13 @@
-"""Any listener by its name on the command line.
+"""Load a listener by its name on the command line.
 
 reference                        supervised MIR models (`cmi.bench.ask.reference`)
 null:empty, null:example, ...    answers without the audio (`cmi.bench.ask.nulls`)
 openai                           a model behind an OpenAI-compatible endpoint: --url, --model
 qwen2-audio, qwen2.5-omni, qwen3-omni, audio-flamingo-3, music-flamingo
                                  transformers models in this process; --model names a folder or another hub id
-qwen-audio, musilingo            models that bring code of their own: --trust-remote-code and --revision
-my_module:MyListener             a class of yours, called without arguments
-"env/bin/python worker.py"       a command that speaks the worker protocol (`cmi.bench.ask.worker`)
+qwen-audio, musilingo            models with remote code: --trust-remote-code and --revision
+my_module:MyListener             your own class, called without arguments
+"env/bin/python worker.py"       a command that follows the worker protocol (`cmi.bench.ask.worker`)
 """
 
 import re
@@ -32,10 +32,10 @@ IN_PROCESS = (*LOCAL, "qwen-audio", "musilingo")
 
 @dataclass(frozen=True)
 class Options:
-    """What a listener may be told; each takes what concerns it."""
+    """The options of all listeners; each uses those that concern it."""
 
-    out: Path = Path()  # where a listener may keep files of its own
-    shard: str = ""  # whose files these are, in a run that is shared out
+    out: Path = Path()  # a folder for a listener's own files
+    shard: str = ""  # in a sharded run
     model: str = ""
     revision: str | None = None
     trust_remote_code: bool = False
@@ -54,12 +54,12 @@ class Options:
     most_calls: int | None = None
     most_tokens: int | None = None
     most_money: float | None = None
-    prices: tuple[float, float] = (0.0, 0.0)  # a million tokens in, out
+    prices: tuple[float, float] = (0.0, 0.0)  # per million tokens in, out
 
 
 @dataclass(frozen=True)
 class Named:
-    """A listener, the short name its answer files get, and the full name that tells it from any other."""
+    """A listener, the short name of its answer files, and the full name that identifies it."""
 
     listener: Listener
     short: str
@@ -72,7 +72,7 @@ def load_listener(spec: str, options: Options) -> Named:
 
 
 def short_name(spec: str, options: Options) -> str:
-    """What the answer files of a listener are called; it is not loaded."""
+    """Return the name for a listener's answer files without loading it."""
     return model_name(_loader(spec).short(spec, options))
 
 
@@ -87,17 +87,13 @@ def _loader(spec: str) -> "_Loader":
 
 
 def load_for_plan(spec: str, options: Options) -> Named:
-    """The same, but only the name of models that are slow to load."""
+    """Load a listener for a dry run; in-process models are only named, because they load slowly."""
     if spec in IN_PROCESS:
         return Named(NullListener("null:empty"), short_name(spec, options), f"{options.model or spec}, not loaded")
     return load_listener(spec, options)
 
 
-Loaded = tuple[Listener, str]  # and its full name, if it does not say that itself
-
-
-def _load_null(spec: str, options: Options) -> Loaded:
-    return NullListener(spec), ""
+Loaded = tuple[Listener, str]  # its full name, or "" if it has a `name`
 
 
 def _load_reference(spec: str, options: Options) -> Loaded:
@@ -116,7 +112,7 @@ def _load_language_model(spec: str, options: Options) -> Loaded:
 
 
 def _load_class(spec: str, options: Options) -> Loaded:
-    """Its name says which file it came from and, if the class has a name, which model it is."""
+    """Load a user's class; its full name includes the file's hash and the listener's own name."""
     listener, full = load_own(spec)
     if not callable(getattr(listener, "answer", None)):
         raise InputError(f"--listener {spec} has no method answer(questions)")
@@ -136,7 +132,7 @@ def _script(command: list[str]) -> str:
 
 
 def _command(spec: str) -> list[str]:
-    """The words of a command whose program exists; none otherwise."""
+    """Split a command into words; empty if its program does not exist."""
     try:
         words = shlex.split(spec)
     except ValueError:
@@ -151,7 +147,7 @@ class _Loader(NamedTuple):
 
 
 _LOADERS = (
-    _Loader(lambda spec: spec in NULLS, _load_null),
+    _Loader(lambda spec: spec in NULLS, lambda spec, _: (NullListener(spec), "")),
     _Loader(lambda spec: spec == "reference", _load_reference),
     _Loader(lambda spec: spec == ENDPOINT, _load_language_model, lambda _, options: options.model.rpartition("/")[2]),
     _Loader(lambda spec: spec in IN_PROCESS, _load_language_model),

@@ -1,11 +1,10 @@
-"""Get answers: every question of some data sets to one listener, resumable at any moment.
+"""Ask a listener every question of some data sets, resumably.
 
-Data sets come in annotation files, `CMI_<data set>.jsonl` or `<data set>.jsonl`, as the authors' release and
-`cmi studio mir` have them; questions are those of the test split. A file's audio is looked for under `audio`, or else
-beside the file and one folder up; a path that begins with `data/` also without that, as the authors' test audio lies.
+Questions are the test split of annotation files, `CMI_<data set>.jsonl` or `<data set>.jsonl`. Their audio is searched
+for under `audio`, or else beside the file and one folder up, with and without a leading `data/`.
 
-The order is the table's, then the file's, trial by trial. Each answer is on disk before the next batch is asked; the
-same call goes on where it was stopped. Trials after the first are models of their own: `qwen2-t2`, `qwen2-t3`.
+Each batch of answers is on disk before the next is asked. Trials after the first are named like other models:
+`qwen2-t2`, `qwen2-t3`.
 """
 
 import re
@@ -34,7 +33,7 @@ class DataFile(NamedTuple):
 
 @dataclass(frozen=True)
 class RunPlan:
-    """What is asked of whom, and where the answers go."""
+    """What to ask which listener, and where to write the answers."""
 
     folder: Path
     model: str
@@ -45,7 +44,7 @@ class RunPlan:
     retry_failed: bool = False
 
     def parts(self) -> Iterator[tuple[str, DataFile, list[Question]]]:
-        """(model, data, questions) of each answer file, in order."""
+        """Yield (model, data, questions) of each answer file, in order."""
         for trial in range(1, self.trials + 1):
             model = self.model if trial == 1 else f"{self.model}-t{trial}"
             for data in self.data:
@@ -53,7 +52,7 @@ class RunPlan:
 
 
 class Summary(NamedTuple):
-    """How an answer file stands after a run."""
+    """The state of an answer file after a run."""
 
     model: str
     dataset: str
@@ -64,13 +63,13 @@ class Summary(NamedTuple):
     seconds: float  # of this run
     path: str
     error: str = ""  # the first failure's
-    cut: int = 0  # answers about the beginning of a clip that the listener could not get whole
+    cut: int = 0  # answers about the beginning of a clip only
 
 
 def read_data(
     paths: Sequence[Path], tasks: Sequence[str] = (), audio: Path | None = None, limit: int | None = None
 ) -> list[DataFile]:
-    """The data sets that the files or folders hold, in the table's order; only those of `tasks` if any are named."""
+    """Read the data sets in files or folders, in the table's order; only those of `tasks` if any are named."""
     found: dict[str, Path] = {}
     for path in paths:
         for name, file in find_annotations(path).items():
@@ -84,7 +83,7 @@ def read_data(
 
 
 def audio_folders(data: Sequence[DataFile], audio: Path | None) -> list[Path]:
-    """The folders that the audio of data files belongs in; never the whole file system."""
+    """Return the folders that hold the audio of data files; never the root folder."""
     if audio is not None:
         return [audio]
     folders = {folder.resolve() for file in data for folder in _roots(file.path)}
@@ -96,7 +95,7 @@ def _roots(path: Path) -> list[Path]:
 
 
 def _wanted(tasks: Sequence[str]) -> set[str]:
-    """Data sets by their own names or by their task's."""
+    """Return the names of the data sets that `tasks` names directly or by task."""
     known = {*DATASETS, *(d.task for d in DATASETS.values())}
     for name in tasks:
         if name not in known:
@@ -114,16 +113,18 @@ def _questions(dataset: str, path: Path, audio: Path | None, limit: int | None) 
         span = max(0.0, asked.audio_start), asked.audio_end
         questions.append(Question(identifier, asked.instruction, where, *span, dataset=dataset))
     if not questions:
-        raise InputError(f"{path}: no record of the test split")
+        raise InputError(f"{path}: no records of the test split")
     if not any(question.audio.exists() for question in questions):
-        raise InputError(f"{path}: none of its audio is here, such as {questions[0].audio}; name its folder by --audio")
+        raise InputError(
+            f"{path}: none of its audio was found, such as {questions[0].audio}; name its folder with --audio"
+        )
     if len({question.id for question in questions}) < len(questions):
         raise InputError(f"{path}: two records have one uuid")
     return questions
 
 
 def _find(audio_path: str, roots: Sequence[Path]) -> Path:
-    """The first of the places that is there; else the first, for an error to name."""
+    """Return the first place that exists; if none does, the first, for an error to name."""
     places = [root / name for root in roots for name in dict.fromkeys((audio_path, audio_key(audio_path)))]
     return next((place for place in places if place.exists()), places[0])
 
@@ -134,7 +135,7 @@ def run(
     on_begun: Callable[[str, int, int], None] = lambda name, done, total: None,
     on_answered: Callable[[int], None] = lambda count: None,
 ) -> list[Summary]:
-    """Ask what has no answer yet. `on_begun` is told each file's name, how far it is and its size."""
+    """Ask all unanswered questions. `on_begun` gets each file's name, its answered and its total questions."""
     try:
         plan.folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -158,7 +159,9 @@ def _run_one(
         todo = _share(questions, log.todo(plan.retry_failed), plan.shard)
         mine = len(_share(questions, questions, plan.shard))
         on_begun(f"{model} {data.dataset}", mine - len(todo), mine)
-        size = _batch_size(listener)
+        size = getattr(listener, "batch", 1)
+        if not isinstance(size, int) or size < 1:
+            raise InputError(f"the listener's batch is {size!r}, expected a whole number from 1 on")
         for batch in (todo[at : at + size] for at in range(0, len(todo), size)):
             begun = time.monotonic()
             answers = ask(listener, batch)
@@ -170,17 +173,10 @@ def _run_one(
         log.finish()
     finally:
         with closing(log):
-            log.read()  # what other shards did meanwhile: whoever is last sees it all
+            log.read()  # the last shard to end sees all answers
             if log.is_whole or plan.shard is None:
                 log.export()
     return _summary(model, data, questions, log, asked, time.monotonic() - started)
-
-
-def _batch_size(listener: Listener) -> int:
-    size = getattr(listener, "batch", 1)
-    if not isinstance(size, int) or size < 1:
-        raise InputError(f"the listener's batch is {size!r}, expected a whole number from 1 on")
-    return size
 
 
 def _summary(
@@ -201,17 +197,14 @@ def _summary(
 
 
 class Shared(NamedTuple):
-    """A run that others did in shards: who answered, and how the answer files stand."""
+    """The result of a sharded run: the listener's name and the answer files."""
 
     listener: str
     summaries: list[Summary]
 
 
 def run_elsewhere(plan: RunPlan, run_shards: Callable[[], None]) -> Shared:
-    """Have `run_shards` ask everything in shards of the plan, and put their answers together; no listener is needed.
-
-    Seconds are those that the shards' answers took, all together.
-    """
+    """Let `run_shards` ask everything in shards, and merge their answers. Seconds are summed over the shards."""
     parts = list(plan.parts())
     before = [_read_answers(plan, *part) for part in parts]
     run_shards()
@@ -225,7 +218,7 @@ def run_elsewhere(plan: RunPlan, run_shards: Callable[[], None]) -> Shared:
 
 
 def is_done(plan: RunPlan) -> bool:
-    """Whether there is nothing to ask."""
+    """Tell whether all questions are answered."""
     return not any(_read_answers(plan, *part).todo(plan.retry_failed) for part in plan.parts())
 
 
@@ -236,7 +229,7 @@ def _read_answers(plan: RunPlan, model: str, data: DataFile, questions: list[Que
 
 
 def _share(questions: Sequence[Question], todo: list[Question], shard: Shard | None) -> list[Question]:
-    """Of what is to do, every n-th question of all: shares stay what they are while the work is done."""
+    """Return the shard's part of `todo`: every n-th of all questions, which does not depend on progress."""
     if shard is None:
         return todo
     mine = {question.id for question in questions[shard.number - 1 :: shard.of]}
@@ -244,5 +237,5 @@ def _share(questions: Sequence[Question], todo: list[Question], shard: Shard | N
 
 
 def model_name(text: str) -> str:
-    """A name that may stand in a file's name."""
+    """Replace characters that do not belong in a file's name."""
     return _NOT_FOR_NAMES.sub("-", text).strip("-_.") or "listener"

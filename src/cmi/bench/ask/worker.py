@@ -1,18 +1,16 @@
-"""Models that live in their authors' own environment: a process that reads questions and writes answers, line by line.
+"""Workers: models in their authors' own environment, run as a process that reads questions and writes answers.
 
-The protocol, one JSON object a line
-    worker  {"ready": true, "name": "ltu", "rate": 16000}       when its model is loaded; only `ready` is a must
+The protocol, one JSON object per line
+    worker  {"ready": true, "name": "ltu", "rate": 16000}       when its model is loaded; only `ready` is required
     cmi     {"id": 7, "question": "...", "audio": "/a/folder/7.wav", "dataset": "GTZAN", "task": "genre", "trial": 1}
     worker  {"id": 7, "answer": "..."}    or    {"id": 7, "error": "..."}
-    The audio is the clip that the question is about and nothing else: mono, 16-bit WAV at `rate`. It is gone when the
-    next question comes. At the end the worker's input is closed, and it should leave.
-    `worker_skeleton.py` in this folder is such a worker without a model.
+    The audio is the clip alone: mono, 16-bit WAV at `rate`. It is deleted before the next question. At the end the
+    worker's input is closed, and it should exit. `worker_skeleton.py` in this folder is a worker without a model.
 
-What may go wrong
-    Lines that are not a JSON object of this protocol are skipped. A worker that is silent for too long,
-    dies, or writes without end is stopped, its question fails with what it last said on standard error, and the next
-    question starts a new one. Workers that fail START_TRIES times in a row to get ready, or DEATHS questions in a row
-    to stay alive, end the run.
+Failures
+    Lines that are not a JSON object of this protocol are skipped. A worker that times out, dies, or writes too much is
+    stopped; its question fails with the last line of its standard error, and the next question starts a new worker.
+    The run ends if workers do not get ready START_TRIES times in a row, or die at DEATHS questions in a row.
 """
 
 import contextlib
@@ -41,17 +39,17 @@ START_TRIES = 2
 DEATHS = 5
 LONGEST_LINE = 4 * LONGEST_ANSWER  # bytes
 MOST_CHATTER = 16 * 2**20  # bytes between two answers
-REMEMBERED = 2000  # characters of standard error that an error may quote
-PATIENCE = 5.0  # seconds that a worker is given to leave
+REMEMBERED = 2000  # characters of standard error
+PATIENCE = 5.0  # seconds for a worker to exit
 _END = None
 
 
 class WorkerFault(InputError):
-    """The worker is of no use any more and was stopped."""
+    """The worker failed and must be stopped."""
 
 
 class WorkerListener:
-    """Questions to a worker, one at a time."""
+    """Asks a worker one question at a time."""
 
     batch = 8
 
@@ -89,7 +87,7 @@ class WorkerListener:
                     f"{self.name}: {self._deaths} questions in a row ended the worker: {error}"
                 ) from error
             return failure(error)
-        except InputError as error:  # the clip's fault, not the worker's
+        except InputError as error:  # the clip cannot be read
             return failure(error)
         finally:
             path.unlink(missing_ok=True)
@@ -126,7 +124,7 @@ def _request(number: int, question: Question, path: Path) -> dict[str, Any]:
 
 
 class _Worker:
-    """One process, its two output streams drained by threads so that it never waits for us."""
+    """One process; threads drain its two output streams."""
 
     def __init__(self, command: list[str]) -> None:
         self.rate = RATE
@@ -136,7 +134,7 @@ class _Worker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                start_new_session=True,  # so that its own children are stopped with it
+                start_new_session=True,  # to stop its children with it
             )
         except OSError as error:
             raise ListenerStopped(f"{command[0]}: does not start: {error.strerror}") from error
@@ -173,7 +171,7 @@ class _Worker:
         return str(said["answer"])
 
     def _next(self, wanted: Callable[[dict[str, Any]], bool], timeout: float, what: str) -> dict[str, Any]:
-        """The next message that is wanted; chatter in between is passed over, up to a limit."""
+        """Return the next wanted message and skip other output, up to a limit."""
         deadline, chatter = time.monotonic() + timeout, 0
         while True:
             try:
@@ -187,10 +185,10 @@ class _Worker:
                 return message
             chatter += len(line)
             if chatter > MOST_CHATTER:
-                raise WorkerFault(f"wrote {chatter:,} bytes that are no answer{self._last_words()}")
+                raise WorkerFault(f"wrote {chatter:,} bytes that are not an answer{self._last_words()}")
 
     def _read_lines(self, stream: IO[bytes]) -> None:
-        """Lines into the queue, none longer than LONGEST_LINE; the queue's bound stops a flood at its source."""
+        """Put lines into the bounded queue, none longer than LONGEST_LINE."""
         with contextlib.suppress(OSError, ValueError):
             while line := stream.readline(LONGEST_LINE):
                 self._put(line)
@@ -213,13 +211,13 @@ class _Worker:
         return self._process.returncode
 
     def _last_words(self) -> str:
-        time.sleep(0.05)  # its last line may be on the way
+        time.sleep(0.05)  # for the reader to get the last line
         text = b"".join(list(self._errors)).decode("utf-8", "replace").strip()[-REMEMBERED:]
         last = text.splitlines()[-1].strip() if text else ""
         return f": {last}" if last else ""
 
     def leave(self) -> None:
-        """Ask it to go, by the end of its input; stop it if it stays."""
+        """Close its input, wait for it to exit, and stop it if it does not."""
         with contextlib.suppress(OSError):
             self._input.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -227,7 +225,7 @@ class _Worker:
         self.stop()
 
     def stop(self) -> None:
-        """No process of it is left."""
+        """Kill the process and its children."""
         self._stopped = True
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -241,7 +239,7 @@ class _Worker:
 
 
 def _message(line: bytes) -> dict[str, Any] | None:
-    """A line of the protocol, or None: chatter."""
+    """Parse a line of the protocol; None for other output."""
     try:
         message = json.loads(line)
     except (ValueError, RecursionError):

@@ -6,7 +6,7 @@ It needs nothing but Python 3.7 or later. Run it by hand to try it:
 
 and let cmi run it:  cmi bench run --listener "path/to/env/bin/python my_worker.py" --name my-model ...
 
-Whatever your code or its libraries print goes to standard error, so that nothing disturbs the protocol.
+What your code or its libraries print goes to standard error and does not disturb the protocol.
 """
 
 import json
@@ -14,22 +14,22 @@ import os
 import sys
 
 NAME = "skeleton"
-RATE = 16000  # hertz at which your model likes its clips
+RATE = 16000  # hertz; the rate of the clips that your model gets
 
 
 def load() -> object:
-    """Load the model; what you return is handed to `answer`."""
+    """Load the model; the result is passed to `answer`."""
     return None
 
 
 def answer(model: object, question: str, audio: str, message: dict) -> str:  # type: ignore[type-arg]
-    """The model's text. `audio` is the path of a WAV file that holds the clip alone; `message` is the whole request."""
+    """Return the model's text. `audio` is a WAV file with the clip alone; `message` is the whole request."""
     return "I hear nothing yet."
 
 
 def main() -> None:
-    protocol = os.fdopen(os.dup(1), "w", encoding="utf-8")  # our own copy of standard output
-    os.dup2(2, 1)  # and from now on prints go to standard error, those of C libraries too
+    protocol = os.fdopen(os.dup(1), "w", encoding="utf-8")  # a copy of standard output
+    os.dup2(2, 1)  # print to standard error from now on, also in C libraries
 
     def say(message: object) -> None:
         protocol.write(json.dumps(message) + "\n")
@@ -43,7 +43,7 @@ def main() -> None:
         message = json.loads(line)
         try:
             say({"id": message["id"], "answer": str(answer(model, message["question"], message["audio"], message))})
-        except Exception as error:  # one question's trouble is not the next one's
+        except Exception as error:  # only this question fails
             say({"id": message["id"], "error": f"{type(error).__name__}: {error}"})
 
 

@@ -1,4 +1,4 @@
-"""Every answer of a response file with what is needed to judge it: reading, scores, and the clip it is about.
+"""Every answer of a response file with its parsed form, its scores and its clip.
 
 Scores of items
     A metric that is the mean over items has a score for each: the metric's own value on that item alone. Corpus BLEU,
@@ -61,7 +61,7 @@ class AnswerSet:
 
 
 def read_answers(file: ResponseFile, protocol: Protocol, tools: Tools, annotations: Path | None = None) -> AnswerSet:
-    """The answers of one file, scored. Under `paper` a question without an answer has no score."""
+    """Score the answers of one file. Under `paper` unanswered questions have no score."""
     entries = list(ResponseSet(file, annotations))
     clips = list(_clips(file, annotations))
     scored = list(Items(entries, answered_only=protocol == "paper"))
@@ -96,12 +96,12 @@ def _evaluation(file: ResponseFile, items: list[Item], setting: Setting) -> Eval
 
 
 def item_scores(metric: Metric, evaluation: Evaluation) -> Array:
-    """The metric on each item alone: (n,)."""
+    """Compute the metric on each item alone: (n,)."""
     return metric.scale * evaluation.statistics[:, metric.mean_of]
 
 
 def _clips(file: ResponseFile, annotations: Path | None) -> Iterator[AudioSpan]:
-    """The clips of a file's entries, in the order of `ResponseSet`."""
+    """Return the clips of a file's entries, in the order of `ResponseSet`."""
     _, first = next(read_records(file.path))
     asked = dict(read_instructions(annotations, file.dataset)) if annotations else {}
     clips = {name: AudioSpan(one.audio_path, max(0.0, one.audio_start), one.audio_end) for name, one in asked.items()}

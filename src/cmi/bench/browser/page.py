@@ -1,4 +1,4 @@
-"""The page: answers as data inside it, and a script that shows what is asked for.
+"""The page: the answers as embedded data, and a script that filters and shows them.
 
 Nothing of an answer is ever HTML. The data stand in a block that no browser runs, with every character escaped that
 could end it; the script makes text nodes of them; and the page's own policy lets no other script run and nothing be
@@ -47,7 +47,7 @@ def write_page(sets: Sequence[AnswerSet], protocol: str, sound: SoundSource, pag
 
 
 def page_of(data: dict[str, Any]) -> str:
-    """The whole page, the same for the same data."""
+    """Return the whole page."""
     body = Template(_text("body.html")).substitute(data=json_in_html(data))
     return html.page(data["title"], body, _text("browser.css"), _text("browser.js"))
 
@@ -58,7 +58,7 @@ def json_in_html(value: Any) -> str:
 
 
 def payload(sets: Sequence[AnswerSet], protocol: str, sound: SoundSource, title: str) -> dict[str, Any]:
-    """What the script is given. Questions and sounds, which many items share, stand once and are numbered."""
+    """Return the data for the script. Shared questions and sounds are stored once and numbered."""
     questions: dict[str, int] = {}
     sounds: dict[str, int] = {}
     items = []
@@ -101,7 +101,7 @@ def _set(one: AnswerSet) -> dict[str, Any]:
 
 
 def worst(one: AnswerSet, count: int) -> AnswerSet:
-    """The answers that score least, unread ones first; where items have no scores, unread ones and then the first."""
+    """Return the answers with the lowest scores, unparsed ones first; without scores, the first ones."""
 
     def key(item: ScoredAnswer) -> tuple[bool, float]:
         score = item.scores[0] if item.scores else None
@@ -127,7 +127,7 @@ def no_sound(_clip: AudioSpan) -> None:
 
 
 def sound_source(folder: Path | None, embed: bool, page: Path) -> SoundSource:
-    """How the page finds its sounds. InputError if page or sounds cannot be made or found, before any work is done."""
+    """Prepare the page's sounds; InputError, before any work, if page or sounds cannot be written or found."""
     if page.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"{page}: a page is a file named .html")
     if not page.parent.is_dir():
@@ -142,7 +142,7 @@ def sound_source(folder: Path | None, embed: bool, page: Path) -> SoundSource:
 
 
 def find_sound(clip: AudioSpan, folder: Path) -> Path | None:
-    """The clip's file under `folder`, by its path or by what follows `data` or `testdata` in it."""
+    """Return the clip's file under `folder`, by its path or the part after `data` or `testdata`."""
     key = audio_key(clip.path)
     for name in dict.fromkeys((clip.path, key)):
         path = folder / name
@@ -166,7 +166,7 @@ def linked(folder: Path, page: Path) -> SoundSource:
 
 
 def embedded(folder: Path) -> SoundSource:
-    """The first seconds of each clip as MP3 in the page itself. InputError when the page would be too large."""
+    """Embed the first seconds of each clip as MP3; InputError if the page would be too large."""
     try:
         import soundfile
 

@@ -1,4 +1,4 @@
-"""The data sets behind CMI-Bench: one module for each corpus, which turns its own files into questions with answers.
+"""The corpora behind CMI-Bench: each module turns the files of one corpus into questions with answers.
 
 A module holds a `CORPUS` (`cmi.bench.catalog.Corpus`): its data sets with their tasks, prompts and classes, where to
 get it, and `read(folder, sounds)`, which yields every question of every split, with or without its audio. That is all:

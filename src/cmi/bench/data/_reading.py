@@ -1,7 +1,4 @@
-"""What the readers of data sets share: finding files, reading tables and beat files, cutting recordings into clips.
-
-What cannot be read is one sentence that names the file and the line.
-"""
+"""Helpers for readers of data sets: find files, read tables and beat files, cut recordings into clips."""
 
 import csv
 import io
@@ -15,30 +12,27 @@ from typing import NamedTuple
 
 from cmi._util.errors import InputError, MissingExtra
 
-BEAT_SECONDS = 30.0  # of a recording that is asked about for its beats
+BEAT_SECONDS = 30.0  # of a recording in questions about beats
 LATE_BEATS = (
     "truths list beats after the 30 s that are heard, as released: in 40 of 685 ballroom files, 8 of 290 of GTZAN"
 )
 
 
 class LabelledClip(NamedTuple):
-    """One question of one data set, before it is put into words: a clip and the answer that is true of it."""
+    """One question of a data set without its wording: a clip and the expected answer."""
 
     dataset: str  # its name in `cmi.bench.catalog`
     id: str  # of this question, unique within the data set
     output: str  # the expected answer, as the authors write it
-    audio: str  # relative to the audio folder; a name that is not there if the recording is missing
+    audio: str  # relative to the audio folder; may be missing there
     start: float = 0.0  # seconds into the recording
     end: float | None = None  # None: to the end
     split: str = "test"
-    wording: str = ""  # the question that came with it; empty: ours
+    wording: str = ""  # the question that came with it; empty: use ours
 
 
 class Sounds:
-    """The audio files under a folder, found by their names without folder and suffix.
-
-    So a recording is found wherever the folder keeps it and however it was encoded. Links are followed.
-    """
+    """The audio files under a folder, found by name without subfolder and suffix. Links are followed."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -58,17 +52,17 @@ class Sounds:
         return found
 
     def find(self, *names: str) -> str:
-        """The file with the first of these names that is there; if none is, that first name itself."""
+        """Return the file with the first of these names that exists; if none does, the first name itself."""
         return next((self._by_name[name] for name in names if name in self._by_name), names[0])
 
     def has(self, path: str) -> bool:
-        """Is there such a file in the folder? A path that leads out of it is none."""
+        """Tell whether there is such a file inside the folder."""
         parts = PurePosixPath(path).parts
         return ".." not in parts and parts[:1] != ("/",) and (self.folder / path).is_file()
 
 
 def walk(folder: Path) -> Iterator[Path]:
-    """Every visible file under a folder; a folder that links lead to twice is visited once."""
+    """Yield every visible file under a folder; each folder is visited once even if several links lead to it."""
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder")
     seen: set[str] = set()
@@ -83,7 +77,7 @@ def walk(folder: Path) -> Iterator[Path]:
 
 
 def find_files(folder: Path, *patterns: str) -> list[Path]:
-    """The files whose names match the first of the patterns that matches any; InputError if none does."""
+    """Return the files that match the first pattern with any match; InputError if there are none."""
     files = list(walk(folder))
     for pattern in patterns:
         if found := [file for file in files if file.match(pattern)]:
@@ -92,7 +86,7 @@ def find_files(folder: Path, *patterns: str) -> list[Path]:
 
 
 def find_file(folder: Path, *patterns: str) -> Path:
-    """The one file that is looked for; InputError if there are several."""
+    """Find one file; InputError if there are several."""
     found = find_files(folder, *patterns)
     if len(found) > 1:
         raise InputError(f"{folder}: both {found[0]} and {found[1]}; name the folder that holds one of them")
@@ -109,9 +103,9 @@ def read_text(path: Path) -> str:
 
 
 def read_table(path: Path, columns: Sequence[str], delimiter: str = ",") -> Iterator[tuple[str, dict[str, str]]]:
-    """Each row of a table that has a header, with its place for errors; cells are stripped of outer blanks.
+    """Yield each row of a table with a header, with its place for errors; cells are stripped.
 
-    Every row has every one of `columns`. Between tabs, the last column may go on: it is then kept with its tabs.
+    Every row has every one of `columns`. In a tab-separated file the last column may contain tabs.
     """
     reader = csv.reader(io.StringIO(read_text(path), newline=""), delimiter=delimiter)
     try:
@@ -132,13 +126,13 @@ def read_table(path: Path, columns: Sequence[str], delimiter: str = ",") -> Iter
 
 
 def number(text: str, place: str) -> float:
-    """A finite number; InputError names the place."""
+    """Parse a finite number; the InputError names the place."""
     try:
         value = float(text)
     except ValueError:
         value = float("nan")
     if value - value != 0:
-        raise InputError(f"{place}: {text[:40]!r} is no number")
+        raise InputError(f"{place}: {text[:40]!r} is not a number")
     return value
 
 
@@ -148,13 +142,13 @@ class ClipSpan(NamedTuple):
 
 
 def whole_clips(seconds: float, length: float) -> list[ClipSpan]:
-    """The whole clips of a recording; what is left at its end is dropped. A recording shorter than a clip is one."""
+    """Cut a recording into whole clips without the rest at its end; a shorter recording is one clip."""
     count = int(seconds // length)
     return [ClipSpan(i * length, (i + 1) * length) for i in range(count)] or [ClipSpan(0.0, seconds)]
 
 
 def clips_of_events(starts: Sequence[float], length: float) -> Iterator[tuple[ClipSpan, list[int]]]:
-    """Clips from 0 to the last event, each with the places in `starts` of the events that begin in it."""
+    """Yield clips from 0 to the last event, each with the indices of the events that begin in it."""
     by_clip: dict[int, list[int]] = {}
     for place, start in enumerate(starts):
         by_clip.setdefault(int(start // length), []).append(place)
@@ -163,12 +157,12 @@ def clips_of_events(starts: Sequence[float], length: float) -> Iterator[tuple[Cl
 
 
 def clips_of_recording(sounds: Sounds, audio: str, length: float) -> list[ClipSpan]:
-    """Its whole clips; just the first one of a recording that is missing or can't be read, whose length is unknown."""
+    """Cut a recording into whole clips; only the first if the recording is missing or cannot be read."""
     return whole_clips(_seconds(sounds.folder / audio) or length if sounds.has(audio) else length, length)
 
 
 def _seconds(path: Path) -> float | None:
-    """How long the recording is, by its header; None if it can't be read."""
+    """Return a recording's length; None if it cannot be read."""
     audio = _import_audio(path)
     try:
         return float(audio.duration(path))
@@ -177,7 +171,7 @@ def _seconds(path: Path) -> float | None:
 
 
 def _import_audio(path: Path) -> ModuleType:
-    """`cmi.audio`, which needs a decoder; what else is said about data sets does not."""
+    """Import `cmi.audio` late, because it needs a decoder that other commands do not."""
     try:
         return import_module("cmi.audio")
     except ModuleNotFoundError as error:
@@ -190,7 +184,7 @@ class Beat(NamedTuple):
 
 
 def parse_beats(text: str, name: str | Path = "beats") -> list[Beat]:
-    """The beats that a file lists, in its order; InputError names the line that is none."""
+    """Parse a beat file; the InputError names a bad line."""
     beats = []
     for i, line in enumerate(text.splitlines(), 1):
         cells = line.split()
@@ -204,15 +198,15 @@ def parse_beats(text: str, name: str | Path = "beats") -> list[Beat]:
 
 
 def write_times(times: list[float]) -> str:
-    """Times as an answer gives them: '0.5s,1.02s'."""
+    """Format times like an answer: '0.5s,1.02s'."""
     return ",".join(f"{round(time * 100) / 100}s" for time in times)
 
 
 def beat_questions(path: Path, prefix: str, id_: str, audio: str, split: str) -> Iterator[LabelledClip]:
-    """One question about the beats of a file and, if it marks downbeats, one about these.
+    """Yield a question about the beats of a file and, if it marks downbeats, one about these.
 
-    A file has one beat a line: its time in seconds and, where known, its place in the bar (1 for a downbeat). As in the
-    released annotations, times are rounded to 10 ms, and the few beats after the seconds that are heard are listed too.
+    A file has one beat per line: its time in seconds and, if known, its place in the bar (1 for a downbeat). As in the
+    released annotations, times are rounded to 10 ms, and the few beats after BEAT_SECONDS are included.
     """
     beats = parse_beats(read_text(path), path)
     downbeats = [beat for beat in beats if beat.place == 1]

@@ -39,7 +39,7 @@ def read(folder: Path, sounds: Sounds) -> Iterator[LabelledClip]:
 
 
 def label(text: str) -> Key | None:
-    """The key that a label file names; None if it is not just one of the 24."""
+    """Return the key in a label file; None if it is not exactly one of the 24."""
     words = text.strip().partition("\n")[0].partition("\t")[0].strip()
     return parse(words) if _LABEL.fullmatch(words) else None
 

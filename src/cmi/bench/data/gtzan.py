@@ -28,7 +28,7 @@ def read(folder: Path, sounds: Sounds) -> Iterator[LabelledClip]:
 
 @cache
 def splits() -> dict[str, str]:
-    """The split of each excerpt of the filtered set: `blues.00029` is `train`."""
+    """Return the split of each excerpt of the filtered set: `blues.00029` is `train`."""
     table = read_config(files("cmi.bench.data").joinpath("gtzan_split.toml"), dict[str, dict[str, str]])
     return {
         f"{genre}.{number:05d}": split

@@ -50,7 +50,7 @@ def read(folder: Path, sounds: Sounds) -> Iterator[LabelledClip]:
 
 
 def parse(text: str, name: str | Path = "melody") -> list[Frame]:
-    """The frames of a melody file; InputError names the line that is none."""
+    """Parse a melody file; the InputError names a bad line."""
     frames = []
     for i, line in enumerate(text.splitlines(), 1):
         if not line.strip():
@@ -67,7 +67,7 @@ def written(frames: list[Frame]) -> str:
 
 
 def midi(hertz: float) -> int:
-    """The nearest MIDI number; 0 for silence."""
+    """Return the nearest MIDI number; 0 for silence."""
     return round(12 * math.log2(hertz / 440) + 69) if hertz else 0
 
 

@@ -35,7 +35,7 @@ def read(folder: Path, sounds: Sounds) -> Iterator[LabelledClip]:
 
 
 def locate(audio_path: str, sounds: Sounds) -> str:
-    """Where the audio folder has the recording of a record; if it is not there, its path within the data."""
+    """Return a record's recording in the audio folder; if it is missing, its path within the data."""
     tail = audio_key(audio_path)
     return next((path for path in (tail, f"testdata/{tail}", f"data/{tail}", audio_path) if sounds.has(path)), tail)
 

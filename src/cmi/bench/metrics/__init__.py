@@ -1,1 +1,1 @@
-"""What metrics of free text need: embedders, BERTScore, WordNet, and reading labels out of text."""
+"""Metrics of free text: embedders, BERTScore, WordNet, and labels in text."""

@@ -23,21 +23,21 @@ from cmi._util.hub import find_model, require_packages
 from cmi.bench.metrics.encoder import TextEncoder, clean, load_encoder, token_batches
 
 DEFAULT_MODEL = "roberta-large"
-DEFAULT_LAYER = 17  # of 24: agrees best with human judgement on WMT16, says the bert-score package
+DEFAULT_LAYER = 17  # of 24; the bert-score package found it best on WMT16
 DEFAULT_REVISION = "722cf37b1afa9454edce342e7895e588b6ff1d59"
 MAX_TOKENS = 512
-PAIRS_PER_BATCH = 64  # token vectors are kept for so many pairs: at most 270 MB with roberta-large
+PAIRS_PER_BATCH = 64  # at most 270 MB of token vectors with roberta-large
 
 
 class TokenVectors(NamedTuple):
-    """A text as BERTScore sees it."""
+    """The token vectors of a text."""
 
     unit: NDArray[np.float32]  # (tokens, dimension)
     counted: NDArray[np.bool_]  # (tokens,)  not the start and end tokens
 
 
 def load_bert_scorer(name: str = DEFAULT_MODEL, layer: int = DEFAULT_LAYER) -> "BertScorer":
-    """BERTScore with layer `layer` of the encoder `name`: a model folder or a hub id."""
+    """Load BERTScore with layer `layer` of the encoder `name`, a model folder or a hub id."""
     require_packages("BERTScore", "bertscore", "torch", "transformers")
     folder, full_name = find_model(name, DEFAULT_REVISION if name == DEFAULT_MODEL else None, "the BERTScore model")
     return BertScorer(f"{full_name} layer {layer}", load_encoder(folder, layers=layer))
@@ -45,13 +45,13 @@ def load_bert_scorer(name: str = DEFAULT_MODEL, layer: int = DEFAULT_LAYER) -> "
 
 @dataclass(frozen=True)
 class BertScorer:
-    """BERTScore by one encoder, cut after the layer in use. `name` holds model, revision and layer."""
+    """BERTScore with one encoder. `name` holds model, revision and layer."""
 
     name: str
     encoder: TextEncoder
 
     def score(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> NDArray[np.float64]:
-        """Precision, recall and F1 of each candidate against its references: (n, 3)."""
+        """Compute precision, recall and F1 of each candidate against its references: (n, 3)."""
         pairs = [
             (item, candidate.strip(), reference.strip())
             for item, (candidate, own) in enumerate(zip(candidates, references, strict=True))
@@ -85,7 +85,7 @@ class BertScorer:
         return found
 
     def _readable(self, text: str) -> str:
-        """`text` as the tokenizer should see it: a byte-level one takes a first word for a word only after a space."""
+        """Prepare a text for the tokenizer: byte-level ones recognise the first word only after a space."""
         from transformers import GPT2Tokenizer, RobertaTokenizer
 
         spaced = isinstance(self.encoder.tokenizer, (GPT2Tokenizer, RobertaTokenizer))
@@ -93,7 +93,7 @@ class BertScorer:
 
 
 def greedy_match(candidate: TokenVectors, reference: TokenVectors) -> tuple[float, float, float]:
-    """Precision, recall and F1 of two texts; all 0 if either has no token that counts."""
+    """Compute precision, recall and F1 of two texts; all 0 if either has no token that counts."""
     if not candidate.counted.any() or not reference.counted.any():
         return 0.0, 0.0, 0.0
     cosines = candidate.unit @ reference.unit.T  # (candidate tokens, reference tokens)

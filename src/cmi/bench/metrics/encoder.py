@@ -13,10 +13,10 @@ from cmi._util.pretrained import SAFE, load_pretrained, read_model_config
 if TYPE_CHECKING:
     from torch import Tensor
 
-MAX_CHARACTERS = 20_000  # far more than 512 tokens take; a tokenizer must not chew on a 10 MB answer
+MAX_CHARACTERS = 20_000  # far more than 512 tokens; protects the tokenizer from huge answers
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 UNSTATED_MAX_TOKENS = 512
-TOKENS_PER_BATCH = 2048  # on CPUs larger batches fall out of the processor cache and are slower
+TOKENS_PER_BATCH = 2048  # larger batches exceed the processor cache and are slower
 
 
 @dataclass(frozen=True)
@@ -25,22 +25,22 @@ class TextEncoder:
 
     model: Any
     tokenizer: Any
-    max_tokens: int  # what its tokenizer and its position embeddings can take
+    max_tokens: int  # of its tokenizer and its position embeddings
 
     @property
     def _pad(self) -> int:
         return self.tokenizer.pad_token_id or 0
 
     def tokenize(self, texts: Sequence[str], max_tokens: int) -> list[list[int]]:
-        """Token ids of each text, special tokens included, cut to `max_tokens`."""
+        """Return the token ids of each text with special tokens, truncated to `max_tokens`."""
         ids = self.tokenizer(list(texts), truncation=True, max_length=max_tokens)["input_ids"]
-        return [text or [self._pad] for text in ids]  # without special tokens an empty text would be none at all
+        return [text or [self._pad] for text in ids]  # a tokenizer without special tokens gives none for an empty text
 
     def token_vectors(self, ids: Sequence[Sequence[int]]) -> tuple["Tensor", "Tensor"]:
-        """The last layer's vectors (texts, tokens, dimension) of padded token ids, and the mask (texts, tokens)."""
+        """Return the last layer's vectors (texts, tokens, dimension) and the mask (texts, tokens)."""
         import torch
 
-        # Padded here, on the right: a tokenizer set to pad on the left would shift positions.
+        # Padded on the right: padding on the left would shift positions.
         longest = max(map(len, ids))
         padded = torch.tensor([[*text, *[self._pad] * (longest - len(text))] for text in ids], device=self.model.device)
         lengths = torch.tensor([len(text) for text in ids], device=self.model.device)
@@ -50,10 +50,7 @@ class TextEncoder:
 
 
 def load_encoder(folder: Path, layers: int | None = None) -> TextEncoder:
-    """The encoder in `folder`, up to layer `layers` (all if None), in float32, on the GPU if there is one.
-
-    Only safetensors are read and no code from the folder runs. InputError if that does not make a whole encoder.
-    """
+    """Load the encoder in `folder`, up to layer `layers` (all if None), in float32, on the GPU if there is one."""
     import torch
     from transformers import AutoModel, AutoTokenizer
 
@@ -65,31 +62,31 @@ def load_encoder(folder: Path, layers: int | None = None) -> TextEncoder:
             if layers is not None:
                 if not 1 <= layers <= config.num_hidden_layers:
                     raise InputError(
-                        f"{folder} has layers 1 to {config.num_hidden_layers}, and layer {layers} was asked"
+                        f"{folder} has layers 1 to {config.num_hidden_layers}, but layer {layers} was requested"
                     )
                 config.num_hidden_layers = layers
-            # The pooler is never used here, so that it may be missing.
+            # The pooler is not used and may be missing.
             model = load_pretrained(AutoModel, folder, ["pooler."], config, dtype=torch.float32)
             tokenizer = AutoTokenizer.from_pretrained(folder, **SAFE)
     except (OSError, ValueError, RuntimeError, LookupError, ImportError) as error:
         reason = str(error).strip().partition("\n")[0]
-        raise InputError(f"{folder} holds no text encoder that can be loaded: {reason}") from error
-    if len(tokenizer) <= len(tokenizer.all_special_ids):  # what transformers makes of a folder without a vocabulary
-        raise InputError(f"{folder} lacks the vocabulary of its tokenizer: tokenizer.json, or vocab.txt, is expected")
+        raise InputError(f"{folder} has no text encoder that can be loaded: {reason}") from error
+    if len(tokenizer) <= len(tokenizer.all_special_ids):  # a folder without a vocabulary
+        raise InputError(f"{folder} lacks the vocabulary of its tokenizer: expected tokenizer.json or vocab.txt")
     if config.is_encoder_decoder:
-        raise InputError(f"{folder} holds an encoder-decoder ({config.model_type}), where a plain encoder is needed")
+        raise InputError(f"{folder} holds an encoder-decoder ({config.model_type}), expected a plain encoder")
     in_own_memory(model)
     model.to("cuda" if torch.cuda.is_available() else "cpu")
     return TextEncoder(model, tokenizer, min(_position_limit(model), tokenizer.model_max_length))
 
 
 def clean(text: str) -> str:
-    """What an encoder gets to read: the first 20,000 characters, lone surrogates replaced by U+FFFD."""
+    """Truncate a text to 20,000 characters and replace lone surrogates by U+FFFD."""
     return LONE_SURROGATE.sub("\ufffd", text[:MAX_CHARACTERS])
 
 
 def token_batches(lengths: Sequence[int], budget: int = TOKENS_PER_BATCH) -> Iterator[list[int]]:
-    """Positions in `lengths`, longest first, in batches that hold at most `budget` tokens with their padding."""
+    """Yield batches of positions in `lengths`, longest first, of at most `budget` tokens with padding."""
     batch: list[int] = []
     for position in sorted(range(len(lengths)), key=lambda i: lengths[i], reverse=True):
         if batch and (len(batch) + 1) * lengths[batch[0]] > budget:
@@ -101,7 +98,7 @@ def token_batches(lengths: Sequence[int], budget: int = TOKENS_PER_BATCH) -> Ite
 
 
 def _position_limit(model: Any) -> int:
-    """How many tokens the position embeddings reach; RoBERTa and its kin keep the first padding_idx + 1 unused."""
+    """Return the number of usable position embeddings; RoBERTa leaves the first padding_idx + 1 unused."""
     limit = getattr(model.config, "max_position_embeddings", None) or UNSTATED_MAX_TOKENS
     for name, module in model.named_modules():
         if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:

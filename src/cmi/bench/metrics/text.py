@@ -1,10 +1,10 @@
-"""Reading labels and numbers out of free text, in time linear in the text's length."""
+"""Find labels in free text, in linear time."""
 
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 
-LONGEST_ANSWER = 1_000_000  # characters; what lies beyond says nothing about music
+LONGEST_ANSWER = 1_000_000  # characters
 
 # What separates one label from the next: everything but letters, digits, white space and what joins words.
 _SEGMENT = re.compile(r"[^\w\s'’&#♯-]+")
@@ -14,15 +14,15 @@ _MOST_WORDS = 4  # 'rock and roll' needs three; no label of the benchmark needs 
 
 
 def squash(label: str) -> str:
-    """The published scorer's normal form: `Hip-Hop` and `hip hop` are `hiphop`."""
+    """Normalise a label like the published scorer: `Hip-Hop` and `hip hop` become `hiphop`."""
     return label.translate(_SQUASHED_AWAY).lower()
 
 
 def mentions(text: str, labels: tuple[str, ...]) -> set[str]:
-    """Which of `labels` the text names as whole words.
+    """Return the labels that the text names as whole words.
 
     Case, hyphens, underscores and spaces inside a label do not matter ('lip trill' is `lip_trill`). The longest label
-    wins: 'lip trill' does not name `trill`, nor 'female vocal' `vocal`. A label never reaches across punctuation.
+    wins: 'lip trill' does not name `trill`, nor 'female vocal' `vocal`. Labels do not span punctuation.
     """
     by_form = _by_form(labels)
     found = set()

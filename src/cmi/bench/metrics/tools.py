@@ -1,6 +1,6 @@
-"""The heavy helpers that some tasks need. Each is loaded when it is first asked for, and asked for once.
+"""Models and data that some tasks need, each loaded once, on first use.
 
-A helper that is not installed here is an `InputError` in its place, so that a task can say in its table how to get it.
+If loading fails, the attribute is the `InputError`, which the task reports in its table.
 """
 
 from collections.abc import Callable
@@ -22,9 +22,9 @@ T = TypeVar("T")
 @dataclass
 class Tools:
     embedder_name: str = "minilm"
-    bertscore_name: str = ""  # BERTScore's model is 1.4 GB, so that it is run only when it is named
-    cache: Path | None = None  # the folder where embeddings are kept; None: nowhere
-    on_embedded: Callable[[int], None] | None = None  # told how many more texts are embedded
+    bertscore_name: str = ""  # empty: no BERTScore, because its model has 1.4 GB
+    cache: Path | None = None  # the folder of cached embeddings; None: no cache
+    on_embedded: Callable[[int], None] | None = None  # gets the number of newly embedded texts
 
     @cached_property
     def embedder(self) -> "TextEmbedder | InputError":

@@ -1,8 +1,7 @@
 """English synonyms and stems for METEOR: WordNet 3.0 and Porter's stemmer.
 
-WordNet's files come from NLTK's own data where that is installed, else from Debian's package wordnet-base. They are
-read here and not through NLTK's reader, which takes five times as long and asks for files that Debian leaves out; the
-tests hold the two against each other.
+WordNet's files come from NLTK's data if installed, else from Debian's package wordnet-base. We do not use NLTK's
+reader, which is five times slower and needs files that Debian leaves out; a test compares the two.
 """
 
 import re
@@ -17,14 +16,14 @@ from cmi._util.errors import InputError, MissingExtra
 DEBIAN = Path("/usr/share/wordnet")
 HOW_TO_GET = "METEOR needs WordNet 3.0: apt-get install wordnet-base, or python -m nltk.downloader wordnet"
 
-# WordNet's rules of detachment: endings of inflected forms and what takes their place.
+# WordNet's rules of detachment: endings of inflected forms and their replacements.
 _ENDINGS = {
     "noun": "s: ses:s ves:f xes:x zes:z ches:ch shes:sh men:man ies:y",
     "verb": "s: ies:y es:e es: ed:e ed: ing:e ing:",
     "adj": "er: est: er:e est:e",
     "adv": "",
 }
-_MARKER = re.compile(r"\((?:a|p|ip)\)$")  # where an adjective may stand: 'galore(ip)'
+_MARKER = re.compile(r"\((?:a|p|ip)\)$")  # an adjective's position: 'galore(ip)'
 
 
 class _PartOfSpeech:
@@ -35,11 +34,11 @@ class _PartOfSpeech:
         exceptions = (line.split() for line in read(f"{name}.exc").decode().splitlines())
         self._exceptions = {form: lemmas for form, *lemmas in exceptions}
         lines = (line.partition(" ") for line in read(f"index.{name}").decode().splitlines())
-        self._index = {lemma: rest for lemma, _, rest in lines if lemma}  # the licence's lines start with a blank
+        self._index = {lemma: rest for lemma, _, rest in lines if lemma}  # licence lines start with a blank
         self._data = read(f"data.{name}")
 
     def words(self, form: str) -> Iterator[str]:
-        """The words of every sense of every lemma that `form` is or may be inflected from."""
+        """Yield the words of every sense of every lemma of `form`."""
         for lemma in self._lemmas(form):
             _, count, *rest = self._index[lemma].split()
             for offset in rest[-int(count) :]:
@@ -61,7 +60,7 @@ class Thesaurus:
         self._looked_up: dict[str, frozenset[str]] = {}
 
     def synonyms(self, word: str) -> frozenset[str]:
-        """The word itself and the single words among all words of all senses it has."""
+        """Return the word and all single-word synonyms of its senses."""
         if word not in self._looked_up:
             words = (synonym for part in self._parts for synonym in part.words(word.lower()))
             self._looked_up[word] = frozenset(synonym for synonym in words if "_" not in synonym) | {word}

@@ -1,4 +1,4 @@
-"""How the questions are worded: one plain file a question, in which each table is a variant.
+"""The wordings of questions: one file per question, in which each table is a variant.
 
     major, minor        what kind of task it is, as the authors' records have it
     [plain]             a variant by its name, with its `wording`; `few_shot = true` if it gives examples of answers
@@ -43,7 +43,7 @@ class Wording:
 
 @dataclass(frozen=True)
 class Wordings:
-    """The question that a data set asks, in each of its wordings."""
+    """The wordings of a data set's question."""
 
     name: str
     major: str
@@ -57,7 +57,7 @@ class Wordings:
 
 
 def wordings_of(dataset: BenchDataset, folder: Path | None = None) -> Wordings:
-    """The question of a data set: its own, or what a file of the same name in `folder` says instead."""
+    """Return the wordings of a data set, or those in a file of the same name in `folder`."""
     own = dataset.prompts
     name = own if isinstance(own, str) else own.name
     path = folder / f"{name}.toml" if folder else None
@@ -71,7 +71,7 @@ def wordings_of(dataset: BenchDataset, folder: Path | None = None) -> Wordings:
 
 
 def read_wordings(path: Path | Traversable, name: str, labels: tuple[str, ...]) -> Wordings:
-    """A question from its file; InputError says which field is wrong."""
+    """Read wordings from a file."""
     where = str(path) if isinstance(path, Path) else path.name
     table = read_table(path, where)
     kind = check_config({key: table.pop(key) for key in ("major", "minor") if key in table}, TaskKind, where)

@@ -1,4 +1,4 @@
-"""Are the response files whole? What is missing, empty, failed or unreadable, before anything is scored."""
+"""Check response files before scoring: missing, empty, failed and unreadable answers."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class FileReport:
     expected: int  # questions, by the annotation file or else by the paper
     answered: int
     empty: int  # answers without a letter or digit
-    cut: int  # answers longer than what is read of them
+    cut: int  # answers longer than LONGEST_ANSWER
     problem: str = ""
 
     @property
@@ -43,7 +43,7 @@ def check_file(file: ResponseFile, annotations: Path | None) -> FileReport:
 
 
 def absent(files: Iterable[ResponseFile]) -> dict[str, list[str]]:
-    """For each model the data sets that no file answers."""
+    """Return the data sets without a response file, by model."""
     answered: dict[str, set[str]] = {}
     for file in files:
         answered.setdefault(file.model, set()).add(file.dataset.name)

@@ -1,4 +1,4 @@
-"""Score many response files, keep each result as it comes, and read results back."""
+"""Score many response files, log each result, and read results back."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ DEFAULT_EMBEDDER = "minilm"
 
 @dataclass(frozen=True)
 class Settings:
-    """All that decides a result, apart from the answers."""
+    """The settings that determine a result."""
 
     annotations: Path | None
     protocols: Sequence[Protocol]
@@ -34,7 +34,7 @@ class Settings:
     cache: Path
 
     def provenance(self) -> dict[str, Any]:
-        """What goes into every output."""
+        """Return the settings that every output records."""
         return {
             "cmi": __version__,
             "protocols": list(self.protocols),
@@ -72,9 +72,9 @@ def score_all(
     on_scored: Callable[[str], None],
     on_embedded: Callable[[int], None],
 ) -> list[BenchCell]:
-    """The cells of all files under all protocols, with verdicts. With a log, what it holds is not scored again."""
+    """Score all files under all protocols and add verdicts. Results in the log are not computed again."""
     tools = Tools(settings.embedder, settings.bertscore, settings.cache, on_embedded)
-    _insist_on_what_was_asked_for(tools)
+    _require_requested_tools(tools)
     annotations = find_annotations(settings.annotations) if settings.annotations else {}
     cells: list[BenchCell] = []
     with RunLog(log, key="key") if log else nullcontext() as run_log:
@@ -96,8 +96,8 @@ def score_all(
     return with_verdicts(cells)
 
 
-def _insist_on_what_was_asked_for(tools: Tools) -> None:
-    """A helper that is named must load; only the default embedder may be missing and be reported cell by cell."""
+def _require_requested_tools(tools: Tools) -> None:
+    """InputError if a requested model does not load; only the default embedder may be missing."""
     asked_for: list[object] = [tools.embedder] if tools.embedder_name != DEFAULT_EMBEDDER else []
     asked_for += [tools.bert_scorer] if tools.bertscore_name else []
     for tool in asked_for:
@@ -106,12 +106,12 @@ def _insist_on_what_was_asked_for(tools: Tools) -> None:
 
 
 def _is_final(cells: Iterable[BenchCell]) -> bool:
-    """Whether scoring again would change nothing: no metric waits for something to be installed."""
+    """Tell whether all metrics were computed, that is, none needs something to be installed."""
     return all(cell.value is not None or cell.metric == "BS." for cell in cells)
 
 
 def _key(file: ResponseFile, protocol: str, truth: Path | None, settings: Settings) -> str:
-    """One result: the same answers, truth and settings."""
+    """Return the key of a result, which identifies answers, truth and settings."""
     parts = [file.digest(), hashlib.sha256(truth.read_bytes()).hexdigest() if truth else ""]
     parts += [__version__, settings.embedder, settings.bertscore, str(settings.resamples), str(SEED)]
     digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
@@ -119,7 +119,7 @@ def _key(file: ResponseFile, protocol: str, truth: Path | None, settings: Settin
 
 
 def read_scores(path: Path) -> list[BenchCell] | None:
-    """The cells that `cmi bench score --json` wrote; None if the path is something else, such as response files."""
+    """Read the cells that `cmi bench score --json` wrote; None for any other file or folder."""
     if path.suffix != ".json" or not path.is_file():
         return None
     try:

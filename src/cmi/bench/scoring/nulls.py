@@ -1,7 +1,7 @@
-"""Answers that need no ears. A model that does not beat the best of them has not been shown to listen.
+"""Null baselines: answers that do not use the audio.
 
-Every task is given two: the empty answer, and the prompt's own example copied (where it has one). The tasks add theirs:
-a constant key, a beat grid, the most frequent label or caption.
+Every task has two: the empty answer, and a copy of the prompt's example if it has one. Tasks add their own: a constant
+key, a beat grid, the most frequent label or caption.
 """
 
 import re
@@ -30,18 +30,18 @@ PROMPT_EXAMPLE = Null("prompt's example", lambda item: prompt_example(item.quest
 
 
 def prompt_example(question: str) -> str:
-    """The first example that the prompt itself gives, or nothing."""
+    """Return the first example in the prompt, or ''."""
     found = _EXAMPLE.search(question) or _FORMAT.search(question)
     return found[1].strip().strip('"') if found else ""
 
 
 def most_frequent(items: Iterable[Item], name: str) -> Null:
-    """The truth that occurs most often, given for every item; the first of equals."""
+    """Return the null that always gives the most frequent truth, the first of equals."""
     counts = Counter(item.truth for item in items)
     return constant(max(counts, key=lambda truth: counts[truth], default=""), name)
 
 
 def for_every_task(items: Iterable[Item]) -> list[Null]:
-    """The nulls that any task can be given."""
+    """Return the nulls that every task has."""
     first = next(iter(items), None)
     return [EMPTY, PROMPT_EXAMPLE] if first and prompt_example(first.question) else [EMPTY]

@@ -1,7 +1,6 @@
-"""From response files to cells: every metric with its interval, its null baselines and what could not be read.
+"""Score one response file: every metric with its interval and null baselines.
 
-Under `paper` a question without an answer is left out, as the authors did; under `strict` it counts as an empty answer.
-Either way it is counted as missing.
+Under `paper` unanswered questions are left out, as the authors did; under `strict` they count as empty answers.
 """
 
 import math
@@ -28,7 +27,7 @@ REMEMBERED = 32_000_000  # characters of one response file; the largest publishe
 
 @dataclass(frozen=True, kw_only=True)
 class BenchCell(Cell):
-    """One number of the table. `low`, `high` and `value` are on the scale of the published table."""
+    """One number of the table, on the scale of the published table."""
 
     JSON: ClassVar[tuple[str, ...]] = (
         *("model", "row", "metric", "value", "n", "unparsed", "low", "high", "protocol", "missing", "better"),
@@ -42,7 +41,7 @@ class BenchCell(Cell):
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> "BenchCell":
-        """A cell as `to_json` gave it; its verdict follows from the other fields."""
+        """Read what `to_json` returned; the verdict follows from the other fields."""
         try:
             fields = {name: value for name, value in record.items() if name != "verdict"}
             is_null = str(record["model"]).startswith(NULL_PREFIX)
@@ -52,7 +51,7 @@ class BenchCell(Cell):
 
 
 class Remembered:
-    """Entries to be read as often as needed: from memory if they are few enough, else from the file each time."""
+    """Entries that can be iterated repeatedly: from memory if they fit `budget`, else from the file each time."""
 
     def __init__(self, source: Iterable[Entry], budget: int = REMEMBERED) -> None:
         self._source = source
@@ -78,7 +77,7 @@ class Remembered:
 
 @dataclass(frozen=True)
 class Items:
-    """The items of a response set, to be read as often as needed; with a null's answers in place of the model's."""
+    """The items of a response set, optionally with a null's answers; can be iterated repeatedly."""
 
     entries: Iterable[Entry]
     answered_only: bool
@@ -93,7 +92,7 @@ class Items:
 def score_file(
     file: ResponseFile, protocol: Protocol, tools: Tools, annotations: Path | None = None, resamples: int = 1000
 ) -> list[BenchCell]:
-    """The cells of one response file: the model's, then its nulls'. Verdicts come when all files are in."""
+    """Return the cells of one response file, first the model's, then its nulls'; see `with_verdicts`."""
     entries = Remembered(ResponseSet(file, annotations))
     items = Items(entries, answered_only=protocol == "paper")
     setting = Setting(file.dataset.name, protocol, file.model, tools)
@@ -108,7 +107,7 @@ def score_file(
 
 
 def _missing(entries: Iterable[Entry], file: ResponseFile, annotations: Path | None) -> int:
-    """Questions without an answer; by the published test size where no annotation file tells."""
+    """Count unanswered questions, by the published test size if there is no annotation file."""
     asked = unanswered = 0
     for entry in entries:
         asked += 1
@@ -150,7 +149,7 @@ def _cells(
 
 
 def _draws(systems: dict[str, Evaluation], resamples: int) -> dict[str, Array]:
-    """Bootstrap draws of every metric of every system, all on the same resampled recordings: (b, m) each."""
+    """Draw every metric of every system on the same resampled recordings: (b, m) each."""
     first = next(iter(systems.values()))
     if not first.n or _is_exact(first):
         return {name: np.full((1, len(system.metrics)), np.nan) for name, system in systems.items()}
@@ -159,7 +158,7 @@ def _draws(systems: dict[str, Evaluation], resamples: int) -> dict[str, Array]:
 
 
 def _is_exact(evaluation: Evaluation) -> bool:
-    """Every metric is a share of independent items, for which exact methods do better than a bootstrap."""
+    """Tell whether all metrics are shares of independent items, for which exact methods beat a bootstrap."""
     return evaluation.recordings == evaluation.n and all(metric.is_share for metric in evaluation.metrics)
 
 
@@ -199,6 +198,6 @@ def _against_best_null(
 
 
 def with_verdicts(cells: Iterable[BenchCell]) -> list[BenchCell]:
-    """Adjust p by Holm over each model's cells, which decides the verdicts, and show each null once."""
+    """Adjust p by Holm over each model's cells, drop duplicate nulls, and sort."""
     judged = adjust_p(list(dict.fromkeys(cells)), lambda cell: (cell.protocol, cell.model))
     return sorted(judged, key=lambda cell: (cell.protocol, cell.is_null, cell.model, DATASETS.rows.index(cell.row)))

@@ -1,17 +1,18 @@
-"""Answers of a model on a data set, joined with the truth: from the authors' files or from our own.
+"""Read the answers of a model on a data set and join them with the truth.
 
-Layouts, told apart by their fields
-    authors'    `question`, `response`, `correct_answer`, `audioid`: the truth stands beside the answer. With the
-                annotation file at hand, clips get their place in the recording and dropped questions are found.
-    ours        `id`, `response`: joined with the annotation file by id, which is the annotation's `uuid` or, where that
-                is empty, `<data set>/<k>` for the k-th test record from 0. A failed inference is `"response": null`.
+Layouts, recognised by their fields
+    authors'    `question`, `response`, `correct_answer`, `audioid`: the truth is beside the answer. An annotation file
+                adds the clips' places in their recordings and the questions that were dropped.
+    ours        `id`, `response`: joined with the annotation file by id, which is the annotation's `uuid` or, if that is
+                empty, `<data set>/<k>` for the k-th test record from 0. A failed inference is `"response": null`.
 
-A file is named `<model>_<data set>.jsonl`, or `<data set>.jsonl` in a folder named for the model; `.json` and `.gz` do
-too. In a folder called `fix` or `<model>-fix` it is a second run, which stands in for the first.
+A file is named `<model>_<data set>.jsonl`, or `<data set>.jsonl` in a folder named after the model; `.json` and `.gz`
+work too. In a folder called `fix` or `<model>-fix` it is a second run, which replaces the first.
 """
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,7 +37,7 @@ class ResponseFile:
     is_second_run: bool = False
 
     def digest(self) -> str:
-        """What stands for the file's content in a run log."""
+        """Return the hash of the file's content."""
         with self.path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -49,7 +50,7 @@ class Entry(NamedTuple):
 
 
 def find_responses(paths: Iterable[Path]) -> list[ResponseFile]:
-    """The response files that the paths name or hold, by model and in the table's order."""
+    """Find the response files at the paths, by model and in the table's order."""
     found: dict[tuple[str, str], ResponseFile] = {}
     for path in paths:
         for file in _candidates(path):
@@ -67,7 +68,7 @@ def find_responses(paths: Iterable[Path]) -> list[ResponseFile]:
 
 
 def find_annotations(folder: Path) -> dict[str, Path]:
-    """The annotation files of a folder by data set: `CMI_<data set>.jsonl` or `<data set>.jsonl`."""
+    """Find the annotation files of a folder by data set: `CMI_<data set>.jsonl` or `<data set>.jsonl`."""
     found = {}
     for file in _candidates(folder):
         named = split_name(_stem(file))
@@ -109,7 +110,7 @@ def _preferred(old: ResponseFile | None, new: ResponseFile) -> ResponseFile:
 
 @dataclass(frozen=True)
 class ResponseSet:
-    """The entries of one response file. Each reading goes through the file again, so that memory stays flat."""
+    """The entries of one response file; each iteration reads the file again."""
 
     file: ResponseFile
     annotations: Path | None = None
@@ -124,7 +125,7 @@ class ResponseSet:
         if "id" in first[1]:
             return self._joined_by_id()
         raise InputError(
-            f"{self.file.path} {first[0]}: neither 'correct_answer' (the authors' layout) nor 'id' (ours) is there"
+            f"{self.file.path} {first[0]}: neither 'correct_answer' (the authors' layout) nor 'id' (ours) is present"
         )
 
     def _as_they_stand(self) -> Iterator[Entry]:
@@ -134,14 +135,15 @@ class ResponseSet:
                 yield Entry(self._item(record, answer), answer is not None)
 
     def _joined_by_order(self) -> Iterator[Entry]:
-        """The authors keep the annotation's order and leave out what failed."""
+        """The authors keep the annotation's order and leave out failed questions."""
         instructions = self._instructions()
         for place, record in read_records(self.file.path):
             with _at(self.file.path, place):
                 answer = _answer(record)
                 asked = self._item(record, answer)
             for _, instruction in instructions:
-                if instruction.output == asked.truth and _same_audio(instruction.audio_path, str(record["audioid"])):
+                is_same_audio = audio_key(instruction.audio_path) == audio_key(str(record["audioid"]))
+                if instruction.output == asked.truth and is_same_audio:
                     yield Entry(self._asked(instruction, answer), answer is not None)
                     break
                 yield Entry(self._asked(instruction, None), False)
@@ -152,14 +154,14 @@ class ResponseSet:
 
     def _joined_by_id(self) -> Iterator[Entry]:
         if self.annotations is None:
-            raise InputError(f"{self.file.path}: holds no truth; name the annotation files with --annotations")
+            raise InputError(f"{self.file.path}: has no truth in it; pass the annotation files with --annotations")
         open_questions = dict(self._instructions())
         answered: set[str] = set()
         for place, record in read_records(self.file.path):
             with _at(self.file.path, place):
                 identifier, answer = _identifier(record), _answer(record)
                 if identifier in answered:
-                    raise InputError(f"id {identifier!r} is there twice")
+                    raise InputError(f"id {identifier!r} occurs twice")
                 instruction = open_questions.pop(identifier, None)
                 if instruction is None:
                     raise InputError(f"id {identifier!r} is not in {self.annotations}")
@@ -175,7 +177,7 @@ class ResponseSet:
     def _item(self, record: dict[str, Any], answer: str | None) -> Item:
         for name in ("question", "correct_answer", "audioid"):
             if isinstance(record.get(name), bool) or not isinstance(record.get(name), str | int | float):
-                raise InputError(f"'{name}' is missing or no text")
+                raise InputError(f"'{name}' is missing or not text")
         return Item(
             question=clean(str(record["question"])),
             answer=answer or "",
@@ -194,35 +196,31 @@ class ResponseSet:
         )
 
 
-def read_instructions(path: Path, dataset: BenchDataset, split: str = "test") -> Iterator[tuple[str, Instruction]]:
-    """The instructions of one split with their ids."""
+def read_instructions(path: Path, dataset: BenchDataset) -> Iterator[tuple[str, Instruction]]:
+    """Yield the instructions of the test split with their ids."""
     count = 0
     for place, record in read_records(path):
         with _at(path, place):
             instruction = Instruction.from_record(record)
-        if instruction.split == split:
+        if instruction.split == "test":
             yield instruction.uuid or f"{dataset.name}/{count}", instruction
             count += 1
 
 
 def audio_key(path: str) -> str:
-    """A path without the folder that its owner keeps the data in: what follows `data` or `testdata`."""
+    """Return the part of a path after `data` or `testdata`, which is the same on all machines."""
     parts = path.split("/")
     roots = [i for i, part in enumerate(parts) if part in ("data", "testdata")]
     return "/".join(parts[roots[0] + 1 :]) if roots else path
 
 
-def _same_audio(annotated: str, answered: str) -> bool:
-    return audio_key(annotated) == audio_key(answered)
-
-
 def clean(text: str) -> str:
-    """Text that can be encoded and measured: no lone surrogates, no absurd length."""
+    """Replace lone surrogates and limit the length."""
     return text[:LONGEST_ANSWER].encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _answer(record: dict[str, Any]) -> str | None:
-    """The model's text without its reasoning; None if the inference failed."""
+    """Return the model's text without its reasoning; None if the inference failed."""
     if "response" not in record:
         raise InputError("'response' is missing")
     response = record["response"]
@@ -236,18 +234,14 @@ def _answer(record: dict[str, Any]) -> str | None:
 def _identifier(record: dict[str, Any]) -> str:
     identifier = record.get("id")
     if not isinstance(identifier, str) or not identifier:
-        raise InputError("'id' is missing or no text")
+        raise InputError("'id' is missing or not text")
     return identifier
 
 
-class _at:  # noqa: N801  reads as a phrase: with _at(path, place)
-    """Says where an InputError happened."""
-
-    def __init__(self, path: Path, place: str) -> None:
-        self.where = f"{path} {place}"
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, InputError):
-            raise InputError(f"{self.where}: {error}") from error
+@contextmanager
+def _at(path: Path, place: str) -> Iterator[None]:
+    """Add the place to an InputError."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{path} {place}: {error}") from error

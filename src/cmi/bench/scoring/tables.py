@@ -1,7 +1,4 @@
-"""Cells laid out for people: one model in full, or all of them beside Table 3 of the CMI-Bench paper.
-
-The published table has eleven models and the best supervised systems, as printed.
-"""
+"""Tables of cells: one model in full, or all models beside Table 3 of the CMI-Bench paper."""
 
 import csv
 from collections.abc import Iterable, Sequence
@@ -17,10 +14,10 @@ from cmi.report.tables import Table
 MARKS = {"above null": "▲", "below null": "▼", "not told apart": "·", "": ""}
 LEGEND = (
     "Value and 95 % interval; ▲ above the best null, ▼ below it, · not told apart (Holm-adjusted p < .05)."
-    " Nulls need no ears: a model that is not above them has not been shown to listen."
+    " Nulls do not use the audio: a model that is not above them has not been shown to use it."
 )
-SOTA_METRIC = {"FM@70ms": "FM."}  # under which name the SOTA column has what `strict` measures
-SOTA_DIFFERS = {"SDD", "MC", "GZ"}  # captions are measured otherwise there, and the Guzheng names may be swapped
+SOTA_METRIC = {"FM@70ms": "FM."}  # the SOTA column's name for a metric of `strict`
+SOTA_DIFFERS = {"SDD", "MC", "GZ"}  # other metrics for captions; the Guzheng names may be swapped
 _NULL_HEADERS = ["row", "metric", "null", "value", "95 %", "n"]
 MODELS = {
     "qwen2": "Qwen2-Audio",
@@ -42,7 +39,7 @@ class PublishedRow(NamedTuple):
     metric: str
     better: str
     by_model: dict[str, str]  # as printed
-    sota: str  # as printed; empty where the paper gives none
+    sota: str  # as printed; empty if the paper gives none
 
 
 @cache
@@ -57,7 +54,7 @@ def published_rows() -> tuple[PublishedRow, ...]:
 
 
 def score_tables(cells: Sequence[BenchCell]) -> list[Table]:
-    """One table for each model and protocol: every cell in full."""
+    """Return one table per model and protocol with every cell in full."""
     groups: dict[tuple[str, str], list[BenchCell]] = {}
     for cell in cells:
         if not cell.is_null:
@@ -87,7 +84,7 @@ def _score_table(model: str, protocol: str, cells: Sequence[BenchCell]) -> Table
 
 
 def null_tables(cells: Sequence[BenchCell]) -> list[Table]:
-    """One table for each protocol: what answers score that need no ears."""
+    """Return one table of null baselines per protocol."""
     tables = []
     for protocol in dict.fromkeys(cell.protocol for cell in cells):
         nulls = [cell for cell in cells if cell.is_null and cell.protocol == protocol and cell.value is not None]
@@ -107,7 +104,7 @@ def null_tables(cells: Sequence[BenchCell]) -> list[Table]:
 
 
 def table3(cells: Sequence[BenchCell], protocol: str) -> Table:
-    """The layout of Table 3: the user's models and the best null first, then what was published."""
+    """Lay cells out like Table 3: the user's models, the best null, then the published numbers."""
     cells = [cell for cell in cells if cell.protocol == protocol]
     models = list(dict.fromkeys(cell.model for cell in cells if not cell.is_null))
     by_place = {(cell.model, cell.row, cell.metric): cell for cell in cells}
@@ -121,7 +118,8 @@ def table3(cells: Sequence[BenchCell], protocol: str) -> Table:
         )
         line = printed.get((row, SOTA_METRIC.get(metric, metric)))
         numbers = [line.by_model[model] if line else "" for model in columns]
-        arrow = _arrow(line.better if line else next((cell.better for cell in mine if cell), "higher"))
+        better = line.better if line else next((cell.better for cell in mine if cell), "higher")
+        arrow = " ↑" if better == "higher" else " ↓"
         comparable = line and (protocol == "paper" or row not in SOTA_DIFFERS)
         sota = (line.sota or "-") if line and comparable else ""
         rows.append([row, metric + arrow, *map(_brief, mine), *([best_null] if models else []), *numbers, sota])
@@ -131,7 +129,7 @@ def table3(cells: Sequence[BenchCell], protocol: str) -> Table:
 
 
 def counts_table(cells: Sequence[BenchCell], protocol: str) -> Table:
-    """What stands behind each row of `table3`: items scored, of these unparsed, and questions without an answer."""
+    """Return the counts behind each row of `table3`: scored items, unparsed answers, unanswered questions."""
     mine = [cell for cell in cells if cell.protocol == protocol and not cell.is_null]
     models = list(dict.fromkeys(cell.model for cell in mine))
     counts = {(cell.row, cell.model): f"{cell.n} / {cell.unparsed} / {cell.missing}" for cell in mine}
@@ -144,7 +142,7 @@ def counts_table(cells: Sequence[BenchCell], protocol: str) -> Table:
 
 
 def _places(cells: Sequence[BenchCell], protocol: str) -> list[tuple[str, str]]:
-    """Every (row, metric) in the order of Table 3."""
+    """Return every (row, metric) in the order of Table 3."""
     mine = [(cell.row, cell.metric) for cell in cells]
     every = [(line.row, line.metric) for line in published_rows()] + mine if protocol == "paper" else mine
     return sorted(dict.fromkeys(every), key=lambda place: DATASETS.rows.index(place[0]))
@@ -157,14 +155,10 @@ def _brief(cell: BenchCell | None) -> str:
 
 
 def _notes(cells: Iterable[BenchCell]) -> list[str]:
-    """Each note once, with the rows that it is about."""
+    """Return each note once, with the rows that it concerns."""
     about: dict[str, dict[str, None]] = {}
     for cell in cells:
         for note in cell.notes:
             place = f"{cell.row} {cell.metric}" if note.startswith("not computed") else cell.row
             about.setdefault(note, {})[place] = None
     return [f"{', '.join(places)}: {note}." for note, places in about.items()]
-
-
-def _arrow(better: str) -> str:
-    return " ↑" if better == "higher" else " ↓"

@@ -1,11 +1,11 @@
-"""One module for each task of CMI-Bench, after mir_eval: its docstring is the specification, its functions are pure.
+"""One module per task of CMI-Bench: its docstring is the specification, its functions are pure.
 
     evaluate(items, setting) -> Evaluation      parse each answer and measure it against the truth
     nulls(items) -> list[Null]                  this task's answers that do not use the audio
-    reader(setting, truths) -> Reader           what `evaluate` reads in an answer, in words
+    reader(setting, truths) -> Reader           what `evaluate` parsed from an answer, as text
 
-To add a task, add a module with these three; a data set of `cmi.bench.data` names it. `items` may be read more than
-once. Under the protocol `paper` a task scores as the published scorer did, under `strict` as it should have.
+To add a task, add a module with these three, and name it in a data set of `cmi.bench.data`. `items` may be iterated
+repeatedly. Under the protocol `paper` a task scores as the published scorer did, under `strict` as it should have.
 """
 
 from collections.abc import Callable, Iterable
@@ -39,7 +39,7 @@ def load_task(dataset: BenchDataset) -> TaskModule:
 
 
 def in_words(parse: Callable[[str], Any], describe: Callable[[Any], str] = str) -> Reader:
-    """A reader that describes what `parse` returns."""
+    """Return a reader that describes what `parse` returns."""
 
     def read(answer: str) -> str | None:
         parsed = parse(answer)

@@ -7,7 +7,7 @@ Protocols
     strict  Classes are named by whole words (`cmi.bench.metrics.text.mentions`), out of the data set's classes.
             An answer that names no class, or several, is unparsed and wrong.
     paper   A class is named wherever its letters occur, out of the classes that occur in the file: `trill` is inside
-            `lip_trill`, so that a perfect answer can be wrong.
+            `lip_trill`, which makes a perfect answer wrong.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -20,7 +20,7 @@ from cmi.bench.tasks import Reader
 
 
 def parse(answer: str, classes: tuple[str, ...]) -> str | None:
-    """The one class that `answer` names, or None: no class, or several.
+    """Return the one class that `answer` names, or None if it names none or several.
 
     >>> parse("It's hip hop!", ("hiphop", "rock"))
     'hiphop'
@@ -31,7 +31,7 @@ def parse(answer: str, classes: tuple[str, ...]) -> str | None:
 
 
 def parse_paper(answer: str, squashed_classes: Collection[str]) -> str | None:
-    """The one class whose letters occur in `answer`, in the published scorer's normal form."""
+    """Return the one class whose letters occur in `answer`, in the published scorer's normal form."""
     text = squash(answer)
     found = [name for name in squashed_classes if name in text]
     return found[0] if len(found) == 1 else None

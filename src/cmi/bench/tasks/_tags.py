@@ -10,7 +10,7 @@ Protocols
             a perfect answer scores perfectly. An empty answer ranks below every other.
     paper   An item has every tag whose letters occur in its truth ('male' in 'female'). A tag's score is the cosine.
 
-The published numbers come from bge-large-en-v1.5; another embedder gives numbers of its own, and a note names it.
+The published numbers come from bge-large-en-v1.5; a note names the embedder in use.
 """
 
 import warnings
@@ -28,7 +28,7 @@ from cmi.bench.tasks import Reader
 from cmi.stats.predictions import detection
 
 PUBLISHED_EMBEDDER = "bge-large-en-v1.5"
-NAMED = 1.0  # what naming a tag adds to its cosine: more than any cosine
+NAMED = 1.0  # added to the cosine of a named tag; more than any cosine
 RESAMPLES = 200  # one draw over 11,479 items and 87 tags costs about 20 ms
 BY_EMBEDDING = "(compared with every tag by its embedding)"
 SILENT = -2.0  # the score of every tag under an empty answer: less than any cosine

@@ -1,4 +1,4 @@
-"""Beat and downbeat tracking share everything but the question: times in seconds out, an F-measure back.
+"""Beat and downbeat tracking, which differ only in the question: parse times and compute the F-measure.
 
 Conventions
     Times are seconds from the start of the clip. The first 5 s are not trimmed.
@@ -9,7 +9,7 @@ Metrics
 
 Protocols
     strict  Every time in a comma-separated list; what is not a time is filtered out.
-    paper   One token that starts with a digit and is no number voids the whole answer: '0.5s, 1.0s.' scores 0.
+    paper   One token that starts with a digit but is not a number voids the whole answer: '0.5s, 1.0s.' scores 0.
 """
 
 import re
@@ -40,7 +40,7 @@ _LONGEST_PROSE = 200  # characters before a time in its token, as in 'The beats 
 
 
 def parse(answer: str) -> list[float] | None:
-    """The times that `answer` lists, sorted; None if there are none.
+    """Return the times that `answer` lists, sorted; None if there are none.
 
     >>> parse("Beats at 0.5s, 1.0s, 1:02.5.")
     [0.5, 1.0, 62.5]
@@ -63,7 +63,7 @@ def _seconds(minutes: str | None, seconds: str) -> float:
 
 
 def parse_paper(answer: str) -> list[float] | None:
-    """What the published scorer reads; None when one token voids the answer, or a time is too late."""
+    """Parse like the published scorer; None if one token voids the answer, or a time is too late."""
     times = []
     for token in answer.split(","):
         token = token.strip().replace("s", "")

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 ORDERS = 4
 AS_IT_STANDS = "(compared as it stands)"
-REMEMBERED_TEXTS = 8192  # tokenised captions, so that a model and its nulls share the work on the truth
+REMEMBERED_TEXTS = 8192  # tokenised captions, shared by a model and its nulls
 Codes = NDArray[np.int64]
 
 _NOT_ROUGE = re.compile(r"[^a-z0-9]+")
@@ -173,7 +173,7 @@ def corpus_bleu(sums: Array) -> Array:
     return np.where(possible, 100 * score, 0.0)
 
 
-References = Callable[[Item], list[str]]  # which captions an item is held against
+References = Callable[[Item], list[str]]  # the captions that an item is compared with
 
 
 def evaluate(items: Iterable[Item], setting: Setting) -> Evaluation:

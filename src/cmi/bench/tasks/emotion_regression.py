@@ -51,7 +51,7 @@ _PAPER_REWORDED = (  # in this order; a word in place of digits keeps its neighb
 
 
 def parse(answer: str) -> float | None:
-    """The one rating that `answer` gives, or None: no rating, or several different ones.
+    """Return the one rating that `answer` gives, or None if it gives none or several.
 
     >>> parse("On a scale from 1 to 9, I would say 6.5.")
     6.5
@@ -66,7 +66,7 @@ def parse(answer: str) -> float | None:
 
 
 def parse_paper(answer: str) -> float | None:
-    """What the published scorer reads."""
+    """Parse like the published scorer."""
     for old, new in _PAPER_REWORDED:
         answer = re.sub(old, new, answer)
     ratings = [run for run in re.findall(r"\d+", answer) if len(run.lstrip("0")) == 1]

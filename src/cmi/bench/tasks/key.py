@@ -48,7 +48,7 @@ class Key(NamedTuple):
 
 
 def parse(answer: str) -> Key | None:
-    """The one key that `answer` names, or None: no key, or several different ones.
+    """Return the one key that `answer` names, or None if it names none or several.
 
     >>> parse("The key is A minor.")
     Key(tonic=9, mode='minor')
@@ -74,7 +74,7 @@ def _key(match: re.Match[str]) -> Key:
 
 
 def parse_paper(answer: str) -> Key | None:
-    """What the published scorer reads."""
+    """Parse like the published scorer."""
     text = "".join(character for character in answer.lower() if character != " " and not character.isdigit())
     if len(text) <= 3 and text.endswith("m"):
         text += "inor"

@@ -42,7 +42,7 @@ _LONGEST_NUMBER = 300  # digits; num2words has no words for longer ones
 
 
 def transcription(answer: str) -> str:
-    """The answer without what announces it and without sentence tokens.
+    """Remove introductions and sentence tokens from the answer.
 
     >>> transcription("The lyrics of the song are: hello darkness</s>")
     'hello darkness'
@@ -82,7 +82,7 @@ def _spelt_out(word: str) -> str:
 
 
 def errors(reference: Sequence[str], hypothesis: Sequence[str]) -> int:
-    """The fewest substitutions, deletions and insertions that turn one into the other."""
+    """Return the Levenshtein distance."""
     return Levenshtein.distance(reference, hypothesis)
 
 

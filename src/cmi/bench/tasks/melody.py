@@ -41,7 +41,7 @@ Note = tuple[float, float]  # seconds, MIDI number
 
 
 def parse(text: str) -> list[Note] | None:
-    """The notes that `text` lists, by time, the first of those at one time; None if there are none.
+    """Return the notes that `text` lists, by time, one per time; None if there are none.
 
     >>> parse("[(0.5, 'A4'), (1.25, 71)]")
     [(0.5, 69), (1.25, 71.0)]
@@ -55,7 +55,7 @@ def parse(text: str) -> list[Note] | None:
 
 
 def midi(pitch: str) -> float:
-    """The MIDI number of a pitch given as such a number or as a note name."""
+    """Return the MIDI number of a pitch given as a number or as a note name."""
     name = _NAME.fullmatch(pitch[:1].upper() + pitch[1:])
     if not name:
         return float(pitch)

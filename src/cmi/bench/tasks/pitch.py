@@ -23,7 +23,7 @@ _WHOLE_NUMBER = re.compile(r"(?<![\w.,#♯♭-])\d{1,3}(?![\w#♯♭]|[.,]\d)", 
 
 
 def parse(answer: str, classes: tuple[str, ...] = CLASSES) -> str | None:
-    """The one MIDI number that `answer` gives, or None: no number, or several.
+    """Return the one MIDI number that `answer` gives, or None if it gives none or several.
 
     >>> parse("MIDI note 69 (A4)")
     '69'

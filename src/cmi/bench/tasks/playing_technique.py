@@ -59,7 +59,7 @@ class Event(NamedTuple):
 
 
 def parse(text: str) -> list[Event] | None:
-    """Every event that `text` lists; none for 'No Tech'. None if it lists nothing that can be read.
+    """Return the events that `text` lists, [] for 'No Tech'; None if nothing can be parsed.
 
     >>> parse("[('0.5', '1.2', 'Vibrato')]")
     [Event(start=0.5, end=1.2, technique=0)]
@@ -73,7 +73,7 @@ def parse(text: str) -> list[Event] | None:
 
 
 def parse_paper(text: str, whole: bool) -> list[Event] | None:
-    """What the published scorer reads: from the first bracket to the text's first closing parenthesis, or its last.
+    """Parse like the published scorer: from the first bracket to the text's first closing parenthesis, or its last.
 
     A parenthesis before the bracket, as in 'The guzheng (a zither) plays [...', leaves nothing to read.
     """

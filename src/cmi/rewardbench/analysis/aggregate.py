@@ -56,7 +56,7 @@ PARTS = (
 
 
 def aggregate(items: Sequence[Item], scores: Scores, protocol: Protocol) -> dict[str, float | None]:
-    """The four numbers of a model; None where the data set, or a task of it, is not there."""
+    """Return the four numbers of a model; None if the data set, or a task of it, is missing."""
     return {part.column: _mean(items, scores, protocol, part) for part in PARTS}
 
 
@@ -71,7 +71,7 @@ def _mean(items: Sequence[Item], scores: Scores, protocol: Protocol, part: Avera
 
 
 def aggregate_table(found: dict[str, dict[str, float | None]], protocol: Protocol) -> Table:
-    """The user's models, then what was published."""
+    """Return the user's models, then the published rows."""
     rows = [
         [model, *(number(one[part.column], *style(part.metric.name)) for part in PARTS)] for model, one in found.items()
     ]

@@ -1,7 +1,7 @@
 """Do annotators agree with each other, and do the two axes agree with each other? Tables 6 and 7 of the paper.
 
-A pair is the same if its prompt and its two takes are, in either order; a vote on a pair shown the other way round is
-turned. Votes on one pair by several raters are compared within each axis; votes on both axes by one rater between them.
+Pairs with the same prompt and takes are the same in either order; votes on a reversed pair are reversed. Votes of
+several raters on one pair are compared within each axis, votes of one rater between the axes.
 """
 
 from collections import defaultdict
@@ -19,7 +19,7 @@ TURNED: dict[Choice, Choice] = {"a": "b", "b": "a", "both": "both", "neither": "
 
 
 def between_raters(items: Iterable[Item]) -> list[dict[str, Any]]:
-    """Agreement on each axis of each data set that has votes by several raters (Table 6)."""
+    """Measure agreement on each axis of each data set with several raters per pair (Table 6)."""
     units: dict[tuple[str, Axis], dict[tuple[object, ...], list[str]]] = defaultdict(lambda: defaultdict(list))
     for item in items:
         if item.other_prompt is not None:
@@ -39,7 +39,7 @@ def between_raters(items: Iterable[Item]) -> list[dict[str, Any]]:
 
 
 def between_axes(items: Iterable[Item]) -> list[dict[str, Any]]:
-    """How often a rater prefers the same take on both axes, and how surely then and else (Table 7)."""
+    """Measure how often a rater prefers the same take on both axes, with the mean confidences (Table 7)."""
     by_dataset: dict[str, list[Item]] = defaultdict(list)
     for item in items:
         if {"musicality", "alignment"} <= set(item.votes):

@@ -1,7 +1,7 @@
-"""All analyses of the paper's appendices on any sources, each as a table for people and records for machines.
+"""All analyses of the paper's appendices, as tables and as JSON records.
 
 modality, kind, month, confidence, duration, question    every task in groups (Tables 17, 20, 21)
-windows        scores under other listening windows (Tables 18, 19)
+windows        scores with different windows (Tables 18, 19)
 aggregate      one number for each data set (Table 4)
 predictors     musicality against alignment as predictors of the overall preference (Table 15)
 agreement      raters with each other, and the two axes with each other (Tables 6, 7)
@@ -37,7 +37,7 @@ class AnalysisSetting(NamedTuple):
 
 
 def grouped(name: str) -> Callable[[Source, AnalysisSetting], Analysis]:
-    """The analysis by one grouping; empty where no item is in a group."""
+    """Return the analysis by one grouping; its result is empty if no item is in a group."""
 
     def analyse(source: Source, setting: AnalysisSetting) -> Analysis:
         by = groupings(source.heard).get(name)
@@ -99,7 +99,7 @@ ANALYSES: Mapping[str, Callable[[Source, AnalysisSetting], Analysis]] = {
 
 
 def analyse(sources: Iterable[Source], names: Sequence[str], setting: AnalysisSetting) -> dict[str, Analysis]:
-    """The named analyses over all sources; those that have nothing to say are empty."""
+    """Run the named analyses on all sources; a result may be empty."""
     found: dict[str, Analysis] = {}
     for name in names:
         parts = [ANALYSES[name](source, setting) for source in sources]
@@ -109,7 +109,7 @@ def analyse(sources: Iterable[Source], names: Sequence[str], setting: AnalysisSe
 
 
 def flat(found: Mapping[str, Analysis]) -> list[dict[str, Any]]:
-    """All records in one list with the same fields, for a spreadsheet."""
+    """Return all records in one list with the same fields, for a spreadsheet."""
     rows = [{"analysis": name, **record} for name, one in found.items() for record in one.records]
     fields = dict.fromkeys(field for row in rows for field in row)
     return [{field: row.get(field) for field in fields} for row in rows]

@@ -1,9 +1,9 @@
-"""What items are grouped by in analyses: modality, kind of music, month, confidence, duration, question."""
+"""Groupings of items for analyses: modality, kind of music, month, confidence, duration, question."""
 
 from collections.abc import Mapping, Sequence
 
 from cmi.rewardbench.evaluation.cells import Grouping
-from cmi.rewardbench.evaluation.nulls import Heard
+from cmi.rewardbench.evaluation.nulls import TakeFeatures
 from cmi.rewardbench.items import Item
 from cmi.rewardbench.runs.released_results import CONFIDENCES, duration_bin
 from cmi.rewardbench.tasks import Key, Task, key
@@ -14,7 +14,6 @@ def by_modality(item: Item, _task: Task) -> str:
 
 
 def by_kind(item: Item, _task: Task) -> str:
-    """Whether words were to be sung."""
     return "vocal" if item.prompt.lyrics else "instrumental"
 
 
@@ -23,19 +22,19 @@ def by_month(item: Item, _task: Task) -> str | None:
 
 
 def by_confidence(item: Item, task: Task) -> str | None:
-    """How sure people were of the vote that the task is about; below, at or above the middle."""
+    """Group by the confidence of the task's vote: below, at or above the middle."""
     axis = task.axis(item)
     sure = item.votes[axis].confidence if axis is not None and item.is_pair else None
     return None if sure is None else next(name for name, is_in in CONFIDENCES.items() if is_in(sure))
 
 
 def by_question(item: Item, _task: Task) -> str | None:
-    """What is asked and of whose clips, in data sets that ask more than one thing (cmi-real)."""
+    """Group by question, in data sets with several (cmi-real)."""
     return item.about.get("question")
 
 
-def by_duration(heard: Mapping[Key, Sequence[Heard | None]]) -> Grouping:
-    """By the mean length of an item's takes, in the paper's bins."""
+def by_duration(heard: Mapping[Key, Sequence[TakeFeatures | None]]) -> Grouping:
+    """Group by the mean length of an item's takes, in the paper's bins."""
 
     def group(item: Item, _task: Task) -> str | None:
         return duration_bin([None if one is None else one.seconds for one in heard.get(key(item), (None,))])
@@ -43,8 +42,8 @@ def by_duration(heard: Mapping[Key, Sequence[Heard | None]]) -> Grouping:
     return group
 
 
-def groupings(heard: Mapping[Key, Sequence[Heard | None]]) -> dict[str, Grouping]:
-    """Every grouping by its name; durations only where takes were heard."""
+def groupings(heard: Mapping[Key, Sequence[TakeFeatures | None]]) -> dict[str, Grouping]:
+    """Return every grouping by its name; durations only if takes were measured."""
     found: dict[str, Grouping] = {
         "modality": by_modality,
         "kind": by_kind,

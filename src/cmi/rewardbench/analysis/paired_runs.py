@@ -1,12 +1,12 @@
-"""Two runs of one model that differ in one thing: how much is heard, or whether the prompt is given.
+"""Compare two runs of one model that differ only in the window or in whether the prompt is given.
 
 Windows (Tables 18 and 19 of the paper; Table 17 is the one by duration)
     Scores under two windows are compared take by take, in bins of the takes' length: the root mean squared difference
-    (RMSE) and the linear correlation (LCC), beside the scores' own spread.
+    (RMSE) and the linear correlation (LCC), beside the spread of the scores.
 
 Context (Table 14)
     A run with `--without-prompt` is compared with the same model's run with prompts, by modality, pair by pair. The
-    paper trained a model for each case: its numbers tell what can be learnt, ours what a given model makes of prompts.
+    paper trained a model for each case: its numbers show what can be learnt, ours how one model uses prompts.
 """
 
 import math
@@ -48,7 +48,7 @@ class WindowChange(NamedTuple):
 
 
 def window_changes(source: Source) -> list[WindowChange]:
-    """Every two runs of a model that differ in the window alone."""
+    """Compare every two runs of a model that differ only in the window."""
     return [
         change
         for a, b in combinations(source.systems, 2)
@@ -73,7 +73,7 @@ def _change(about: tuple[str, str, str, str], pairs: NDArray[np.float64]) -> Win
 
 
 def _rows(source: Source, a: System, b: System) -> Iterator[tuple[str | None, Score, Score]]:
-    """Each take that both scored, once: its bin and its two scores."""
+    """Yield the bin and the two scores of each take that both scored, once."""
     seen: set[Take] = set()
     for item in source.items:
         for place, take in enumerate(item.asked):
@@ -113,7 +113,7 @@ PUBLISHED_CONTEXT = (
 
 
 def context(source: Source, protocol: Protocol, resamples: int) -> tuple[list[RewardCell], list[Versus]]:
-    """Musicality accuracy of the models that were run both ways, and what the prompt adds."""
+    """Return the musicality accuracy of the models that were run both ways, and their differences."""
     pairs = [
         (a.about.name, b.about.name)
         for a, b in product(source.systems, repeat=2)
@@ -129,7 +129,7 @@ def context(source: Source, protocol: Protocol, resamples: int) -> tuple[list[Re
 
 
 def turned(one: Versus) -> Versus:
-    """The same comparison, told of the other."""
+    """Swap the two models of a comparison."""
     low, high = (None if end is None else 0.0 - end for end in (one.high, one.low))
     return replace(one, a=one.b, b=one.a, difference=0.0 - one.difference, low=low, high=high)
 

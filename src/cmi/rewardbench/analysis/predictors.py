@@ -1,9 +1,9 @@
 """Is it musicality or alignment that makes people prefer a take overall? Table 15 of the paper.
 
-From the differences of both scores, people's overall choice is predicted: by the sign of one difference or of their
+People's overall choice is predicted from the differences of both scores: by the sign of one difference or of their
 mean, and by models fitted in five folds (logistic regression; support vector machines, linear and RBF, with Platt's
-probabilities). No prompt is in two folds. Accuracy, the area under the ROC curve, and the mean squared error of the
-probability; for a single difference that is its logistic function.
+probabilities). No prompt is in two folds. The metrics are accuracy, ROC-AUC, and the mean squared error of the
+probability, which for a single difference is its logistic function.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ from cmi.stats.predictions import detection
 
 FOLDS = 5
 SEED = 0
-FEWEST = 50  # pairs; fewer say nothing about five folds
+FEWEST = 50  # pairs; too few otherwise for five folds
 OVERALL = tuple(Task("overall", True, ("overall",), answer) for answer in ("musicality", "alignment", "mean"))
 
 
@@ -37,7 +37,7 @@ class Predictor(NamedTuple):
 
 
 def predictors(items: Sequence[Item], model: str, scores: Scores) -> list[Predictor]:
-    """All methods on all data sets with overall votes; none for a data set with too few decided pairs."""
+    """Evaluate all methods on all data sets with enough decided overall votes."""
     found = []
     for by_musicality, by_alignment, by_mean in zip(*(ask(items, [task]) for task in OVERALL), strict=True):
         differences = [answers(asked, scores) for asked in (by_musicality, by_alignment, by_mean)]
@@ -56,7 +56,7 @@ def predictors(items: Sequence[Item], model: str, scores: Scores) -> list[Predic
 
 
 def weights(items: Sequence[Item], scores: Scores) -> dict[str, tuple[float, float, float]]:
-    """Logistic regression on all pairs of each data set: the weights of musicality and alignment, and the bias."""
+    """Fit logistic regression per data set; return the weights of musicality and alignment, and the bias."""
     found = {}
     for by_musicality, by_alignment in zip(*(ask(items, [task]) for task in OVERALL[:2]), strict=True):
         both = np.stack([answers(by_musicality, scores), answers(by_alignment, scores)], axis=1)
@@ -83,7 +83,7 @@ def _fitters() -> dict[str, Callable[[], Any]]:
 
 
 def _in_folds(both: Array, truth: Array, clusters: NDArray[np.int64], fit: Callable[[], Any]) -> Array:
-    """Each pair's probability by a model that has not seen its prompt."""
+    """Predict each pair's probability by a model that was fitted without its prompt."""
     from sklearn.model_selection import StratifiedGroupKFold
 
     said = np.empty(len(truth))

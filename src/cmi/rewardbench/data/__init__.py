@@ -1,7 +1,6 @@
-"""The data sets of the benchmark: what each is, where it comes from, and who reads it.
+"""The data sets of the benchmark: their sources and readers.
 
-A data set is named on the command line as NAME, which is looked for in `data_folder()`; as NAME=FOLDER; or, if it is
-your own, by the path of its file.
+On the command line a data set is NAME, a folder in `data_folder()`; NAME=FOLDER; or the path of a file of your own.
 """
 
 import os
@@ -22,7 +21,7 @@ HUB = "https://huggingface.co"
 
 
 class Reader(Protocol):
-    """What each module of this package offers. `split` None is all splits; the default is what the benchmark uses."""
+    """The interface of this package's modules. `split` None is all splits; the default is the benchmark's split."""
 
     def read(self, folder: Path, split: str | None = ...) -> Iterator[Item]: ...
 
@@ -31,12 +30,11 @@ class Reader(Protocol):
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set: what it is called and where it comes from.
+    """A data set and its source.
 
-    `hub` is a data set's id on the hub, `url` the address of an archive or a file; without either it can't be
-    downloaded; `recipe` says that it is put together from public repositories (`cmi.rewardbench.data.recipes`). `files`
-    are the patterns of what is needed of it. `size` is what was stated of the download, in bytes.
-    `samples` and `tested` are the paper's Table 1: how many there are, and how many the benchmark uses.
+    It is downloaded from `hub`, an id on the hub, or from `url`, an archive or a file, or by a `recipe`, from public
+    repositories (`cmi.rewardbench.data.recipes`). `files` are patterns of the files that we need, `size` is the stated
+    size of the download in bytes, and `samples` and `tested` (used by the benchmark) are from the paper's Table 1.
     """
 
     name: str
@@ -150,27 +148,27 @@ DATA_SETS = {
 
 
 class Found(NamedTuple):
-    """A data set and where it lies."""
+    """A data set and its folder."""
 
     dataset: DataSet
     folder: Path
 
 
 def data_folder() -> Path:
-    """Where data sets are kept: $CMI_DATA, or `data` in `cmi._util.cache.cache_folder()`."""
+    """Return the folder of data sets: $CMI_DATA, or `data` in `cmi._util.cache.cache_folder()`."""
     own = os.environ.get("CMI_DATA")
     return Path(own).expanduser() if own else cache_folder() / "data"
 
 
 def named(name: str) -> DataSet:
-    """The data set of that name. InputError if there is none."""
+    """Return the data set of that name; InputError if there is none."""
     if name not in DATA_SETS:
         raise InputError(f"no data set is called {name!r}, expected one of {', '.join(DATA_SETS)}")
     return DATA_SETS[name]
 
 
 def find(given: str, root: Path | None = None) -> Found:
-    """The data set that the command line names: NAME in `root` (by default `data_folder()`), NAME=FOLDER, or a file."""
+    """Find a data set: NAME in `root` (by default `data_folder()`), NAME=FOLDER, or a file."""
     name, equals, folder = given.partition("=")
     if equals:
         found = Found(named(name), Path(folder))
@@ -187,7 +185,7 @@ def find(given: str, root: Path | None = None) -> Found:
 
 
 class Counts(NamedTuple):
-    """How many rows were kept, how many were left out for each reason, and how many items lack a recording."""
+    """The numbers of rows kept, rows left out by reason, and items without their recordings."""
 
     kept: int
     left_out: dict[str, int]
@@ -199,7 +197,7 @@ class Counts(NamedTuple):
 
 
 def count(found: Iterable[Item | LeftOut]) -> Counts:
-    """Count rows, and the items that name a file which is not there."""
+    """Count rows, and the items whose recordings are missing."""
     left_out: Counter[str] = Counter()
     kept = absent = 0
     for each in found:
@@ -213,11 +211,11 @@ def count(found: Iterable[Item | LeftOut]) -> Counts:
 
 
 def counts_table(dataset: DataSet, counts: Counts) -> Table:
-    """Rows, those left out and why, and those kept, beside the paper's Table 1."""
+    """Return the counts beside those of the paper's Table 1."""
     rows = [["rows", f"{counts.rows:,}", _paper(dataset.samples)]]
     rows += [[f"left out: {reason}", f"{number:,}", ""] for reason, number in counts.left_out.items()]
     rows += [["kept", f"{counts.kept:,}", _paper(dataset.tested)]]
-    notes = [f"{counts.absent:,} of those kept name a recording that is not there."] if counts.absent else []
+    notes = [f"{counts.absent:,} of those kept name a recording that is missing."] if counts.absent else []
     return Table(dataset.name, ["", "here", "paper"], rows, notes=notes)
 
 

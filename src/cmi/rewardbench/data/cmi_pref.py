@@ -1,7 +1,7 @@
-"""CMI-Pref: experts hear two answers to a prompt of text, lyrics and reference audio, and vote on two axes.
+"""CMI-Pref: experts compare two takes for a prompt of text, lyrics and reference audio on two axes.
 
 Layout (files on the hub, HaiwenXia/cmi-pref)
-    cmi_train.jsonl, cmi_test.jsonl    one vote a line; cmi_data.jsonl holds both again and is not read
+    cmi_train.jsonl, cmi_test.jsonl    one vote per line; cmi_data.jsonl repeats both and is not read
     gen-audio/, ref-audio/
 
 Fields: audio-path, audio2, prompt, lyrics, ref-audio-path, preference-musicality, preference-alignment,
@@ -27,7 +27,7 @@ def read(folder: Path, split: str | None = "test") -> Iterator[Item]:
 
 
 def survey(folder: Path, split: str | None = "test") -> Iterator[Item | LeftOut]:
-    """Each line of the split files: an item, or why it is none."""
+    """Yield an item, or the reason to leave it out, for each line."""
     return of_split(_rows(folder), split)
 
 
@@ -42,14 +42,14 @@ def _rows(folder: Path) -> Iterator[Item | LeftOut]:
 
 
 def path_in(folder: Path, name: str, where: str) -> Callable[[str], Path]:
-    """Where a row's paths lead: into `folder`, which they may call by the data set's `name`."""
+    """Return a function that resolves a row's paths, which may begin with the data set's `name`."""
     return lambda path: inside(folder, path.removeprefix(f"{name}/"), where)
 
 
 def pair_item(
     row: Row, where: str, dataset: str, name: str, split: str, locate: Callable[[str], Path]
 ) -> Item | LeftOut:
-    """A vote in the layout of CMI-Pref; `locate` finds its recordings."""
+    """Read a vote in the layout of CMI-Pref; `locate` finds its recordings."""
     for field in ("audio-path", "audio2", "preference-musicality", "preference-alignment"):
         if field not in row:
             raise InputError(f"{where}: no {field!r} ({', '.join(row)})")

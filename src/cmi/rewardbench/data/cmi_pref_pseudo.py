@@ -1,11 +1,11 @@
-"""CMI-Pref-Pseudo: pairs that a language model judged, in both orders alike; for training, not for the benchmark.
+"""CMI-Pref-Pseudo: pairs that a language model judged alike in both orders; for training, not for the benchmark.
 
 Layout (files on the hub, HaiwenXia/cmi-pref-pseudo)
-    *.jsonl    one pair a line with the fields of CMI-Pref, less rater and feedback; a name that ends in _train, _val
-               or _test tells the split
+    *.jsonl    one pair per line with the fields of CMI-Pref, without rater and feedback; the split is the end of the
+               name: _train, _val or _test
 
-Only the fields are documented, not the names of the files: every JSON-lines file in the folder's top is read. A pair
-that is a tie on both axes is left out.
+Only the fields are documented, not the names of the files: all JSON-lines files in the folder are read. Pairs that
+are ties on both axes are left out.
 """
 
 import re
@@ -27,7 +27,7 @@ def read(folder: Path, split: str | None = None) -> Iterator[Item]:
 
 
 def survey(folder: Path, split: str | None = None) -> Iterator[Item | LeftOut]:
-    """Each line of the files: an item, or why it is none."""
+    """Yield an item, or the reason to leave it out, for each line."""
     return of_split(_rows(folder), split)
 
 

@@ -1,17 +1,17 @@
-"""cmi-real: real and generated music of public repositories, and what is known of it.
+"""cmi-real: real and generated music from public repositories.
 
 Layout: owner+name/path, as the recipe says (`cmi.rewardbench.data.recipes`).
 
-Five kinds of questions, each a data set of its own in tables, and one beside them
-    cmi-real people       ratings of listeners: the mean of each piece, and one listener's two ratings as a pair; votes
-    cmi-real rewards      not people: published scores of a reward model that people taught
-    cmi-real systems      one prompt, two systems that a listening test put in order
-    cmi-real text         a clip under its own text and under another's; and a text with its own clip and with another
-    cmi-real edits        the same, of texts that differ in a word or two
-    cmi-real reference    the same, of the melody or the music that a clip was made from, or of its other half
+Six kinds of questions, each a data set of its own in tables
+    cmi-real people       mean ratings of pieces, pairs of one listener's ratings, and votes
+    cmi-real rewards      published scores of a reward model, not of people
+    cmi-real systems      takes of two systems, ranked by a listening test, for one prompt
+    cmi-real text         a clip with its own text or a wrong one; a text with its own clip or a wrong one
+    cmi-real edits        the same for texts that differ in a word or two
+    cmi-real reference    the same for the melody or music that a clip was made from, or for its other half
 
-Wrong texts, clips and references are drawn from other families, by a hash of both names: the questions are the same
-everywhere, whichever clips are missing. Which of the two comes first is drawn in the same way.
+Wrong texts, clips and references are drawn from other families by a hash of both names, which does not depend on
+missing clips. The order of the two is drawn in the same way.
 """
 
 import hashlib
@@ -39,15 +39,15 @@ NAME = "cmi-real"
 PEOPLE, REWARDS, SYSTEMS, TEXT, EDITS, REFERENCE = (
     f"{NAME} {kind}" for kind in ("people", "rewards", "systems", "text", "edits", "reference")
 )
-WRONG = 3  # wrong texts, and wrong clips, that each clip is asked about
+WRONG = 3  # wrong texts, and wrong clips, per clip
 SPLIT = "test"
-SIDES = {"Track A": "AB", "Track B": "BA"}  # a vote, and then the winner and the loser
+SIDES = {"Track A": "AB", "Track B": "BA"}  # vote: winner, loser
 NO_TEXT = LeftOut("no text known", SPLIT)
 
 
 @dataclass(frozen=True)
 class Clip:
-    """A file of the recipe, and what its group says of it."""
+    """A file of the recipe with the properties from its group."""
 
     key: str
     place: str  # in the data set's folder
@@ -68,7 +68,7 @@ def read(folder: Path, split: str | None = SPLIT) -> Iterator[Item]:
 
 
 def survey(folder: Path, split: str | None = SPLIT) -> Iterator[Item | LeftOut]:
-    """Each question: an item, or why it is none."""
+    """Yield an item, or the reason to leave it out, for each question."""
     return of_split(questions(folder, read_recipe(NAME)), split)
 
 
@@ -84,9 +84,6 @@ def questions(folder: Path, recipe: Recipe) -> Iterator[Item | LeftOut]:
     yield from _matched(TEXT, _clips(folder, recipe, "text"))
     yield from _matched(EDITS, _clips(folder, recipe, "edit"))
     yield from _referred(folder, _clips(folder, recipe, "reference"))
-
-
-# What groups name.
 
 
 def _clips(folder: Path, recipe: Recipe, kind: str) -> Iterator[Clip | LeftOut]:
@@ -116,7 +113,7 @@ def _clips(folder: Path, recipe: Recipe, kind: str) -> Iterator[Clip | LeftOut]:
 
 
 def _family(recipe: Recipe, families: str, name: str) -> str:
-    """What a name is one of; itself if it is in no family."""
+    """Return the family of a name; itself if it is in none."""
     return next((one[0] for one in recipe.families.get(families, []) if name in one), name)
 
 
@@ -124,7 +121,7 @@ def _family(recipe: Recipe, families: str, name: str) -> str:
 
 
 def _rated(folder: Path, recipe: Recipe, group: dict[str, Any]) -> Iterator[Item | LeftOut]:
-    """The mean rating of each piece, and each two ratings of a listener that are apart enough."""
+    """Yield the mean rating of each piece, and each two ratings of a listener that are far enough apart."""
     answers = folder / recipe.sources[group["source"]].folder / group["answers"]
     if not answers.exists():
         yield LeftOut("no ratings", SPLIT)
@@ -153,7 +150,7 @@ def _rated(folder: Path, recipe: Recipe, group: dict[str, Any]) -> Iterator[Item
 
 
 def _voted(folder: Path, recipe: Recipe, group: dict[str, Any]) -> Iterator[Item | LeftOut]:
-    """Each vote of each musician on a pair of pieces."""
+    """Yield each vote of each musician on a pair of pieces."""
     answers = folder / recipe.sources[group["source"]].folder / group["answers"]
     if not answers.exists():
         yield LeftOut("no votes", SPLIT)
@@ -206,7 +203,7 @@ def _ordered(folder: Path, recipe: Recipe, group: dict[str, Any]) -> Iterator[It
 
 
 def _matched(dataset: str, clips: Iterable[Clip | LeftOut]) -> Iterator[Item | LeftOut]:
-    """Every clip under its own and under wrong texts, and every text with its own and with wrong clips."""
+    """Yield every clip with its own and wrong texts, and every text with its own and wrong clips."""
     pools, left_out = _pools(clips)
     yield from left_out
     for pool in pools:
@@ -217,7 +214,7 @@ def _matched(dataset: str, clips: Iterable[Clip | LeftOut]) -> Iterator[Item | L
 
 
 def _pools(clips: Iterable[Clip | LeftOut]) -> tuple[list[list[Clip]], list[LeftOut]]:
-    """Clips of one system that answer the same kind of question, and what is no clip."""
+    """Group clips by question and system; return the groups and the rows that were left out."""
     pools: dict[tuple[str, str], list[Clip]] = defaultdict(list)
     left_out = []
     for clip in clips:
@@ -229,14 +226,14 @@ def _pools(clips: Iterable[Clip | LeftOut]) -> tuple[list[list[Clip]], list[Left
 
 
 def _wrong(clip: Clip, pool: Sequence[Clip]) -> list[Clip]:
-    """A few clips of other families under other prompts, each prompt once."""
+    """Draw a few clips of other families with different prompts."""
     others = [other for other in pool if not clip.families & other.families and other.prompt != clip.prompt]
     drawn = sorted(others, key=lambda other: _digest(f"{clip.place}\n{other.place}"))
     return list({other.prompt: other for other in reversed(drawn)}.values())[::-1][:WRONG]
 
 
 def _both_ways(dataset: str, right: Clip, wrong: Clip, changed: str) -> Iterator[Item]:
-    """A clip under its own and under another's prompt; and its prompt with the clip and with the other."""
+    """Yield a clip with its own and the wrong prompt, and its prompt with its own and the wrong clip."""
     name = f"{right.question}/{right.place}/{wrong.place}"
     prompts, about = (right.prompt, wrong.prompt), _about(right, changed)
     yield _pair(f"{name}/{changed}", dataset, "alignment", right.path, right.path, *prompts, about)
@@ -244,7 +241,7 @@ def _both_ways(dataset: str, right: Clip, wrong: Clip, changed: str) -> Iterator
 
 
 def _about(clip: Clip, changed: str) -> dict[str, str]:
-    """What is asked. Questions go together by their text, by what they refer to, or by both."""
+    """Describe the question; its clusters are the text, the reference, or both."""
     origin = "real" if clip.system == "real" else "generated"
     named = "/".join(sorted(clip.families))
     about = {"question": f"{clip.question}, {origin}: wrong {changed}", "system": clip.system}
@@ -271,7 +268,7 @@ def _referred(folder: Path, clips: Iterable[Clip | LeftOut]) -> Iterator[Item | 
 
 
 def _halved(folder: Path, clip: Clip) -> Clip:
-    """The second half of a clip as a take, the first as what it refers to; cut once, into `prepared`."""
+    """Make the second half of a clip the take and the first its reference; both are written to `prepared`."""
     first, second = (folder / PREPARED / f"{clip.place}.{half}.wav" for half in (1, 2))
     if clip.path.exists() and not second.exists():
         samples, rate = soundfile.read(clip.path, dtype="float32")
@@ -293,7 +290,7 @@ def _pair(
     wrong_prompt: Prompt | None = None,
     about: dict[str, str] | None = None,
 ) -> Item:
-    """The right one first or second, as a hash of the name says."""
+    """Make a pair; a hash of the name decides whether the right take comes first."""
     known = {**(about or {}), "split": SPLIT}
     if int(_digest(name), 16) % 2:
         return Item(name, dataset, prompt, (right, wrong), {}, {axis: Vote("a")}, known, wrong_prompt)

@@ -1,4 +1,4 @@
-"""What `cmi data` tells about data sets: which there are, what would be downloaded, and whether they are in order."""
+"""The tables and records of `cmi data`: known data sets, planned downloads, results of checks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,11 +11,11 @@ from cmi.rewardbench.data import DATA_SETS, Counts, DataSet, Found, count, count
 from cmi.rewardbench.data.download import Checked, Plan, check
 from cmi.rewardbench.data.recipes.get import Missing
 
-SHOWN = 10  # missing files that a table names
+SHOWN = 10  # missing files in a table
 
 
 def list_records(root: Path) -> list[dict[str, Any]]:
-    """Every data set, and whether it is in `root`."""
+    """Return every data set, and whether it is in `root`."""
     return [
         {
             "name": dataset.name,
@@ -55,22 +55,22 @@ def list_table(records: Sequence[dict[str, Any]], root: Path) -> Table:
 
 
 def plan_table(plans: Sequence[tuple[DataSet, Plan]], root: Path) -> Table:
-    """What would be downloaded."""
+    """Return the planned downloads."""
     rows = [[dataset.name, dataset.licence, dataset.origin, numbers.file_size(plan.size)] for dataset, plan in plans]
     return Table(f"To be downloaded to {root}", ["data set", "licence", "from", "size"], rows, labels=3)
 
 
 def missing_table(dataset: DataSet, missing: Sequence[Missing]) -> Table:
-    """What of a recipe could not be fetched, and why."""
+    """Return the files of a recipe that could not be downloaded, and why."""
     rows = [[one.place, one.reason] for one in missing[:SHOWN]]
     more = [f"... and {len(missing) - SHOWN} more."] if len(missing) > SHOWN else []
-    notes = [*more, "Questions about these can't be scored; the same command tries them again."]
+    notes = [*more, "Questions about these cannot be scored; the same command tries again to get them."]
     return Table(f"{dataset.name}: {len(missing)} files are missing", ["file", "why"], rows, labels=2, notes=notes)
 
 
 @dataclass(frozen=True)
 class DataCheck:
-    """What a check of a data set found; files are looked at only where they were downloaded."""
+    """The result of checking a data set; files are checked only if they can be downloaded."""
 
     found: Found
     counts: Counts
@@ -90,7 +90,7 @@ def _few(folder: Path, paths: Sequence[str], what: str) -> str:
 
 
 def check_data(found: Found) -> DataCheck:
-    """Read every row, and hold every file against the manifest."""
+    """Read every row, and compare every file with the manifest."""
     counts = count(found.dataset.reader.survey(found.folder))
     return DataCheck(found, counts, check(found.dataset, found.folder) if found.dataset.is_downloadable else None)
 
@@ -110,7 +110,7 @@ def _files_note(files: Checked) -> str:
 
 
 def check_record(checked: DataCheck) -> dict[str, Any]:
-    """The same for machines."""
+    """Return a check as a JSON record."""
     files, counts = checked.files, checked.counts
     record: dict[str, Any] = {"name": checked.found.dataset.name, "folder": str(checked.found.folder)}
     record |= {"rows": counts.rows, "kept": counts.kept, "left_out": counts.left_out, "absent_audio": counts.absent}

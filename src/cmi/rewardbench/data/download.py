@@ -1,12 +1,11 @@
-"""Fetch a data set, and tell later whether it is still what was fetched.
+"""Download data sets and check them against a manifest.
 
-    ROOT/NAME.partial/         while it is downloaded; the same command resumes there
-    ROOT/NAME/                 when it is whole: renamed in one step
+    ROOT/NAME.partial/         during the download; the same command resumes there
+    ROOT/NAME/                 when it is complete
     ROOT/NAME.manifest.json    the size and SHA-256 of every file, recorded when it was first fetched or checked
 
-A data set that is fetched again must be what the manifest says. One by recipe (`cmi.rewardbench.data.recipes`) needs
-none: the recipe has the hashes. It appears without what could not be fetched, and the same command tries that again.
-What readers prepare (`prepared/`) is made from the files and is not part of them.
+A data set that is downloaded again must match its manifest. For recipes (`cmi.rewardbench.data.recipes`) the recipe has
+the hashes; their folder appears even if some files are missing, and the same command tries to get those.
 """
 
 import hashlib
@@ -31,12 +30,12 @@ from cmi.rewardbench.data.parquet import PREPARED
 from cmi.rewardbench.data.recipes import read_recipe
 from cmi.rewardbench.data.recipes.get import Missing, from_mirrors, from_web, get_files, is_complete
 
-OURS = ".cmi"  # what is needed while downloading
+OURS = ".cmi"  # temporary files of a download
 NOT_ITS_OWN = (OURS, ".cache", PREPARED, f"{PREPARED}.partial", f"{PREPARED}.lock")  # .cache is the hub's client's
 
 
 class Summed(NamedTuple):
-    """What a file is known by."""
+    """A file's size and hash."""
 
     size: int
     sha256: str
@@ -44,7 +43,7 @@ class Summed(NamedTuple):
 
 @dataclass(frozen=True)
 class Manifest:
-    """Where a data set came from, and each of its files by its path."""
+    """The source of a data set, and its files by path."""
 
     name: str
     origin: str
@@ -56,7 +55,7 @@ class Manifest:
 
 
 class Checked(NamedTuple):
-    """What a check found: files by their paths. `is_first` if nothing was recorded before."""
+    """The result of a check, as paths. `is_first` if there was no manifest before."""
 
     manifest: Manifest
     is_first: bool
@@ -66,22 +65,22 @@ class Checked(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What would be downloaded: its size in bytes, None if the server does not say, and its revision on the hub."""
+    """A planned download: its size in bytes (None if unknown) and its revision on the hub."""
 
     size: int | None
     revision: str = ""
 
 
 def is_there(dataset: DataSet, root: Path) -> bool:
-    """Whether nothing is left to get of a data set."""
+    """Tell whether a data set is complete."""
     folder = root / dataset.name
     return folder.exists() and (not dataset.recipe or is_complete(read_recipe(dataset.name), folder))
 
 
 def plan(dataset: DataSet, root: Path) -> Plan:
-    """Ask how large a data set is, without downloading it. A download that was begun keeps its revision."""
+    """Ask for the size of a data set. A download that has begun keeps its revision."""
     if not dataset.is_downloadable:
-        raise InputError(f"{dataset.name} can't be downloaded; {dataset.origin}")
+        raise InputError(f"{dataset.name} cannot be downloaded; {dataset.origin}")
     if dataset.recipe:
         return Plan(read_recipe(dataset.name).size)
     if dataset.url:
@@ -98,7 +97,7 @@ def plan(dataset: DataSet, root: Path) -> Plan:
 
 
 def get(dataset: DataSet, root: Path, planned: Plan, on_bytes: OnBytes = lambda done, total: None) -> Path:
-    """The folder of a data set, downloaded unless it is there. InputError leaves what was downloaded to be resumed."""
+    """Download a data set unless it exists; return its folder. After an InputError the same call resumes."""
     done, partial = root / dataset.name, _partial(root, dataset)
     if done.exists():
         return done
@@ -120,9 +119,9 @@ def get(dataset: DataSet, root: Path, planned: Plan, on_bytes: OnBytes = lambda 
 def get_by_recipe(
     dataset: DataSet, root: Path, mirrors: Path | None = None, on_bytes: OnBytes = lambda done, total: None
 ) -> list[Missing]:
-    """Bring a data set's files from the web, or from a folder of mirrors; what could not be fetched is returned.
+    """Get a data set's files from the web, or from a folder of mirrors, and return those that are missing.
 
-    InputError if nothing at all could be.
+    InputError if all are missing.
     """
     recipe, done = read_recipe(dataset.name), root / dataset.name
     place = done if done.exists() else _partial(root, dataset)
@@ -132,7 +131,9 @@ def get_by_recipe(
         with locked(place / OURS / "lock", waits=False):
             missing = get_files(recipe, place, from_web() if mirrors is None else from_mirrors(mirrors), on_bytes)
             if len(missing) == len(recipe.files):
-                raise InputError(f"{dataset.name}: none of its {len(missing)} files could be had: {missing[0].reason}")
+                raise InputError(
+                    f"{dataset.name}: none of its {len(missing)} files could be downloaded: {missing[0].reason}"
+                )
         shutil.rmtree(place / OURS, ignore_errors=True)
         if place != done:
             move_into_place(place, done)
@@ -142,7 +143,7 @@ def get_by_recipe(
 
 
 def check(dataset: DataSet, folder: Path) -> Checked:
-    """Compare a data set's files with what was recorded of them; record them if nothing was."""
+    """Compare a data set's files with its manifest; write one if there is none."""
     try:
         known = _manifest_by_recipe(dataset) if dataset.recipe else read_manifest(folder)
         found = _sums(folder)
@@ -158,12 +159,12 @@ def check(dataset: DataSet, folder: Path) -> Checked:
 
 
 def manifest_of(folder: Path) -> Path:
-    """Where the manifest of a data set lies: beside its folder."""
+    """Return the path of a data set's manifest, beside its folder."""
     return folder.with_name(f"{folder.name}.manifest.json")
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """What was recorded of the data set in a folder, None if nothing was."""
+    """Read the manifest of a data set; None if there is none."""
     path = manifest_of(folder)
     try:
         row = json.loads(path.read_text(encoding="utf-8"))
@@ -187,7 +188,7 @@ def _manifest_by_recipe(dataset: DataSet) -> Manifest:
 
 
 def _settle(dataset: DataSet, root: Path, partial: Path, revision: str) -> None:
-    """Record what was downloaded, or hold it against the record, and remove what was needed only on the way."""
+    """Write the manifest, or compare the files with it, and remove temporary files."""
     folder = root / dataset.name
     known, found = read_manifest(folder), _sums(partial)
     if known is None:
@@ -198,15 +199,15 @@ def _settle(dataset: DataSet, root: Path, partial: Path, revision: str) -> None:
             (partial / path).unlink(missing_ok=True)
         shutil.rmtree(partial / OURS)
         raise InputError(
-            f"{dataset.name}: {differs[0]} is not what was recorded when it was first fetched ({len(differs)} files "
-            f"differ): if its publisher changed it, remove {manifest_of(folder)} and get it again"
+            f"{dataset.name}: {differs[0]} is not what was first downloaded ({len(differs)} files "
+            f"differ): if its publisher changed it, remove {manifest_of(folder)} and download it again"
         )
     for folder in (partial / OURS, partial / ".cache"):
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def _sums(folder: Path) -> dict[str, Summed]:
-    """The size and hash of each file of a data set."""
+    """Return the size and hash of each file of a data set."""
     paths = (path for path in sorted(folder.rglob("*")) if path.is_file())
     named = ((path.relative_to(folder), path) for path in paths)
     return {name.as_posix(): _sum(path) for name, path in named if name.parts[0] not in NOT_ITS_OWN}
@@ -231,7 +232,7 @@ def _fetch_snapshot(dataset: DataSet, root: Path, partial: Path, revision: str) 
 
 @contextmanager
 def _hub(dataset: DataSet, root: Path) -> Iterator[Any]:
-    """The hub's client, whose errors become one sentence."""
+    """Yield the hub's client; its errors become InputErrors."""
     require_packages(f"fetching {dataset.name}", "rewardbench", "huggingface_hub")
     import huggingface_hub
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
@@ -247,18 +248,18 @@ def _hub(dataset: DataSet, root: Path) -> Iterator[Any]:
         ) from error
     except RepositoryNotFoundError as error:
         raise InputError(f"the hub has no {dataset.hub!r}, or it is private: {by_hand}") from error
-    except Exception as error:  # the client raises its own, the HTTP library's and the system's errors alike
+    except Exception as error:  # the client raises its own errors, the HTTP library's and the system's
         if isinstance(error, OSError) and error.errno in DISK_FULL:
             raise
         raise InputError(f"{dataset.name} could not be downloaded ({type(error).__name__}): {by_hand}") from error
 
 
 def _by_hand(dataset: DataSet, root: Path) -> str:
-    """How to get it without us."""
+    """Say how to download a data set by hand."""
     folder = root / dataset.name
     if dataset.hub:
         return f"on a connected machine run 'hf download {dataset.hub} --repo-type dataset --local-dir {folder}'"
-    return f"get it yourself from {dataset.origin} and lay it into {folder}"
+    return f"download it from {dataset.origin} to {folder} yourself"
 
 
 def _fetch_file(dataset: DataSet, root: Path, partial: Path, on_bytes: OnBytes) -> None:
@@ -276,7 +277,7 @@ def _fetch_file(dataset: DataSet, root: Path, partial: Path, on_bytes: OnBytes) 
 
 
 def unzip(archive: Path, folder: Path, wanted: tuple[str, ...], name: str) -> None:
-    """Unpack what matches `wanted`. InputError for an archive that is damaged or would write elsewhere."""
+    """Unpack the files that match `wanted`; InputError for an archive that is damaged or leads out of `folder`."""
     try:
         with zipfile.ZipFile(archive) as file:
             members = [member for member in file.infolist() if not member.is_dir()]
@@ -292,7 +293,7 @@ def unzip(archive: Path, folder: Path, wanted: tuple[str, ...], name: str) -> No
                 with file.open(member) as source, path.open("wb") as target:
                     shutil.copyfileobj(source, target, 2**20)
     except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, NotImplementedError, RuntimeError) as error:
-        raise InputError(f"{name}: a damaged archive ({error}); run this again to fetch it anew") from error
+        raise InputError(f"{name}: a damaged archive ({error}); run this again to download it again") from error
 
 
 def _require_inside(member: zipfile.ZipInfo, name: str) -> None:
@@ -305,7 +306,7 @@ def _require_inside(member: zipfile.ZipInfo, name: str) -> None:
 def _require_space(folder: Path, size: int | None) -> None:
     free = shutil.disk_usage(folder).free
     if size is not None and size > free:
-        raise InputError(f"{folder}: {size:,} bytes are needed and {free:,} are free")
+        raise InputError(f"{folder}: {size:,} bytes are needed, but only {free:,} are free")
 
 
 def _partial(root: Path, dataset: DataSet) -> Path:

@@ -1,4 +1,4 @@
-"""One file from a web server, resumed where a connection was cut."""
+"""Download one file from a web server, resumably."""
 
 import http.client
 import json
@@ -14,23 +14,23 @@ from cmi import __version__
 from cmi._util.errors import InputError
 from cmi._util.files import DISK_FULL, cannot_write, move_into_place
 
-ATTEMPTS = 5  # that bring nothing new, before we give up
+ATTEMPTS = 5  # without progress
 TIMEOUT = 60.0  # seconds without a byte
 CHUNK = 2**18
-PASSING = {408, 425, 429, 500, 502, 503, 504}  # statuses after which another try may succeed
+PASSING = {408, 425, 429, 500, 502, 503, 504}  # worth a retry
 
 OnBytes = Callable[[int, int | None], None]
 
 
 class _State(NamedTuple):
-    """What is known of a file that is being downloaded: its length and the server's name for these very bytes."""
+    """The length and the version (ETag or date) of a file that is being downloaded."""
 
     total: int | None
     version: str
 
 
 def length_of(url: str, by_hand: str) -> int | None:
-    """How many bytes a server says the file has, None if it does not say."""
+    """Ask a server for the size of a file in bytes; None if it does not say."""
     try:
         with _open(url, {}, by_hand, "HEAD") as response:
             return _number(response.headers.get("Content-Length"))
@@ -39,9 +39,9 @@ def length_of(url: str, by_hand: str) -> int | None:
 
 
 def fetch(url: str, path: Path, by_hand: str, on_bytes: OnBytes = lambda done, total: None, wait: float = 1.0) -> None:
-    """Download to `path`, which appears when it has as many bytes as the server says; until then there is `path`.part.
+    """Download to `path`.part, which is renamed to `path` when it is complete.
 
-    After a cut the rest is asked for, now and when this is called again, unless the server's file is another by then.
+    After a lost connection, or if this is called again, only the rest is requested unless the server's file changed.
     """
     part = path.with_name(f"{path.name}.part")
     state_file = path.with_name(f"{path.name}.part.json")
@@ -58,7 +58,7 @@ def fetch(url: str, path: Path, by_hand: str, on_bytes: OnBytes = lambda done, t
             problem = f"ended after {size:,} of {state.total:,} bytes"
         except (OSError, http.client.HTTPException) as error:
             if isinstance(error, OSError) and error.errno in DISK_FULL:
-                raise cannot_write(part, error) from error  # the server is not to blame, and waiting does not help
+                raise cannot_write(part, error) from error  # no reason to retry
             problem = _reason(error)
         idle = 0 if part.exists() and part.stat().st_size > before else idle + 1
         if idle == ATTEMPTS:
@@ -69,10 +69,10 @@ def fetch(url: str, path: Path, by_hand: str, on_bytes: OnBytes = lambda done, t
 
 
 def _continue(url: str, part: Path, state_file: Path, by_hand: str, on_bytes: OnBytes) -> _State:
-    """Append what is missing, as far as the connection lasts; all of it again if the server does not resume."""
+    """Append missing bytes while the connection lasts; start over if the server does not resume."""
     begun, state = part.stat().st_size if part.exists() else 0, _read_state(state_file)
     if not state.version or begun > (state.total or begun):
-        begun = 0  # nothing tells whether the server's file is still the same
+        begun = 0  # the server's file may have changed
     if begun and begun == state.total:
         return state
     headers = {"Range": f"bytes={begun}-", "If-Range": state.version} if begun else {}
@@ -102,11 +102,11 @@ def _read_state(path: Path) -> _State:
 
 
 def _open(url: str, headers: dict[str, str], by_hand: str, method: str = "GET") -> http.client.HTTPResponse:
-    """The answer of a server. OSError if another try may help, InputError if not."""
+    """Send a request; OSError if a retry may help, InputError if not."""
     if urlsplit(url).scheme not in ("http", "https"):
         raise InputError(f"{url}: expected an address that begins with http:// or https://")
     asked = {"User-Agent": f"cmi/{__version__}", "Accept-Encoding": "identity", **headers}
-    request = urllib.request.Request(url, headers=asked, method=method)  # noqa: S310 (the scheme was looked at)
+    request = urllib.request.Request(url, headers=asked, method=method)  # noqa: S310 (the scheme was checked)
     try:
         return urllib.request.urlopen(request, timeout=TIMEOUT)  # noqa: S310
     except urllib.error.HTTPError as error:
@@ -117,7 +117,7 @@ def _open(url: str, headers: dict[str, str], by_hand: str, method: str = "GET") 
 
 
 def _version(response: http.client.HTTPResponse) -> str:
-    """What the server calls these very bytes, '' if it has no name for them."""
+    """Return the version of the file, its strong ETag or its date; '' if it has neither."""
     etag = response.headers.get("ETag") or ""
     return response.headers.get("Last-Modified") or "" if not etag or etag.startswith("W/") else etag
 

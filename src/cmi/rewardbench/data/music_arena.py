@@ -31,13 +31,9 @@ def read(folder: Path, split: str | None = "test") -> Iterator[Item]:
 
 
 def survey(folder: Path, split: str | None = "test") -> Iterator[Item | LeftOut]:
-    """Each battle: an item, or why it is none."""
-    return of_split(_battles(folder), split)
-
-
-def _battles(folder: Path) -> Iterator[Item | LeftOut]:
-    for file in sorted(first_of(folder, "battle_data").glob("*/*.json")):
-        yield _battle(_object(file), str(file), folder, file.parent.name)
+    """Yield an item, or the reason to leave it out, for each battle."""
+    files = sorted(first_of(folder, "battle_data").glob("*/*.json"))
+    return of_split((_battle(_object(file), str(file), folder, file.parent.name) for file in files), split)
 
 
 def _object(file: Path) -> dict[str, Any]:
@@ -78,7 +74,7 @@ def _battle(row: dict[str, Any], where: str, folder: Path, period: str) -> Item 
 
 
 def _month(row: dict[str, Any], where: str) -> str:
-    """Such as '2025-08', '' if the battle has no date."""
+    """Return the month, such as '2025-08'; '' if the battle has no date."""
     date = text_field(row, "date", where)
     if date and not re.match(r"\d{4}-\d{2}-\d{2}", date):
         raise InputError(f"{where}: 'date' is {date!r}, expected one such as 2025-08-13T10:00:00-04:00")

@@ -30,7 +30,7 @@ def read(folder: Path, split: str | None = "test") -> Iterator[Item]:
 
 
 def survey(folder: Path, split: str | None = "test") -> Iterator[Item | LeftOut]:
-    """Each row of the parquet files: an item, or why it is none."""
+    """Yield an item, or the reason to leave it out, for each row."""
     return of_split(_rows(folder), split)
 
 

@@ -1,7 +1,7 @@
 """Your own preferences or ratings, in any format and with any columns that `cmi.preferences` reads.
 
-What one rater said of one pair is one item with several axes; a second row on an axis starts another item. Paths may
-lead anywhere. What else a row says in text or numbers (`split`, `month`, `generator_a`, ...) is kept in `Item.about`.
+The rows of one rater on one pair become one item with several axes; a second row on an axis starts another item. Other
+columns with text or numbers (`split`, `month`, `generator_a`, ...) are kept in `Item.about`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -37,7 +37,7 @@ def read(folder: Path, split: str | None = None) -> Iterator[Item]:
 
 
 def survey(folder: Path, split: str | None = None) -> Iterator[Item | LeftOut]:
-    """Each pair or take of the file `folder`. If no row states a split, its prompt tells it."""
+    """Yield each pair or take of the file `folder`. If no row states a split, the prompt decides."""
     items = read_file(folder, NAME)
     if split is not None:
         found = list(items)
@@ -50,7 +50,7 @@ def survey(folder: Path, split: str | None = None) -> Iterator[Item | LeftOut]:
 
 
 def read_file(path: Path, dataset: str) -> Iterator[Item]:
-    """The items of a file of preferences or of ratings; its first row tells which."""
+    """Read the items of a file of preferences or of ratings; its first row tells which."""
     file = find_file(path)
     if file.is_dir():
         raise InputError(f"{path}: no file of preferences or ratings in it")

@@ -1,4 +1,4 @@
-"""PAM: 100 prompts of MusicCaps, each as four models and a real recording sound, rated by listeners.
+"""PAM: takes of four models and a real recording for 100 prompts of MusicCaps, rated by listeners.
 
 Layout (the archive human_eval.zip)
     human_eval/music/scores.csv               Model, File Name, Text, OVL, REL
@@ -26,7 +26,7 @@ def read(folder: Path, split: str | None = "test") -> Iterator[Item]:
 
 
 def survey(folder: Path, split: str | None = "test") -> Iterator[Item | LeftOut]:
-    """Each row of scores.csv: an item, or why it is none."""
+    """Yield an item, or the reason to leave it out, for each row."""
     return of_split(_rows(folder), split)
 
 

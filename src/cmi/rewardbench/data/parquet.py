@@ -1,12 +1,11 @@
-"""Parquet with audio inside, laid out as files: rows as JSON lines, and each recording once, named by its content.
+"""Unpack Parquet files with audio: rows as JSON lines, and each recording once, named by its hash.
 
-    data/test-00000-of-00001.parquet    as the hub gives it; a split may have several of them
-    prepared/test.jsonl                 its rows; where a cell held audio, the path of its file
+    data/test-00000-of-00001.parquet    as on the hub; a split may have several
+    prepared/test.jsonl                 its rows, with audio replaced by the path of its file
     prepared/audio/<sha256>.wav
-    prepared/from.json                  the parquet files that this was made of, and their sizes
+    prepared/from.json                  the sizes of the Parquet files that this was made from
 
-Memory holds a few rows, however large the data set. `prepared` appears when it is whole; after a kill the recordings
-that were written are found again.
+`prepared` appears when it is complete.
 """
 
 import hashlib
@@ -27,12 +26,12 @@ if TYPE_CHECKING:
 
 PREPARED = "prepared"
 ROWS_AT_ONCE = 8
-BUFFER = 2**20  # bytes of a column that are read at once; without it a whole row group would be
+BUFFER = 2**20  # bytes of a column read at once; by default a whole row group
 SHARD = re.compile(r"(?P<split>[\w.]+?)-\d+-of-\d+")
 
 
 def prepare(folder: Path) -> Path:
-    """The folder with the rows and recordings of the parquet files in `folder`/data, made if it is not there yet."""
+    """Unpack the Parquet files in `folder`/data unless that was done; return the folder."""
     shards = sorted((folder / "data").glob("*.parquet"))
     if not shards:
         raise InputError(f"{folder}: no data/*.parquet in it, expected a data set as it was published")
@@ -44,7 +43,7 @@ def prepare(folder: Path) -> Path:
     unfinished = folder / f"{PREPARED}.partial"
     try:
         with locked(folder / f"{PREPARED}.lock"):
-            if _made_of(done) != made_of:  # nobody made it while we waited
+            if _made_of(done) != made_of:  # no other process made it meanwhile
                 _write_all(shards, unfinished)
                 (unfinished / "from.json").write_text(json.dumps(made_of), encoding="utf-8")
                 move_into_place(unfinished, done)
@@ -61,7 +60,7 @@ def _made_of(done: Path) -> Any:
 
 
 def _write_all(shards: list[Path], folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed: its files may be torn
+    shutil.rmtree(folder, ignore_errors=True)  # from a killed run
     (folder / "audio").mkdir(parents=True)
     for shard in shards:
         match = SHARD.fullmatch(shard.stem)
@@ -84,11 +83,11 @@ def _rows(shard: Path) -> Iterator[dict[str, Any]]:
                     yield row | {name: row[name] or {"bytes": None, "path": None} for name in sounds}
     except (pyarrow.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
-        raise InputError(f"{shard}: not a whole parquet file ({reason}); fetch it again") from error
+        raise InputError(f"{shard}: not a complete Parquet file ({reason}); download it again") from error
 
 
 def _audio_columns(shard: Path, schema: "pyarrow.Schema") -> list[str]:
-    """The columns that hold audio. InputError unless all others hold texts or numbers."""
+    """Return the columns with audio; InputError unless all others hold text or numbers."""
     from pyarrow import types
 
     plain = (types.is_string, types.is_large_string, types.is_integer, types.is_floating, types.is_boolean)
@@ -105,7 +104,7 @@ def _is_audio(kind: "pyarrow.DataType") -> bool:
 
 
 def _cell(value: Any, folder: Path, place: str) -> Any:
-    """A cell as JSON holds it: NaN as null, and audio as the path of its file, which is not there if there was none."""
+    """Convert a cell to JSON: NaN to null, audio to the path of its file (which is missing if the cell was empty)."""
     if isinstance(value, dict):
         content, name = value["bytes"], str(value["path"] or "")
         return {"file": _keep(content, name, folder) if content else f"audio/none-{place}", "name": name}

@@ -1,15 +1,16 @@
-"""The benchmark's own list of rows, all_test.jsonl: what the printed numbers were computed on.
+"""The authors' list of all test rows, all_test.jsonl, from which the published numbers were computed.
 
 Fields: source, split, audio-path, audio2, ref-audio-path, prompt, lyrics, modality; labels musicality and 'text-music
 alignment' (PAM, MusicEval), preference (Music Arena), preference-musicality, preference-alignment and their confidences
-(CMI-Pref). `source` tells the data set, whose name each item bears.
+(CMI-Pref). `source` tells the data set of each item.
 
-Recordings are looked for in the list's own folder, under the names that the authors' download script gives, and then in
-the folders beside it that `cmi data get` made. For the `paper` protocol, `Item.about` keeps what the released evaluator
-groups by: `month` (a part of Music Arena's paths) and `modality`, in which a null counts as present.
+Recordings are searched for in the list's folder, under the names of the authors' download script, and then in the
+folders of `cmi data get` beside it. `Item.about` has the groups of the released evaluator: `month` (a part of Music
+Arena's paths) and `modality`, in which a null counts as present.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path, PurePosixPath
 from typing import cast
@@ -23,9 +24,9 @@ from cmi.rewardbench.items import Item, Vote
 from cmi.take import Axis, Choice, Prompt
 
 FILE = "all_test.jsonl"
-# where the authors' script puts a data set, and where ours does
+# the folders of the authors' script, and ours
 PLACES = {"human_eval": "pam/human_eval", "MusicArena_data": "music-arena", "cmi-pref": "cmi-pref"}
-CLIPS = PurePosixPath("MusicEval_data/test_audio")  # MusicEval's test clips by their row, counted from 0
+CLIPS = PurePosixPath("MusicEval_data/test_audio")  # MusicEval's test clips by row, from 0
 RATED: dict[Axis, str] = {"musicality": "musicality", "alignment": "text-music alignment"}
 
 
@@ -34,7 +35,7 @@ def read(folder: Path, split: str | None = "test") -> Iterator[Item]:
 
 
 def survey(folder: Path, split: str | None = "test") -> Iterator[Item | LeftOut]:
-    """Each line of the list: an item, or why it is none."""
+    """Yield an item, or the reason to leave it out, for each line."""
     return of_split(_rows(folder), split)
 
 
@@ -56,7 +57,7 @@ def _item(row: Row, where: str, name: str, folder: Path) -> Item | LeftOut:
         return _battle(row, where, name, about, locate)
     if source == "cmi-arena-annotation":
         found = cmi_pref.pair_item(row, where, cmi_pref.NAME, name, split, locate)
-        return found if isinstance(found, LeftOut) else _with(found, about)
+        return found if isinstance(found, LeftOut) else replace(found, about={**found.about, **about})
     return LeftOut(f"source {source!r}", split)
 
 
@@ -91,7 +92,7 @@ def _battle(row: Row, where: str, name: str, about: dict[str, str], locate: Call
 
 
 def modality(row: Row) -> str:
-    """The group that the released evaluator puts a row into: what is null or not there is present to it, as 'None'."""
+    """Return the released evaluator's modality, in which missing fields count as present (as 'None')."""
     stated = str(row.get("modality") or "").strip()
     if stated and stated != "nan":
         return stated
@@ -100,16 +101,12 @@ def modality(row: Row) -> str:
 
 
 def month(paths: list[str]) -> str:
-    """The released evaluator's month: the part of a path that is two after MusicArena_data, '' if there is none."""
+    """Return the released evaluator's month: the second path part after MusicArena_data, or ''."""
     for path in paths:
         parts = PurePosixPath(path).parts
         if "MusicArena_data" in parts and parts.index("MusicArena_data") + 2 < len(parts):
             return parts[parts.index("MusicArena_data") + 2]
     return ""
-
-
-def _with(item: Item, about: dict[str, str]) -> Item:
-    return Item(item.id, item.dataset, item.prompt, item.takes, votes=item.votes, about={**item.about, **about})
 
 
 def _locate(folder: Path, where: str, path: str) -> Path:
@@ -126,7 +123,7 @@ def _locate(folder: Path, where: str, path: str) -> Path:
 
 @cache
 def _clips(prepared: Path) -> dict[str, Path]:
-    """MusicEval's test clips by the number of their row, from 0; none if the data set is not there."""
+    """Return MusicEval's test clips by row, from 0; empty if the data set is missing."""
     rows = prepared / "test.jsonl"
     if not rows.exists():
         return {}

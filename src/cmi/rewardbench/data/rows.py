@@ -1,7 +1,6 @@
-"""What readers of published data share beside `cmi._util.fields`: votes, paths, splits, and what is left out.
+"""Helpers for readers of published data, beside `cmi._util.fields`: votes, paths, splits, rows to leave out.
 
-Paths stay inside the data set's folder; whether a recording exists is not checked, so that a missing one costs its own
-item and no other.
+Paths must stay inside the data set's folder. Whether a recording exists is not checked here.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,7 +18,7 @@ Row = dict[str, Any]
 
 
 class LeftOut(NamedTuple):
-    """A row that is no item of the benchmark, and why."""
+    """A row that is not an item of the benchmark, and why."""
 
     reason: str
     split: str = ""
@@ -30,14 +29,14 @@ def kept(found: Iterable[Item | LeftOut]) -> Iterator[Item]:
 
 
 def of_split(found: Iterable[Item | LeftOut], split: str | None) -> Iterator[Item | LeftOut]:
-    """What was found, less all rows that another split holds; None is any split."""
+    """Leave out the rows of other splits; None keeps all."""
     for each in found:
         belongs = each.about.get("split", "") if isinstance(each, Item) else each.split
         yield each if split is None or belongs == split else LeftOut(f"split {belongs or 'not stated'}", belongs)
 
 
 def identifier(row: Row, field: str, where: str) -> str:
-    """A field that is text or a whole number, as text; '' if it is absent."""
+    """Return a field with text or a whole number as text; '' if it is absent."""
     value = row.get(field)
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
@@ -45,7 +44,7 @@ def identifier(row: Row, field: str, where: str) -> str:
 
 
 def required(row: Row, field: str, where: str) -> str:
-    """A field's text. InputError if it is absent."""
+    """Return a field's text; InputError if it is absent."""
     found = text_field(row, field, where)
     if not found:
         raise InputError(f"{where}: {field!r} is missing")
@@ -53,10 +52,7 @@ def required(row: Row, field: str, where: str) -> str:
 
 
 def votes(row: Row, where: str) -> dict[Axis, Vote]:
-    """The votes of a row in the layout of CMI-Pref.
-
-    'tie' is no vote: the released evaluator leaves it out, unlike 'both' and 'neither'.
-    """
+    """Read the votes of a row of CMI-Pref; 'tie' is not a vote, as in the released evaluator."""
     found: dict[Axis, Vote] = {}
     axes: tuple[Axis, ...] = ("musicality", "alignment")
     for axis in axes:
@@ -68,12 +64,12 @@ def votes(row: Row, where: str) -> dict[Axis, Vote]:
 
 
 def present(**about: str) -> dict[str, str]:
-    """What is known, for `Item.about`."""
+    """Return the values that are not empty, for `Item.about`."""
     return {name: value for name, value in about.items() if value}
 
 
 def inside(folder: Path, path: str, where: str) -> Path:
-    """A path of a row, which starts at `folder`. InputError if it leads out of it."""
+    """Resolve a row's path against `folder`; InputError if it leads out of it."""
     parts = PurePosixPath(path.replace("\\", "/"))
     if parts.is_absolute() or not parts.parts or ".." in parts.parts or ":" in path or "\0" in path:
         raise InputError(f"{where}: the path {path!r} leads out of {folder}, expected one inside it")
@@ -81,7 +77,7 @@ def inside(folder: Path, path: str, where: str) -> Path:
 
 
 def first_of(folder: Path, *places: str) -> Path:
-    """The first of `places` that is in a folder. InputError that names the one it expected."""
+    """Return the first of `places` that exists in a folder; the InputError names the first one."""
     for place in places:
         if (folder / place).exists():
             return folder / place

@@ -1,4 +1,4 @@
-"""A preference set that `cmi studio make` wrote: pairs whose winner is known, because one of them was spoilt."""
+"""A preference set of `cmi studio make`: pairs whose winner is known because the other take was corrupted."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,5 +15,5 @@ def read(folder: Path, split: str | None = "test") -> Iterator[Item]:
 
 
 def survey(folder: Path, split: str | None = "test") -> Iterator[Item | LeftOut]:
-    """Each pair of the set: an item, or why it is not one."""
+    """Yield an item for each pair."""
     return of_split(read_file(first_of(folder, "preferences.jsonl"), NAME), split)

@@ -1,8 +1,8 @@
-"""How well any scorer could do: listeners differ, and a score is one number for a take whoever hears it.
+"""Ceilings: how well any scorer could do, because listeners disagree and a take has one score for all of them.
 
-Computed where the same takes have mean ratings and votes of single listeners, and where several voted on a pair.
-`everyone` is what the mean rating (the majority) gets of the votes, which it has seen; `others` is what it gets if each
-voter's own are left out of it, and is nearer to what can be reached.
+Computed if the same takes have mean ratings and votes of single listeners, or if several people voted on a pair.
+`everyone` is the accuracy of the mean rating (the majority) on the votes; `others` leaves the voter's own ratings out,
+and is closer to what a scorer can reach.
 """
 
 from collections import Counter, defaultdict
@@ -37,7 +37,7 @@ class _Rated(NamedTuple):
 
 
 def ceilings(items: Iterable[Item]) -> list[Ceiling]:
-    """Of each question of a data set, for musicality."""
+    """Return the ceiling of each question of each data set, for musicality."""
     by_question: dict[tuple[str, str], list[Item]] = defaultdict(list)
     for item in items:
         by_question[item.dataset, item.about.get("question", "")].append(item)
@@ -51,7 +51,7 @@ def ceilings(items: Iterable[Item]) -> list[Ceiling]:
 
 
 def _by_ratings(items: Sequence[Item]) -> list[tuple[float, float]]:
-    """What the mean rating gets of each vote: with the voter's own ratings, and without them."""
+    """Return the mean rating's credit on each vote, with and without the voter's own ratings."""
     rated: dict[Audio, _Rated] = {
         item.takes[0]: _Rated(item.ratings["musicality"], int(item.about["raters"]))
         for item in items
@@ -68,7 +68,7 @@ def _by_ratings(items: Sequence[Item]) -> list[tuple[float, float]]:
 
 
 def _by_majority(items: Sequence[Item]) -> list[tuple[float, float]]:
-    """What the majority gets of each vote on a pair that several raters heard."""
+    """Return the majority's credit on each vote on a pair with several raters, with and without the voter's own."""
     decided = [item for item in items if "rater" in item.about and _by_rank(item)]
     won = Counter((item.prompt, _by_rank(item)) for item in decided)
     credits = []
@@ -80,7 +80,7 @@ def _by_majority(items: Sequence[Item]) -> list[tuple[float, float]]:
 
 
 def _by_rank(item: Item) -> tuple[Audio, ...]:
-    """The takes of a pair, the preferred one first; nothing if neither was."""
+    """Return the takes of a pair, the preferred one first; empty for a tie."""
     axis = MUSICALITY_PREFERENCE.axis(item)
     choice = item.votes[axis].choice if axis is not None else "neither"
     return {"a": item.takes, "b": item.takes[::-1]}.get(choice, ())
@@ -93,7 +93,7 @@ def _credit(better: float, worse: float) -> float:
 def ceiling_table(found: Sequence[Ceiling]) -> Table:
     rows = [[one.dataset, one.question, str(one.n), percent(one.everyone, 2), percent(one.others, 2)] for one in found]
     notes = [
-        "ACC in percent: what people's mean rating of each take, or their majority on each pair, gets of the same "
-        "votes; and without the voter's own. A scorer can hardly do better."
+        "ACC in percent of people's mean rating of each take, or of their majority on each pair, on the same votes; "
+        "with the voter's own and without. A scorer can hardly do better."
     ]
     return Table("Ceilings", ["data set", "question", "n", "everyone", "the others"], rows, labels=2, notes=notes)

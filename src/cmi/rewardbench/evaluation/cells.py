@@ -1,15 +1,14 @@
-"""From scores to cells: every metric with its interval, its best null and what is behind it, and models against models.
+"""Evaluate scores: every metric with its interval and its best null, and models against each other.
 
 Intervals
-    95 %, from a bootstrap that draws prompts with replacement, all items of a prompt together. Pairs of rated pieces
-    are drawn by both pieces: a pair counts as often as one was drawn, times the other. Of fewer than ten prompts, or
-    where every draw gives the same, an accuracy's is Wilson's for as many prompts, and other numbers have none: a
-    handful of right answers is no certainty.
+    95 %, from a bootstrap over prompts. Pairs of rated pieces are drawn by both pieces: a pair's weight is the product
+    of their counts. With fewer than ten prompts, or if all draws are equal, an accuracy has Wilson's interval for as
+    many prompts, and other numbers have none.
 
 Comparisons
     A model against the best null, and two models against each other, over the items that both scored and on the same
     draws. P values are adjusted by Holm over all cells of a model (of a pair of models); with fewer than 20 prompts
-    there is none. Random guessing is a null by its expectation: half of the pairs, no correlation.
+    there is none. Random guessing is a null with its expectation: half of the pairs, no correlation.
 
 Calibration (strict)
     The probability that a is preferred is the logistic function of the difference of the scores: Brier score, and
@@ -45,10 +44,10 @@ RANDOM = "random"
 BIN_EDGES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 EVERYTHING = "all"
 
-Grouping = Callable[[Item, Task], str | None]  # an item's group; None if it is in none
+Grouping = Callable[[Item, Task], str | None]  # returns an item's group, or None
 Mask = NDArray[np.bool_]
 
-# Each is a function of rows (n, 2): what a system answered, or what its answer is worth, and the truth.
+# Functions of rows (n, 2): a system's scores, or their credit, and the truth.
 ACCURACY = mean_metric("ACC", is_share=True, chance=0.5)
 BRIER = mean_metric("Brier", better="lower", chance=0.25)
 CORRELATIONS = tuple(
@@ -69,8 +68,8 @@ class RewardCell(Cell):
     dataset: str
     task: str
     group: str
-    unscored: int  # items left out since a take has no score
-    undecided: int  # pairs on which people said both or neither: in n under paper, left out under strict
+    unscored: int  # items left out because a take has no score
+    undecided: int  # pairs for which people said both or neither: in n under paper, left out under strict
     prompts: int
 
 
@@ -87,7 +86,7 @@ class Versus:
     protocol: Protocol
     n: int
     difference: float
-    low: float | None  # None of too few prompts for an interval
+    low: float | None  # None if there are too few prompts
     high: float | None
     p: float | None
 
@@ -96,7 +95,7 @@ class Versus:
 
 
 class Reliability(NamedTuple):
-    """How a model's probabilities and people's choices go together on one task of a data set."""
+    """A model's calibration on one task of a data set."""
 
     model: str
     dataset: str
@@ -105,7 +104,7 @@ class Reliability(NamedTuple):
 
 
 class Results(NamedTuple):
-    """All that an evaluation gives."""
+    """The results of an evaluation."""
 
     cells: list[RewardCell]
     versus: list[Versus]
@@ -121,7 +120,7 @@ def evaluate(
     by: Grouping | None = None,
     tasks: Sequence[Task] = TASKS,
 ) -> Results:
-    """All models and nulls on all tasks: over everything and, with `by`, in each of its groups too."""
+    """Evaluate all models and nulls on all tasks, over all items and in each group of `by`."""
     cells: list[RewardCell] = []
     versus: list[Versus] = []
     reliabilities: list[Reliability] = []
@@ -149,7 +148,7 @@ class Statistic(NamedTuple):
         return float(self.draws(np.ones((1, len(self.of))))[0])
 
     def draws(self, weights: Array) -> Array:
-        """(b,): its value under weights (b, n)."""
+        """Return the metric (b,) under weights (b, n)."""
         if not self.of.any():
             return np.full(len(weights), np.nan)
         return self.metric.value(self.rows[self.of], weights[:, self.of])
@@ -159,7 +158,7 @@ Draws = Mapping[tuple[str, str], Array]
 
 
 def _draws(views: Sequence[Mapping[tuple[str, str], Statistic]], asked: Asked, resamples: int) -> list[Draws]:
-    """The draws of all statistics of all views, on the same draws of prompts; all means in one matrix product."""
+    """Draw all statistics of all views on the same prompts; all means in one matrix product."""
     every = {(i, *pair): one for i, view in enumerate(views) for pair, one in view.items()}
     means = {key: one for key, one in every.items() if one.metric.mean_of is not None}
     functions: dict[tuple[Any, ...], Callable[[Array], Array]] = {
@@ -185,7 +184,7 @@ class _View:
 
     metric: Metric
     group: str
-    numbers: Mapping[str, Array]  # (n,) of each system; NaN where an item is not in the group, or does not count
+    numbers: Mapping[str, Array]  # (n,) per system; NaN if an item is not in the group or does not count
     truth: Array
     clusters: NDArray[np.int64]
     unscored: Mapping[str, int]
@@ -195,7 +194,7 @@ class _View:
         return ~np.isnan(self.numbers[system])
 
     def of(self, system: str, beside: str) -> Statistic:
-        """A system over the items that it and another scored."""
+        """Return the statistic of a system over the items that it and another scored."""
         shared = self.counted(system)
         if beside in self.numbers:
             shared = shared & self.counted(beside)
@@ -208,19 +207,19 @@ class _View:
         return self.metric.chance if system == RANDOM else self.of(system, beside).value()
 
     def best_null(self, models: Iterable[str]) -> str:
-        if self.metric is BRIER:  # loudness and the like are no probabilities
+        if self.metric is BRIER:  # the nulls do not give probabilities
             return RANDOM
         nulls = [RANDOM, *(name for name in self.numbers if name not in set(models))]
         return best_of({name: self.value(name) for name in nulls}) or RANDOM
 
     def pairs(self, models: Iterable[str]) -> list[tuple[str, str]]:
-        """Who is compared with whom: each model with the best null, and with each model after it."""
+        """Return the pairs to compare: each model with the best null and with each model after it."""
         names = list(models)
         best = self.best_null(names)
         return [(name, best) for name in names] + [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
 
     def statistics(self, models: Iterable[str]) -> dict[tuple[str, str], Statistic]:
-        """All that is to be drawn: (a, b) is a over the items that b scored too, (a, a) is a over its own."""
+        """Return the statistics to draw: (a, b) is a over the items that b scored too, (a, a) is a over its own."""
         wanted = [(name, name) for name in self.numbers]
         for a, b in self.pairs(models):
             wanted += [(a, b), (b, a)] if b != RANDOM else []
@@ -245,7 +244,7 @@ def _views(asked: Asked, given: Mapping[str, Array], protocol: Protocol, by: Gro
 def _numbers(
     asked: Asked, given: Mapping[str, Array], protocol: Protocol
 ) -> Iterator[tuple[Metric, Mapping[str, Array]]]:
-    """Each metric of the task, with what it is computed from."""
+    """Yield each metric of the task with the numbers that it is computed from."""
     if not asked.task.is_preference:
         for metric in CORRELATIONS:
             yield metric, given
@@ -299,7 +298,7 @@ def _versus(view: _View, draws: Draws, asked: Asked, protocol: Protocol, models:
 
 
 def _compared(view: _View, draws: Draws, a: str, b: str) -> Comparison:
-    """a minus b, over the items that both scored."""
+    """Compare a with b over the items that both scored."""
     by_chance = np.full_like(draws[a, a], view.metric.chance)
     ours, theirs = (draws[a, a], by_chance) if b == RANDOM else (draws[a, b], draws[b, a])
     return compare(view.value(a, b) - view.value(b, a), ours, theirs, view.prompts(view.of(a, b).of))

@@ -1,4 +1,4 @@
-"""Pictures of an evaluation: what probabilities are worth, and how models do in groups."""
+"""Plots of an evaluation: calibration, and accuracy by group."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,10 +13,7 @@ from cmi.stats import expected_calibration_error
 
 
 def draw_reliability(reliabilities: Sequence[Reliability], path: Path) -> bool:
-    """What each model said against what people chose, one panel for each task of a data set.
-
-    False, and no picture, if there is nothing to show.
-    """
+    """Plot each model's calibration, one panel per task of a data set; False if there is nothing to plot."""
     panels = list(dict.fromkeys((one.dataset, one.task) for one in reliabilities if one.bins))
     if not panels:
         return False
@@ -42,10 +39,7 @@ def draw_reliability(reliabilities: Sequence[Reliability], path: Path) -> bool:
 
 
 def draw_groups(records: Sequence[dict[str, Any]], title: str, path: Path) -> bool:
-    """Accuracy by group, one panel for each task of a data set and one row of dots for each model.
-
-    False, and no picture, if there is nothing to show.
-    """
+    """Plot accuracy by group, one panel per task of a data set; False if there is nothing to plot."""
     shown = [one for one in records if one["metric"] == "ACC" and one["value"] is not None]
     panels = list(dict.fromkeys((one["dataset"], one["task"]) for one in shown))
     if not panels:
@@ -72,7 +66,7 @@ def draw_groups(records: Sequence[dict[str, Any]], title: str, path: Path) -> bo
 
 
 def picture_folder(folder: Path) -> Path:
-    """The folder, made if it is not there; before the work, so that nothing is lost for want of it."""
+    """Make the folder for pictures, before the work begins."""
     require_matplotlib()
     make_folder(folder)
     return folder

@@ -1,10 +1,10 @@
-"""Cells laid out for people: the paper's Tables 2 and 3 with the user's rows, and every cell in full.
+"""Tables of cells: the paper's Tables 2 and 3 with the user's rows, and every cell in full.
 
 The files in published/ hold the numbers of Tables 2, 3 and 4 as they were printed, accuracies in percent. The paper
-disagrees with itself:
+is inconsistent:
     Qwen2-audio on Music Arena          5.99 in Table 2, 35.99 in Table 20
     the last row on CMI-Pref            78.20 in Table 2; 78.10 in Table 21, which alone gives the mean of Table 4
-    Music Arena in Tables 2 and 4       other numbers; Table 4 is said to go by both scores together
+    Music Arena in Tables 2 and 4       different numbers; Table 4 is said to use both scores
 """
 
 import csv
@@ -32,7 +32,7 @@ TableName = Literal["table2", "table3", "table4"]
 
 
 class CellPlace(NamedTuple):
-    """Where a cell stands."""
+    """The place of a cell in a table."""
 
     dataset: str
     task: str
@@ -47,7 +47,7 @@ class TableColumn(NamedTuple):
 
 class PublishedModel(NamedTuple):
     model: str
-    numbers: Mapping[str, str]  # by column, as printed; '' where the paper has none
+    numbers: Mapping[str, str]  # by column, as printed; '' if the paper has none
     source: str
 
 
@@ -99,14 +99,14 @@ TITLES: dict[TableName, str] = {
 }
 NULL = "null: "
 CELL_NOTE = (
-    "ACC in percent. 95 %: bootstrap over prompts; of fewer than ten, Wilson's of an accuracy and none of others. "
-    "Unscored: items left out since a take has no score; undecided: pairs on which people said both or neither. "
+    "ACC in percent. 95 %: bootstrap over prompts; with fewer than ten, Wilson's for an accuracy and none for others. "
+    "Unscored: items left out because a take has no score; undecided: pairs for which people said both or neither. "
     "p: against the best null, adjusted by Holm over the model's cells."
 )
 
 
 def paper_table(name: TableName, cells: Sequence[RewardCell], protocol: Protocol) -> Table:
-    """The user's models first, then nulls, then what was published."""
+    """Return a table of the paper with the user's models, the nulls and the published rows."""
     columns = COLUMNS[name]
     numbers: dict[str, dict[CellPlace, str]] = {}
     for cell in sorted(cells, key=lambda cell: cell.is_null):
@@ -130,7 +130,7 @@ def _padded(printed: str, column: TableColumn) -> str:
 
 
 def cell_tables(cells: Iterable[RewardCell], about: str) -> list[Table]:
-    """Every cell in full: one table for each task of a data set."""
+    """Return every cell in full, one table per task of a data set."""
     places: dict[tuple[str, str], list[RewardCell]] = {}
     for cell in cells:
         places.setdefault((cell.dataset, cell.task), []).append(cell)
@@ -157,7 +157,7 @@ def _cell_table(cells: Sequence[RewardCell], title: str) -> Table:
 
 
 def versus_table(versus: Iterable[Versus]) -> Table:
-    """Models against each other, over everything that both scored."""
+    """Return the comparisons of models over all items that both scored."""
     rows = [
         [one.a, one.b, one.dataset, one.task, one.metric, *difference_cells(one)]
         for one in versus
@@ -170,7 +170,7 @@ def versus_table(versus: Iterable[Versus]) -> Table:
 
 
 def calibration_table(reliabilities: Iterable[Reliability]) -> Table:
-    """The expected calibration error of each model, and its bins."""
+    """Return the expected calibration error of each model, and its bins."""
     rows = []
     for one in reliabilities:
         bins = "; ".join(f"{percent(b.forecast, 0)}: {percent(b.happened, 0)} ({b.n})" for b in one.bins)
@@ -192,7 +192,7 @@ def calibration_records(reliabilities: Iterable[Reliability]) -> list[dict[str, 
 
 
 def full_tables(results: Results, protocol: Protocol) -> list[Table]:
-    """All that an evaluation has to say, beyond the paper's tables."""
+    """Return all tables of an evaluation except the paper's."""
     whole = [cell for cell in results.cells if cell.group == EVERYTHING]
     tables = cell_tables(whole, f"protocol {protocol}")
     tables += [versus_table(results.versus)] if results.versus else []
@@ -204,12 +204,12 @@ def _shown_name(cell: RewardCell) -> str:
 
 
 def style(metric: str) -> tuple[int, float]:
-    """The decimals and the scale that a metric is shown in: accuracies in percent."""
+    """Return the decimals and the scale of a metric; accuracies are in percent."""
     return (2, 100.0) if metric == ACCURACY.name else (4, 1.0)
 
 
 def difference_cells(one: Versus) -> list[str]:
-    """The difference, its interval, n and p."""
+    """Format the difference, its interval, n and p."""
     digits, scale = style(one.metric)
     ends = interval((one.low, one.high), digits, scale, with_sign=True)
     return [signed(one.difference, digits, scale), ends, str(one.n), p_value(one.p)]

@@ -5,7 +5,7 @@ from tempfile import TemporaryDirectory
 
 from cmi.reward.scoring.scorers import NamedScorer, load_scorer
 from cmi.rewardbench.evaluation.cells import RESAMPLES, RewardCell
-from cmi.rewardbench.runs.run import hear_takes, prepare, score_questions
+from cmi.rewardbench.runs.run import measure_takes, prepare, score_questions
 from cmi.rewardbench.runs.run_folder import About
 from cmi.rewardbench.runs.sources import read_sources
 from cmi.rewardbench.tasks import Protocol
@@ -46,6 +46,6 @@ def evaluate(
     with TemporaryDirectory() as temporary:
         folder = Path(out or temporary)
         questions = prepare([str(data)], folder, split)
-        hear_takes(questions, folder, lambda done: None)
+        measure_takes(questions, folder, lambda done: None)
         score_questions(questions, About(named.name, named.axes), named, folder, lambda done: None)
         return [cell for source in read_sources([folder]) for cell in source.evaluate(protocol, resamples).cells]

@@ -1,6 +1,6 @@
-"""The rows of the authors' results.jsonl as items and scores, so that every table and analysis takes them.
+"""Convert the rows of the authors' results.jsonl to items and scores, for all tables and analyses.
 
-What is absent is absent here, and a model's predictions are its scores; rows without a label that we know are left out.
+A model's predictions are its scores; rows without a known label are left out.
 """
 
 import math
@@ -30,7 +30,7 @@ from cmi.take import Axis, Prompt, Score
 class Read(NamedTuple):
     items: list[Item]
     scores: dict[Key, tuple[Score | None, ...]]
-    left_out: int  # rows whose labels are none that we know
+    left_out: int  # rows without a known label
 
 
 def as_items(rows: Iterable[Released]) -> Read:

@@ -1,14 +1,14 @@
-"""The results.jsonl of CMI-RewardBench's authors, and their evaluator's numbers again.
+"""Read the results.jsonl of CMI-RewardBench's authors and reproduce their evaluator's numbers.
 
 A row is one of the benchmark's (`source`, `split`, `audio-path`, `prompt`, its labels) with a model's predictions:
 `predicted_musicality`, `predicted_text-music alignment`, the same two with `_b` for pairs, and `predicted_preference`,
 `predicted_preference-musicality`, `predicted_preference-alignment`.
 
 Their evaluator, which `summary` and `detail` follow to the last digit
-    Rows of other splits than test are left out. Correlations drop what is no number. Labels count whatever their case:
-    a, model_a; b, model_b; both and neither are one label; others, and rows without a prediction, are left out. Equal
-    labels get 1, half where one side is both, else 0. Lyrics or a reference that is null or not there counts as
-    present, since it becomes the text 'None' there; only '' is absent.
+    Only rows of the test split count. Correlations drop values that are not numbers. Labels in any case: a, model_a; b,
+    model_b; both and neither are one label; rows with other labels or without a prediction are left out. Equal labels
+    get 1, or else 0.5 if one is both, or else 0. Lyrics or a reference that is null or missing counts as present
+    because it becomes the text 'None'; only '' is absent.
 """
 
 import json
@@ -46,7 +46,7 @@ class Released(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A preference task: its name, and the fields with people's label, the model's and people's confidence."""
+    """A preference task: its name and the fields of people's label, the prediction and people's confidence."""
 
     task: str
     label: str
@@ -62,7 +62,7 @@ PREF_QUESTIONS = tuple(
 
 
 def read_released(path: Path) -> list[Released]:
-    """The test rows of the four data sets."""
+    """Read the test rows of the four data sets."""
     found = []
     for place, row in read_records(path):
         dataset = _dataset(row)
@@ -86,7 +86,7 @@ def _dataset(row: Row) -> str:
 
 
 def summary(rows: Sequence[Released]) -> list[dict[str, Any]]:
-    """metrics_summary.csv."""
+    """Return the rows of metrics_summary.csv."""
     lines = []
     for dataset, axes in ((PAM, ("musicality", "alignment")), (MUSICEVAL, ("musicality",))):
         for axis in axes:
@@ -101,7 +101,7 @@ def summary(rows: Sequence[Released]) -> list[dict[str, Any]]:
 
 
 def detail(rows: Sequence[Released], durations: Mapping[str, float] | None = None) -> list[dict[str, Any]]:
-    """metrics_detail.csv; with seconds by path, as in audio_duration_map.json, by duration too."""
+    """Return the rows of metrics_detail.csv; with seconds by path (audio_duration_map.json), also by duration."""
     lines = list(_group(rows, [(ARENA, ARENA_QUESTION)], "month", month))
     pref = [(PREF, question) for question in PREF_QUESTIONS]
     lines += _group(rows, pref, "modality", _modality)
@@ -169,7 +169,7 @@ def _by_duration(rows: Sequence[Released], durations: Mapping[str, float]) -> It
 
 
 def duration_bin(seconds: Sequence[float | None]) -> str | None:
-    """The bin of the mean of one or two takes' seconds; None outside all bins, or where one is not known."""
+    """Return the bin of the takes' mean length; None outside all bins, or if a length is unknown."""
     known = [value for value in seconds if value is not None]
     if not known or len(known) < len(seconds):
         return None
@@ -200,7 +200,7 @@ def _accuracy(rows: Iterable[Released], dataset: str, question: Question) -> tup
 
 
 def number(value: Any) -> float:
-    """A finite number, or text of one; NaN for anything else."""
+    """Convert to a finite number; NaN for anything else."""
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -234,11 +234,11 @@ def audio_fields(one: Released) -> tuple[str, ...]:
 
 
 def read_durations(path: Path) -> dict[str, float]:
-    """Seconds by path: a JSON object, as the authors' audio_duration_map.json."""
+    """Read seconds by path from a JSON object, such as the authors' audio_duration_map.json."""
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: can't be read as JSON ({error})") from error
+        raise InputError(f"{path}: cannot be read as JSON ({error})") from error
     if not isinstance(content, dict) or not all(math.isfinite(number(value)) for value in content.values()):
         raise InputError(f"{path}: expected a JSON object of seconds by path")
     return {name: number(value) for name, value in content.items()}

@@ -1,7 +1,6 @@
-"""Score a benchmark's takes with one model after the other; what can't be scored is listed, and the run goes on.
+"""Score a benchmark's takes with one model after the other, and list the takes that cannot be scored.
 
-Each distinct take is scored once, and each score is on disk as it comes: the same command resumes after any stop. One
-model is in memory at a time.
+Each distinct take is scored once and each score is logged at once: the same command resumes.
 """
 
 import gc
@@ -19,7 +18,7 @@ from cmi.reward.engine.windows import DEFAULT_WINDOW
 from cmi.reward.scoring.score_log import score_takes
 from cmi.reward.scoring.scorers import NamedScorer, described, is_reward_model, load_scorer
 from cmi.rewardbench.data import DATA_SETS, data_folder, find
-from cmi.rewardbench.evaluation.nulls import hear
+from cmi.rewardbench.evaluation.nulls import measure_features
 from cmi.rewardbench.items import Item
 from cmi.rewardbench.runs.run_folder import (
     HEARD,
@@ -36,22 +35,22 @@ from cmi.rewardbench.runs.run_folder import (
 from cmi.take import Take
 
 BENCHMARK = ("pam", "musiceval", "music-arena", "cmi-pref")
-SHOWN = 10  # failures that a table names; the file has all
+SHOWN = 10  # failures in a table; the file has all
 
-OnDone = Callable[[int], None]  # told how many more takes are done
+OnDone = Callable[[int], None]  # gets the number of newly finished takes
 
 
 class Outcome(NamedTuple):
-    """How a model's run went."""
+    """The result of scoring with one model."""
 
     about: About
     takes: int
     failures: list[ScoringFailure]
-    notes: Sequence[str] = ()  # about takes that were scored, such as that a recording was cut off
+    notes: Sequence[str] = ()  # on scored takes, such as truncated recordings
 
 
 def open_data(spec: str, split: str = "") -> Iterator[Item]:
-    """The items of a data set: NAME, NAME=FOLDER, a file of preferences or ratings, or the folder of a studio set.
+    """Read the items of a data set: NAME, NAME=FOLDER, a file of preferences or ratings, or a studio set's folder.
 
     `split` is one of its splits, 'all' for all of them, '' for the one that the benchmark uses.
     """
@@ -64,17 +63,17 @@ def open_data(spec: str, split: str = "") -> Iterator[Item]:
 
 
 def data_at_hand() -> list[str]:
-    """The names of the benchmark's data sets that were downloaded."""
+    """Return the names of the benchmark's data sets that were downloaded."""
     return [name for name in BENCHMARK if (data_folder() / name).exists()]
 
 
 def prepare(specs: Sequence[str], out: Path, split: str = "") -> list[Question]:
-    """Read all data, and note in the folder what will be asked."""
+    """Read all data and write the items to the folder."""
     if not specs:
         raise InputError(f"none of {', '.join(BENCHMARK)} was downloaded; name data with --data, or cmi data get NAME")
     questions = [question(item) for spec in specs for item in open_data(spec, split)]
     if not questions:
-        raise InputError(f"{', '.join(specs)}: no item in it" + (f" of split {split!r}" if split else ""))
+        raise InputError(f"{', '.join(specs)}: no items in it" + (f" of split {split!r}" if split else ""))
     make_folder(out)
     require_current(out)
     write_items(out, questions)
@@ -82,14 +81,14 @@ def prepare(specs: Sequence[str], out: Path, split: str = "") -> list[Question]:
 
 
 def require_windows(models: Sequence[str]) -> None:
-    """InputError for a model whose window can't be set."""
+    """InputError for a model whose window cannot be set."""
     for name in models:
         if not is_reward_model(name):
             raise InputError(f"--window is for reward models (nano, cmi-rm, a checkpoint), not {name}")
 
 
 def open_model(name: str, window: str = "", prompt: bool = True, device: str = "auto") -> tuple[About, NamedScorer]:
-    """A model by its name; a window is for reward models alone."""
+    """Load a model by its name; only reward models have a window."""
     scorer = load_scorer(name, device=device, window=window or DEFAULT_WINDOW)
     return About(scorer.name, scorer.axes, window, prompt), scorer
 
@@ -102,7 +101,7 @@ def score_questions(
     on_done: OnDone,
     log: Path | None = None,
 ) -> Outcome:
-    """Score what neither the folder nor the log holds yet; both have all scores in the end."""
+    """Score the takes that are neither in the folder nor in the log, and write them to both."""
     place = model_folder(out, about)
     takes = list(_distinct(questions).values())
     logs = [place / SCORES, *([log] if log else [])]
@@ -117,15 +116,15 @@ def score_questions(
     return Outcome(about, len(takes), failures, notes)
 
 
-def hear_takes(questions: Sequence[Question], out: Path, on_done: OnDone) -> None:
-    """Note what nulls go by; a take that can't be heard is left out."""
+def measure_takes(questions: Sequence[Question], out: Path, on_done: OnDone) -> None:
+    """Log the features for nulls; takes that cannot be decoded are left out."""
     takes = _distinct(questions)
-    hear_once = cache(hear)  # a recording is asked about under many prompts
+    measure_once = cache(measure_features)  # a recording may occur with many prompts
     with RunLog(out / HEARD, key="key") as log:
         for name, take in takes.items():
             if name not in log:
                 with suppress(InputError):
-                    log.append({"key": name, **hear_once(take.audio)._asdict()})
+                    log.append({"key": name, **measure_once(take.audio)._asdict()})
             on_done(1)
         log.finish()
 
@@ -140,9 +139,9 @@ def run(
     started: Callable[[str, int], OnDone],
     log: Path | None = None,
 ) -> Iterator[Outcome]:
-    """Each model in turn, after what nulls need was heard. `started` is told what begins and how many takes it has."""
+    """Measure the features for nulls, then score with each model; `started` gets each step and its number of takes."""
     count = len(_distinct(questions))
-    hear_takes(questions, out, started("heard for nulls", count))
+    measure_takes(questions, out, started("heard for nulls", count))
     for name in models:
         about, scorer = open_model(name, window, prompt, device)
         yield score_questions(questions, about, scorer, out, started(f"scored by {about.name}", count), log)
@@ -155,7 +154,7 @@ def _distinct(questions: Sequence[Question]) -> dict[str, Take]:
 
 
 def outcome_table(outcomes: Sequence[Outcome], out: Path) -> Table:
-    """What was scored and what was not, and why."""
+    """Return the counts of scored and failed takes, with the reasons."""
     rows = [
         [one.about.name, str(one.takes), str(one.takes - len(one.failures)), str(len(one.failures))] for one in outcomes
     ]

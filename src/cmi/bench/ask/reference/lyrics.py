@@ -1,4 +1,4 @@
-"""Lyrics: moonshine's small English speech recogniser. It was made for speech; singing is harder for it."""
+"""Lyrics: moonshine's small English speech recogniser, which was trained on speech, not on singing."""
 
 from cmi.bench.ask import Question
 from cmi.bench.ask.clips import clip

@@ -1,4 +1,4 @@
-"""The packages that the reference listener hears with: which are here, and how to get those that are not."""
+"""The packages of the reference listener: which are installed, and how to install the others."""
 
 import importlib.metadata
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ WITHOUT_DEPENDENCIES = {"basic-pitch": "basic-pitch==0.4.0"}
 
 
 def version(part: str) -> str | None:
-    """None: not installed."""
+    """Return the version of a distribution; None if it is not installed."""
     try:
         return importlib.metadata.version(part)
     except importlib.metadata.PackageNotFoundError:
@@ -27,17 +27,17 @@ def version(part: str) -> str | None:
 
 
 def require(what: str, part: str) -> None:
-    """InputError that says how to get the part, unless it is here."""
+    """InputError that says how to install the part if it is missing."""
     if version(part) is not None:
         return
     if part in WITHOUT_DEPENDENCIES:
-        raise InputError(f"hearing {what} needs {part}: pip install --no-deps {WITHOUT_DEPENDENCIES[part]}")
-    raise MissingExtra(f"hearing {what}", EXTRA)
+        raise InputError(f"recognising {what} needs {part}: pip install --no-deps {WITHOUT_DEPENDENCIES[part]}")
+    raise MissingExtra(f"recognising {what}", EXTRA)
 
 
 @contextmanager
 def known_as(name: str, distribution: str) -> Iterator[None]:
-    """A package that asks for its own version by `name` finds that of `distribution`."""
+    """Let a package that looks up its version by `name` find that of `distribution`."""
     original = importlib.metadata.distribution
 
     def found(distribution_name: str) -> importlib.metadata.Distribution:

@@ -3,15 +3,14 @@
 Notes       basic-pitch's network (Bittner and others, ICASSP 2022), run from its ONNX file. The package itself asks for
             TensorFlow and is never imported. Windows of 2 s overlap by 30 frames, of which the outer halves are
             dropped, as its authors do.
-Pitch       The MIDI number of a single note. An organ's 16-foot stop sounds an octave below the key that is played. So
-            where three octaves of one note sound together and strongly, the middle one is the pitch; overtones of
-            other instruments stay far below that.
-Melody      A list of (seconds, MIDI pitch). Of a solo: swift-f0's fundamental; silence is pitch 0, as the task reads
-            it. Of a mix: the one path through basic-pitch's notes that is strong, high and steady. A path stays on its
-            note unless leaving pays; wide leaps cost more; of two equally strong notes the higher is the melody's. How
-            many notes sound at once tells which of the two it is.
-Singing     As far as a pitch curve tells: a vibrato, a trill, a straight tone, or hardly a pitch at all. A rule of
-            thumb: belting, inhaled singing, lip trills and vocal fry are never given.
+Pitch       The MIDI number of a single note. An organ's 16-foot stop sounds an octave below the key that is played: if
+            three octaves of one note sound strongly together, the middle one is the pitch. Overtones of other
+            instruments are far weaker.
+Melody      A list of (seconds, MIDI pitch). For a solo, swift-f0's fundamental, with pitch 0 for silence; for a mix,
+            the path through basic-pitch's notes that is strong, high and steady (Viterbi with costs for leaving a note
+            and for leaps). The number of simultaneous notes tells a solo from a mix.
+Singing     A rule of thumb on the pitch curve: vibrato, trill, straight or breathy. Belting, inhaled singing, lip
+            trills and vocal fry are never answered.
 """
 
 import importlib.util
@@ -65,13 +64,13 @@ class NoteNetwork:
         spec = importlib.util.find_spec("basic_pitch")
         path = Path(spec.origin).parent / _FILE if spec and spec.origin else _FILE
         if not path.is_file():
-            raise InputError("basic-pitch is here without its ONNX file: pip install --no-deps basic-pitch==0.4.0")
+            raise InputError("basic-pitch is installed without its ONNX file: pip install --no-deps basic-pitch==0.4.0")
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
     def activations(self, waveform: Waveform) -> NDArray[np.float32]:
-        """How surely each note sounds: (frames, 88), a frame every HOP samples."""
+        """Return the activation of each note: (frames, 88), one frame per HOP samples."""
         windows = _windows(waveform.samples)
         found = self._session.run([_NOTES], {_INPUT: windows[..., None]})[0]  # (windows, 172, 88)
         kept = found[:, DROPPED:-DROPPED].reshape(-1, found.shape[2])
@@ -79,7 +78,7 @@ class NoteNetwork:
 
 
 def _windows(samples: NDArray[np.float32]) -> NDArray[np.float32]:
-    """(windows, WINDOW), the last filled up with zeros."""
+    """Cut samples into overlapping windows, the last padded with zeros: (windows, WINDOW)."""
     margin = DROPPED * HOP
     step = WINDOW - 2 * margin
     count = -(-(samples.size + margin) // step)
@@ -110,7 +109,7 @@ def _best_method() -> tuple[Callable[[Waveform], int], int]:
 
 
 def from_activations(activations: NDArray[np.float32]) -> int:
-    """The MIDI pitch of a single note, from how surely each note sounds in each frame."""
+    """Return the MIDI pitch of a single note from the activations of all notes."""
     sounding = activations[activations.max(axis=1) > activations.max() / 2]
     strength = sounding.mean(axis=0)
     note = int(strength.argmax())
@@ -129,14 +128,14 @@ class PitchTracker:
         self._detector = SwiftF0(threads=1)
 
     def track(self, waveform: Waveform) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
-        """Times, MIDI pitches, and whether a pitch is heard."""
+        """Return times, MIDI pitches, and which frames are voiced."""
         found = self._detector.detect(waveform.samples, waveform.rate)
         return found.timestamps, 69 + 12 * np.log2(np.maximum(found.pitch_hz, 1.0) / 440), found.confidence >= 0.5
 
     def voiced(self, waveform: Waveform) -> NDArray[np.float64]:
         _, pitches, voiced = self.track(waveform)
         if not voiced.any():
-            raise InputError("no pitch is heard")
+            raise InputError("no pitch was found")
         return pitches[voiced]
 
 
@@ -166,13 +165,13 @@ def load_if_installed(load: type[T]) -> T | None:
 
 
 def notes_at_once(activations: NDArray[np.float32]) -> float:
-    """How many notes sound where any does."""
+    """Return the mean number of notes per frame with any note."""
     count = (activations > SOUNDING).sum(axis=1)
     return float(count[count > 0].mean()) if count.any() else 0.0
 
 
 def melody_path(activations: NDArray[np.float32]) -> NDArray[np.int64]:
-    """The column of the melody's note in each frame, by Viterbi's algorithm: (T, 88) -> (T,)."""
+    """Find the melody's column in each frame by Viterbi's algorithm: (T, 88) -> (T,)."""
     columns = np.arange(activations.shape[1])
     gains = np.log(activations + FLOOR) + HEIGHT * np.minimum(columns, HIGHEST - LOWEST)
     distance = np.abs(columns[:, None] - columns)
@@ -190,9 +189,9 @@ def melody_path(activations: NDArray[np.float32]) -> NDArray[np.int64]:
 
 
 def note_list(times: NDArray[np.float64], pitches: NDArray[np.int64]) -> list[tuple[float, int]]:
-    """(seconds, MIDI pitch) wherever the pitch changes."""
+    """Return (seconds, MIDI pitch) at each change of pitch."""
     if not pitches.any():
-        raise InputError("no melody is heard")
+        raise InputError("no melody was found")
     begins = np.flatnonzero(np.diff(pitches, prepend=-1))
     return [(round(float(times[i]), 3), int(pitches[i])) for i in begins]
 
@@ -209,13 +208,13 @@ class SingingSkill:
 
 
 def technique(pitches: NDArray[np.float64]) -> str:
-    """By how far and how fast the pitch swings about its own moving mean."""
+    """Classify by how far the pitch swings about its moving mean."""
     swing = wobble(pitches)
     return "trill" if swing > WIDER else "vibrato" if swing > WIDE else "straight"
 
 
 def wobble(pitches: NDArray[np.float64]) -> float:
-    """The standard deviation, in semitones, of what swings at a vibrato's speed; the median over half seconds."""
+    """Return the standard deviation (semitones) at vibrato speeds, the median over half seconds."""
     if len(pitches) < 2 * SMOOTH:
         return 0.0
     drift = np.convolve(np.pad(pitches, SMOOTH // 2, mode="edge"), np.ones(SMOOTH) / SMOOTH, mode="valid")

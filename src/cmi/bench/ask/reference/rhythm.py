@@ -22,7 +22,7 @@ BEATS_PER_BAR = (3, 4)
 
 
 def signal(question: Question) -> Any:
-    """The clip as madmom takes it; what is read of a file is decoded by us."""
+    """Return the clip, decoded by us, as a madmom signal."""
     from madmom.audio.signal import Signal
 
     waveform = clip(question, RATE)
@@ -61,7 +61,7 @@ class DownbeatSkill:
 
 
 def times(seconds: NDArray[np.float64]) -> str:
-    """As the instructions ask for them: 0.5s,1.02s."""
+    """Format times as the instructions ask: 0.5s,1.02s."""
     return ",".join(f"{round(max(0.0, float(second)), 2)}s" for second in seconds)
 
 

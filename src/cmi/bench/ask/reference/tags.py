@@ -1,16 +1,14 @@
 """Tags, captions, emotions and instruments: musicnn's two networks (Pons and Serra), 100 tags with their log-odds.
 
-Lift        A tag's log-odds less those of its share in the networks' training data, since `rock` is likely everywhere
-            there. Shares fall with a tag's rank, which both lists keep; the two curves below pass within a factor of
-            1.5 of the counts that the data sets' authors publish.
-Labels      A label's evidence is the largest lift among the tags that stand for it: the one of its own name, and those
-            listed below, which count a little less. A label for which no tag stands is never given, and the
-            documentation says which those are.
-Captions    By template, out of tags: genre, pace, instruments, voice, mood.
-Emotion     Arousal and valence from 1 to 9, out of tags that plainly say so: loud and fast against soft and slow, happy
-            against sad. Nothing was fitted: no rated music is at hand offline. Only the order of the ratings counts.
-Family      Of the instrument that plays a single note: how it fades, how its octaves stack, and tags. musicnn has tags
-            for few of the families, so that brass, reeds and mallets are told by little more than their envelope.
+Lift        A tag's log-odds minus the log-odds of its share in the training data, because `rock` is likely everywhere.
+            Shares fall with a tag's rank; the two curves below are within a factor of 1.5 of the published counts.
+Labels      A label's evidence is the largest lift among the tags of its own name and those listed below, which count a
+            little less. A label without tags is never answered; the documentation lists these.
+Captions    A template of tags: genre, pace, instruments, voice, mood.
+Emotion     Arousal and valence from 1 to 9 from tags: loud and fast against soft and slow, happy against sad. Nothing
+            was fitted; only the order of the ratings is meaningful.
+Family      The instrument of a single note, from its decay, its stacked octaves and tags. musicnn has tags for few
+            families: brass, reeds and mallets are recognised by little more than their envelope.
 """
 
 import math
@@ -30,8 +28,8 @@ from cmi.reward.model.encoders.musicnn import MSD_TAGS, MTT_TAGS, RATE, SHORTEST
 LONGEST = 60.0  # seconds
 Lifts = Mapping[str, float]  # by tag, in lower case; of a tag that both networks know, the mean
 MOST, LEAST = 8, 3  # labels in an answer where any number may be given
-STAND_IN = 0.5  # what is taken off the lift of a tag that has not the label's own name
-CLEAR = 0.7  # the lift from which on a label is given: twice as likely as anywhere
+STAND_IN = 0.5  # subtracted from the lift of a tag that has another name than the label
+CLEAR = 0.7  # the least lift of a label in an answer: twice as likely as usual
 
 # Tags that stand for a label besides its own name.
 STANDING_FOR: Mapping[str, tuple[str, ...]] = {
@@ -99,7 +97,7 @@ HELD_TAGS = {
 
 
 def _share(rank: int, first: float, half: float) -> float:
-    """The share of tracks with the tag of that rank: `first` at rank 0, half of it at rank `half`."""
+    """Return the share of tracks with the tag of that rank: `first` at rank 0, half of it at rank `half`."""
     return first / (1 + rank / half)
 
 
@@ -140,7 +138,7 @@ class TagSkill:
 
 
 class LabelSkill(TagSkill):
-    """One label where one is asked for, several where any number may be given."""
+    """Answers one label, or several for multi-label data sets."""
 
     def answer(self, question: Question) -> str:
         dataset = DATASETS[question.dataset]
@@ -152,7 +150,7 @@ class LabelSkill(TagSkill):
 
 
 def rank(lifts: Lifts, labels: Iterable[str]) -> list[tuple[str, float]]:
-    """Labels that some tag stands for, with their evidence, the strongest first."""
+    """Return the labels that have tags, with their evidence, the strongest first."""
     by_form = {squash(tag): lift for tag, lift in lifts.items()}
     found = {label: evidence(by_form, label) for label in labels}
     heard = [(label, lift) for label, lift in found.items() if lift is not None]
@@ -160,7 +158,7 @@ def rank(lifts: Lifts, labels: Iterable[str]) -> list[tuple[str, float]]:
 
 
 def evidence(by_form: Mapping[str, float], label: str) -> float | None:
-    """None: no tag stands for the label."""
+    """Return a label's evidence; None if it has no tags."""
     own = [by_form[form] for form in (squash(label),) if form in by_form]
     others = [by_form[form] - STAND_IN for form in map(squash, STANDING_FOR.get(label, ())) if form in by_form]
     return max(own + others, default=None)
@@ -196,7 +194,10 @@ class EmotionSkill(TagSkill):
 
 
 def asks_for_valence(question: Question) -> bool:
-    """By its words; by its data set if they name both or neither. (The released valence files ask for arousal.)"""
+    """Decide by the question's words, or by the data set if they name both or neither.
+
+    (The released valence files ask for arousal.)
+    """
     named = {word for word in ("valence", "arousal") if word in question.text.lower()}
     return named == {"valence"} or (len(named) != 1 and question.dataset == "EMO_valence")
 
@@ -226,7 +227,7 @@ class InstrumentSkill(LabelSkill):
 
 
 def held_level(samples: NDArray[np.float32], rate: int) -> float:
-    """The level a second after the loudest moment, as a share of it."""
+    """Return the level one second after the loudest moment, as a share of it."""
     block = rate // 10
     blocks = samples[: len(samples) // block * block].reshape(-1, block)
     levels = np.sqrt((blocks.astype(np.float64) ** 2).mean(axis=1)) if len(blocks) else np.zeros(1)
@@ -236,7 +237,7 @@ def held_level(samples: NDArray[np.float32], rate: int) -> float:
 
 
 def family(lifts: Lifts, held: float, strength: NDArray[np.float32] | None, choice: set[str]) -> str:
-    """The likeliest of `choice`; `strength` says how surely each of 88 notes sounds, if that is known."""
+    """Return the likeliest of `choice`; `strength` are the activations of 88 notes, if known."""
     note = None if strength is None else int(strength.argmax())
     if held < HELD:
         if note is not None and LOWEST + note < LOW and "bass" in choice:

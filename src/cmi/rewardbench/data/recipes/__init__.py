@@ -1,4 +1,4 @@
-"""Data sets by recipe: what is asked of which files of public repositories, without the files.
+"""Recipes of data sets that consist of files in public repositories.
 
 NAME.toml      written by hand: repositories with their commits and licences, and groups of clips
 NAME.sha256    hash, size and place (owner+name/path) of every file that the groups name; `make_list` writes it
@@ -44,7 +44,7 @@ class RecipeFile(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Where it lies in the data set's folder."""
+        """Its path in the data set's folder."""
         return f"{self.source.folder}/{self.path}"
 
 
@@ -61,7 +61,7 @@ class Recipe(NamedTuple):
         return sum(file.size for file in self.files.values())
 
     def matches(self, repository: str, pattern: str) -> Iterator[tuple[RecipeFile, re.Match[str]]]:
-        """The files of a repository whose whole paths match."""
+        """Yield the files of a repository whose whole paths match."""
         for file in self.files.values():
             if file.source.repository == repository and (found := re.fullmatch(pattern, file.path)):
                 yield file, found
@@ -72,7 +72,7 @@ Groups = list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class RecipeTables:
-    """What NAME.toml states: repositories, groups of clips by what is known of them, families, labels."""
+    """The content of NAME.toml: repositories, groups of clips by kind, families, labels."""
 
     source: list[RecipeSource]
     ratings: Groups = field(default_factory=list)
@@ -92,7 +92,7 @@ class RecipeTables:
 
 @cache
 def read_recipe(name: str, folder: Path = HERE) -> Recipe:
-    """A recipe of this package. InputError for one that is not in order."""
+    """Read a recipe of this package."""
     given = read_config(folder / f"{name}.toml", RecipeTables)
     sources = {one.repository: one for one in given.source}
     by_folder = {source.folder: source for source in sources.values()}
@@ -108,7 +108,7 @@ def read_recipe(name: str, folder: Path = HERE) -> Recipe:
 
 
 def make_list(name: str, mirrors: Path, folder: Path = HERE) -> str:
-    """The lines of NAME.sha256, from checked-out trees: MIRRORS/owner+name/path."""
+    """Return the content of NAME.sha256 for checked-out trees: MIRRORS/owner+name/path."""
     lines = set()
     for groups in read_config(folder / f"{name}.toml", RecipeTables).groups.values():
         for group in groups:
@@ -123,16 +123,16 @@ def make_list(name: str, mirrors: Path, folder: Path = HERE) -> str:
 
 
 def _patterns(group: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The repository and the regular expression of all that a group needs."""
+    """Yield the repository and the regular expression of the files that a group needs."""
     source = group["source"]
     yield from ((source, group[name]) for name in PATTERNS if name in group)
     if "answers" in group:
         yield source, re.escape(group["answers"])
     for rule in (group.get(name, {}) for name in ("text", "value")):
         if "file" in rule:
-            yield rule.get("source", source), _any(rule["file"])
+            yield rule.get("source", source), _template_pattern(rule["file"])
 
 
-def _any(template: str) -> str:
-    """A path in which whatever stands in braces is left open."""
+def _template_pattern(template: str) -> str:
+    """Return a regular expression for a path template; {names} match any path part."""
     return "[^/]+".join(re.escape(part) for part in FORMATTED.split(template))

@@ -1,10 +1,9 @@
-"""Bring the files of a recipe together, from the repositories on the web or from mirrors of them on this machine.
+"""Get the files of a recipe from the repositories on the web or from local mirrors.
 
-A file counts only with the recipe's hash. What cannot be fetched is named with its reason, and the rest is brought;
-the same command tries what is missing again.
+Files must have the recipe's hash. Missing files are listed with the reason, and the same command tries them again.
 
-Mirrors are looked for in a folder under owner+name, owner/name or name: a tree of files, a clone, or a bare repository
-(also in a folder `repo` inside).
+A mirror is a folder owner+name, owner/name or name: a tree of files, a clone, or a bare repository (also in a
+subfolder `repo`).
 """
 
 import hashlib
@@ -24,22 +23,22 @@ from cmi.rewardbench.data.fetch import OnBytes, fetch
 from cmi.rewardbench.data.recipes import Recipe, RecipeFile
 
 RAW = "https://raw.githubusercontent.com"
-GIVE_UP = 3  # files in a row for which no server answered
+GIVE_UP = 3  # files in a row without a response
 
 
 class Unreachable(InputError):
-    """No server answered; another file of it will fare no better."""
+    """The server did not respond."""
 
 
 class Missing(NamedTuple):
-    """A file of the recipe that could not be fetched."""
+    """A file of the recipe that could not be downloaded."""
 
     place: str
     reason: str
 
 
 class Bring(Protocol):
-    """Write a file's content to `path`. InputError that says why it cannot be fetched."""
+    """Writes a file's content to `path`, or raises an InputError."""
 
     def __call__(self, file: RecipeFile, path: Path) -> None: ...
 
@@ -51,7 +50,7 @@ def is_complete(recipe: Recipe, folder: Path) -> bool:
 def get_files(
     recipe: Recipe, folder: Path, bring: Bring, on_bytes: OnBytes = lambda done, total: None
 ) -> list[Missing]:
-    """Bring what the folder lacks. Unreachable if the network is down."""
+    """Get the files that the folder lacks and return the missing ones; Unreachable if the network is down."""
     missing: list[Missing] = []
     done = unanswered = 0
     for file in recipe.files.values():
@@ -72,7 +71,7 @@ def get_files(
 
 
 def from_web(base: str = RAW, wait: float = 1.0) -> Bring:
-    """From a server that gives a repository's files at BASE/OWNER/NAME/COMMIT/PATH."""
+    """Download from a server with the files at BASE/OWNER/NAME/COMMIT/PATH."""
 
     def bring(file: RecipeFile, path: Path) -> None:
         url = f"{base}/{file.source.repository}/{file.source.commit}/{quote(file.path)}"
@@ -114,7 +113,7 @@ def from_mirrors(mirrors: Path) -> Bring:
 
 
 def _readers(mirrors: Path, file: RecipeFile) -> Iterator[Callable[[], bytes]]:
-    """Each way in which a mirror of the file's repository may have it."""
+    """Yield the places where a mirror of the file's repository may have it."""
     owner, name = file.source.repository.split("/")
     for root in (mirrors / file.source.folder, mirrors / owner / name, mirrors / name, mirrors / f"{name}.git"):
         if (root / file.path).is_file():
@@ -125,7 +124,7 @@ def _readers(mirrors: Path, file: RecipeFile) -> Iterator[Callable[[], bytes]]:
 
 
 def _blob(repository: Path, file: RecipeFile) -> bytes:
-    """A file of a commit in a git directory, whatever is checked out; nothing is fetched."""
+    """Read a file of a commit from a git directory without fetching."""
     git = shutil.which("git")
     if git is None:
         raise InputError(f"{repository}: git is needed to read it, and is not installed")

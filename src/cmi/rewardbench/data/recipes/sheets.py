@@ -1,4 +1,4 @@
-"""The first sheet of a spreadsheet (.xlsx), as far as surveys need it: rows of text under a header."""
+"""Read the first sheet of a spreadsheet (.xlsx) as rows of text under a header."""
 
 import re
 import zipfile
@@ -12,10 +12,10 @@ SPACE = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 
 
 def sheet_rows(path: Path) -> Iterator[dict[str, str]]:
-    """Each row under the first by the header's names; a cell without a value is absent."""
+    """Yield each row below the header by column name, without empty cells."""
     try:
         with zipfile.ZipFile(path) as archive:
-            # Files by recipe are known by their hashes: no hostile XML comes here.
+            # The files of a recipe are checked by hash: the XML is trusted.
             shared = ElementTree.fromstring(archive.read("xl/sharedStrings.xml"))  # noqa: S314
             sheet = ElementTree.fromstring(archive.read("xl/worksheets/sheet1.xml"))  # noqa: S314
     except (OSError, KeyError, zipfile.BadZipFile, ElementTree.ParseError) as error:
@@ -27,7 +27,7 @@ def sheet_rows(path: Path) -> Iterator[dict[str, str]]:
 
 
 def _cells(row: ElementTree.Element, strings: list[str]) -> Iterator[tuple[str, str]]:
-    """Each cell that has a value, by the letters of its column."""
+    """Yield each non-empty cell by the letters of its column."""
     for cell in row:
         value = cell.findtext(f"{SPACE}v")
         if value is not None:

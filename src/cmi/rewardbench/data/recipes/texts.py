@@ -1,8 +1,8 @@
-"""The prompts of clips, read from the repositories' own files by the rules of a recipe.
+"""Read the prompts of clips from the repositories' files by the rules of a recipe.
 
 name      the clip's own name, with spaces for hyphens and underscores
 file      a text file; {key} in its path is the clip's name
-html      the longest cell of the table row in which a page plays the clip; what is commented out is not there
+html      the longest cell of the table row in which a page plays the clip; comments are ignored
 script    two lists of a script: names, and texts in their order
 csv       a column of the row whose key is the clip's name
 labels    the genres among the AudioSet identifiers in such a column; a clip has the first of them as its text
@@ -24,14 +24,14 @@ TAG = re.compile(r"<[^>]+>")
 
 
 class Said(NamedTuple):
-    """A clip's text, and every name of what it is: texts that share one are not wrong for it."""
+    """A clip's text and all its names: a text that shares a name is not wrong for it."""
 
     text: str
     names: tuple[str, ...]
 
 
 def text_of(recipe: Recipe, rule: Mapping[str, Any], file: RecipeFile, key: str, folder: Path) -> Said | None:
-    """A clip's text; None if its repository states none, or the file that states it is missing."""
+    """Return a clip's text; None if its repository has none, or the file with it is missing."""
     found = RULES[rule["rule"]](recipe, rule, file, key, folder)
     text = " ".join(found[0].split()) if found else ""
     return Said(text, found) if text else None
@@ -91,7 +91,7 @@ RULES: Mapping[str, Callable[[Recipe, Mapping[str, Any], RecipeFile, str, Path],
 
 @cache
 def html_texts(path: Path) -> dict[str, str]:
-    """The longest cell of each row that plays something, by what it plays."""
+    """Collects the longest cell of each row that plays a clip, by clip."""
     rows = _Rows()
     rows.feed(path.read_text(encoding="utf-8"))
     rows.end_row()
@@ -127,7 +127,7 @@ class _Rows(HTMLParser):
 
 @cache
 def script_list(path: Path, name: str) -> list[str]:
-    """The strings of `name = ['...', '...']` in a script, without markup."""
+    """Return the strings of `name = ['...', '...']` in a script, without markup."""
     found = re.search(rf"^{name}\s*=\s*\[\n(.*?)^\]", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     if found is None:
         raise InputError(f"{path}: no list {name!r} in it")
