@@ -20,7 +20,7 @@ import numpy as np
 from cmi.rewardbench.analysis.analyse import GROUPS, AnalysisSetting, analyse
 from cmi.rewardbench.analysis.groupings import by_modality
 from cmi.rewardbench.evaluation.nulls import TakeFeatures
-from cmi.rewardbench.items import Item, Vote
+from cmi.rewardbench.items import RatedItem, Vote
 from cmi.rewardbench.runs.run_folder import About, System
 from cmi.rewardbench.runs.sources import Source
 from cmi.rewardbench.tasks import Key
@@ -42,7 +42,7 @@ def synthetic(count: int) -> Source:
         choice: Choice = "a" if rng.random() < 0.5 else "b"
         votes: dict[Axis, Vote] = {"musicality": Vote(choice, 1 + i % 5), "alignment": Vote(choice, 1 + i % 5)}
         about = {"month": f"2025-{1 + i % 6:02d}", "generator_a": f"g{i % 7}", "generator_b": f"g{i % 5}"}
-        item = Item(str(i), "cmi-pref", prompt, (Path(f"{i}a"), Path(f"{i}b")), votes=votes, about=about)
+        item = RatedItem(str(i), "cmi-pref", prompt, (Path(f"{i}a"), Path(f"{i}b")), votes=votes, about=about)
         shift = (1 if choice == "a" else -1) * (1 if rng.random() < 0.75 else -1) * abs(float(rng.normal()))
         items.append(item)
         scores["cmi-pref", item.id] = (Score(shift, shift), Score(0.0, 0.0))

@@ -22,7 +22,7 @@ from cmi.arena.store.database import open_database
 from cmi.arena.store.schema import pairs as pairs_table
 from cmi.cli import app
 from cmi.preferences import draw_split, read_pairs, read_preferences, write_preferences
-from cmi.reward.train.config import Source
+from cmi.reward.train.config import TrainingSource
 from cmi.reward.train.data import read_examples
 from cmi.rewardbench.runs.run_folder import read_items
 
@@ -137,7 +137,7 @@ def imported(source: Path, out: Path) -> Any:
 
 def learned_from(source: Path, out: Path) -> Any:
     """What `cmi train` reads before it loads a model."""
-    (found,) = read_examples([Source(preferences=source)])
+    (found,) = read_examples([TrainingSource(preferences=source)])
     return [(example.prompt, [take.resolve() for take in example.takes], example.labels) for example in found.examples]
 
 

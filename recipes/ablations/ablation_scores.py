@@ -20,8 +20,8 @@ from ablation_data import TESTED, AblationData
 
 from cmi._util.device import choose_device
 from cmi.reward.model.head import RewardHead
-from cmi.reward.train.config import Source, TrainConfig
-from cmi.reward.train.data import Example, read_examples
+from cmi.reward.train.config import TrainConfig, TrainingSource
+from cmi.reward.train.data import TrainingExample, read_examples
 from cmi.reward.train.embeddings import Embeddings, items_of, usable
 from cmi.reward.train.forward import Trainee, load, score
 from cmi.reward.train.setup import Report, load_model, new_embeddings, uses_bf16
@@ -80,7 +80,7 @@ class Exam:
         return self._embeddings
 
     @torch.no_grad()
-    def _scores(self, head: RewardHead, examples: Sequence[Example], embeddings: Embeddings) -> list[Scores]:
+    def _scores(self, head: RewardHead, examples: Sequence[TrainingExample], embeddings: Embeddings) -> list[Scores]:
         size = self._config.micro_batch or self._config.batch
         found: list[Scores] = []
         for start in range(0, len(examples), size):
@@ -93,13 +93,16 @@ class Exam:
         return found
 
 
-def examples_of(data: AblationData, split: str) -> list[Example]:
+def examples_of(data: AblationData, split: str) -> list[TrainingExample]:
     """The pairs of a split with their true labels, then its takes with ratings."""
-    sources = [Source(preferences=data.truth, split=split), Source(ratings=data.file("ratings"), split=split)]
+    sources = [
+        TrainingSource(preferences=data.truth, split=split),
+        TrainingSource(ratings=data.file("ratings"), split=split),
+    ]
     return [example for group in read_examples(sources) for example in group.examples]
 
 
-def judgement(examples: Sequence[Example], scores: Sequence[Scores]) -> Found:
+def judgement(examples: Sequence[TrainingExample], scores: Sequence[Scores]) -> Found:
     found = measure(examples, scores)
     items: Found = {"pairs": {}, "ratings": {}}
     heard = list(enumerate(zip(examples, scores, strict=True)))

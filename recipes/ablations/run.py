@@ -54,7 +54,7 @@ from cmi._util.runlog import RunLog, read_records
 from cmi.cli import run_plainly
 from cmi.cli.progress import progress
 from cmi.report.tables import Table, print_tables, to_json_line, to_markdown
-from cmi.reward.train.config import Source, Start, TrainConfig, load_config
+from cmi.reward.train.config import Start, TrainConfig, TrainingSource, load_config
 from cmi.reward.train.embeddings import Embeddings
 from cmi.reward.train.loop import silent, train
 from cmi.reward.train.loss import Mapping
@@ -134,8 +134,8 @@ def plan_variants(base: TrainConfig, data: AblationData, runs: Path) -> list[Var
         config = replace(
             with_steps(base, base.steps * size / data.pseudo),
             model=fresh,
-            data=(Source(preferences=labels, split="train"),),
-            validation=(Source(preferences=data.file("pseudo", prompted), split="valid"),),
+            data=(TrainingSource(preferences=labels, split="train"),),
+            validation=(TrainingSource(preferences=data.file("pseudo", prompted), split="valid"),),
             loss=replace(base.loss, label_smoothing=smoothing, mapping="tanh"),
         )
         return Variant(name, config, prompted=prompted)
@@ -148,12 +148,15 @@ def plan_variants(base: TrainConfig, data: AblationData, runs: Path) -> list[Var
         prompted: bool = True,
     ) -> Variant:
         pairs, ratings = (data.file(name, prompted) for name in ("experts", "ratings"))
-        sources = {"pairs": Source(preferences=pairs, split="train"), "ratings": Source(ratings=ratings, split="train")}
+        sources = {
+            "pairs": TrainingSource(preferences=pairs, split="train"),
+            "ratings": TrainingSource(ratings=ratings, split="train"),
+        }
         config = replace(
             with_steps(base, base.steps * STAGE_2_STEPS),
             model=Start(str(runs / after)),
             data=tuple(sources[name] for name in labels),
-            validation=(Source(preferences=pairs, split="valid"),),
+            validation=(TrainingSource(preferences=pairs, split="valid"),),
             loss=replace(base.loss, label_smoothing=0.0, mapping=mapping),
         )
         slower = replace(config.optimizer, lr=STAGE_2_RATE * base.optimizer.lr)

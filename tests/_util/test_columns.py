@@ -14,7 +14,7 @@ from cmi.arena.exchange.importing import read_source
 from cmi.judge.labels import label_preferences
 from cmi.preferences import read_pairs, read_preferences, write_preferences
 from cmi.reward.pick.candidates import read_manifest
-from cmi.reward.train.config import Source
+from cmi.reward.train.config import TrainingSource
 from cmi.reward.train.data import read_examples
 from cmi.rewardbench.data import own, studio
 from cmi.studio.generate import generate_set
@@ -90,7 +90,7 @@ def test_an_unknown_field_of_preferences_is_an_error_for_every_reader(tmp_path: 
 
 def test_ratings_name_their_own_columns(tmp_path: Path):
     path = write(tmp_path / "r.jsonl", {"audio": "1.wav", "musicality": 3, "tempo": 120})
-    for read in (own.read, lambda path: read_examples([Source(ratings=path)])):
+    for read in (own.read, lambda path: read_examples([TrainingSource(ratings=path)])):
         assert said(read, path) == (
             "r.jsonl line 1: unknown field 'tempo'; call one of your own x_tempo. "
             f"Known fields: {TAKES}, musicality, alignment"
@@ -125,7 +125,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def read_by_all(preferences: Path) -> None:
     assert list(read_preferences(preferences)) and read_pairs(preferences) and read_source(preferences)
-    assert list(own.read(preferences)) and read_examples([Source(preferences=preferences)])
+    assert list(own.read(preferences)) and read_examples([TrainingSource(preferences=preferences)])
 
 
 def test_what_the_studio_writes_is_read_by_every_command(made: Path):

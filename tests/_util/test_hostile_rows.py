@@ -13,7 +13,7 @@ from cmi._util.errors import InputError
 from cmi.arena.exchange.importing import read_source
 from cmi.preferences import FIELDS, read_pairs, read_preferences
 from cmi.reward.pick.candidates import read_manifest
-from cmi.reward.train.config import Source
+from cmi.reward.train.config import TrainingSource
 from cmi.reward.train.data import read_examples
 from cmi.rewardbench.data import cmi_pref, cmi_pref_pseudo, music_arena, musiceval, own, released
 from cmi.rewardbench.data.parquet import PREPARED
@@ -45,9 +45,9 @@ READERS: dict[str, tuple[str, Callable[[Path, Path], Iterable[Any]], dict[str, A
     "own pairs": ("p.jsonl", lambda file, folder: own.read(file), PREFERENCE, ("month", "split", *FIELDS)),
     "own takes": ("p.jsonl", lambda file, folder: own.read(file), TAKE, ("alignment", "split", *FIELDS)),
     "to learn from": (
-        "p.jsonl", lambda file, folder: read_examples([Source(preferences=file)]), PREFERENCE, ("split", *FIELDS)
+        "p.jsonl", lambda file, folder: read_examples([TrainingSource(file)]), PREFERENCE, ("split", *FIELDS)
     ),
-    "rated": ("p.jsonl", lambda file, folder: read_examples([Source(ratings=file)]), TAKE, ("alignment", "id")),
+    "rated": ("p.jsonl", lambda file, folder: read_examples([TrainingSource(ratings=file)]), TAKE, ("alignment", "id")),
     "cmi-pref": ("cmi_test.jsonl", lambda file, folder: cmi_pref.read(folder), PUBLISHED, ("user id", "lyrics")),
     "pseudo": ("x_train.jsonl", lambda file, folder: cmi_pref_pseudo.read(folder), PUBLISHED, ("prompt id",)),
     "released pairs": ("all_test.jsonl", lambda file, folder: released.read(folder), PUBLISHED, ("modality", "lyrics")),

@@ -7,27 +7,31 @@ import numpy as np
 import pytest
 import soundfile
 
-from cmi.rewardbench.items import Item, Vote
+from cmi.rewardbench.items import RatedItem, Vote
 from cmi.take import Prompt
 
-MakePair = Callable[..., Item]
+MakePair = Callable[..., RatedItem]
 
 
 @pytest.fixture
 def pair() -> MakePair:
-    def make(name, choice="a", axis="musicality", prompt=None, dataset="cmi-pref", confidence=None, **about) -> Item:
+    def make(
+        name, choice="a", axis="musicality", prompt=None, dataset="cmi-pref", confidence=None, **about
+    ) -> RatedItem:
         takes = (Path(f"{name}a.wav"), Path(f"{name}b.wav"))
         votes = {axis: Vote(choice, confidence)}
-        return Item(str(name), dataset, prompt or Prompt(f"prompt {name}"), takes, votes=votes, about=about)
+        return RatedItem(str(name), dataset, prompt or Prompt(f"prompt {name}"), takes, votes=votes, about=about)
 
     return make
 
 
 @pytest.fixture
 def rated() -> MakePair:
-    def make(name, rating, axis="musicality", dataset="pam", prompt=None, **about) -> Item:
+    def make(name, rating, axis="musicality", dataset="pam", prompt=None, **about) -> RatedItem:
         take = (Path(f"{name}.wav"),)
-        return Item(str(name), dataset, prompt or Prompt(f"prompt {name}"), take, ratings={axis: rating}, about=about)
+        return RatedItem(
+            str(name), dataset, prompt or Prompt(f"prompt {name}"), take, ratings={axis: rating}, about=about
+        )
 
     return make
 

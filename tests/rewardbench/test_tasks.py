@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cmi.rewardbench.items import Item, Vote
+from cmi.rewardbench.items import RatedItem, Vote
 from cmi.rewardbench.tasks import (
     ALIGNMENT_PREFERENCE,
     OVERALL_BY_MEAN,
@@ -58,7 +58,7 @@ def test_each_item_is_part_of_the_tasks_that_its_labels_and_its_prompt_allow(pai
 
 def test_a_vote_on_musicality_comes_before_one_overall():
     votes = {"overall": Vote("a"), "musicality": Vote("b")}
-    item = Item("1", "d", Prompt("p"), (Path("a"), Path("b")), votes=votes)
+    item = RatedItem("1", "d", Prompt("p"), (Path("a"), Path("b")), votes=votes)
     assert ask([item])[0].truth.tolist() == [0.0]
 
 

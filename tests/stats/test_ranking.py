@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from cmi.preferences import Preference
-from cmi.stats import bootstrap, rank, standard_error
+from cmi.stats import bootstrap, rank, standard_error, win_rates
 from cmi.stats.ranking import (
     Comparisons,
     Separated,
@@ -16,7 +16,6 @@ from cmi.stats.ranking import (
     connected_components,
     davidson,
     told_apart,
-    win_rates,
 )
 from cmi.take import Pair, Prompt
 

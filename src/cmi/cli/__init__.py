@@ -14,7 +14,7 @@ from cmi._util.errors import InputError
 from cmi._util.files import DISK_FULL, cannot_write
 from cmi._util.printable import ESCAPE
 from cmi.cli import arena, bench, data, judge, rewardbench, studio
-from cmi.cli.command import Stopped, prepare_commands
+from cmi.cli.command import StoppedByUser, prepare_commands
 from cmi.cli.demo import demo
 from cmi.cli.output import show_error
 from cmi.cli.pick import pick
@@ -106,7 +106,7 @@ def run_plainly(command: Callable[[], object]) -> None:
             sys.stdout.flush()
     except InputError as error:
         _fail(str(error), error)
-    except (KeyboardInterrupt, Stopped) as error:
+    except (KeyboardInterrupt, StoppedByUser) as error:
         show_error(str(error) or "stopped")
         sys.exit(130)
     except BrokenPipeError:  # the reader of our output left, as `head` does

@@ -17,7 +17,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results and er
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print more; errors with their causes.")]
 
 
-class Stopped(Exception):
+class StoppedByUser(Exception):
     """The user stopped a command; the message says what happens next."""
 
 
@@ -30,7 +30,7 @@ class StoppableCommand(TyperCommand):
         except KeyboardInterrupt as error:
             given = [param.help for param in self.params if ctx.params.get(param.name) is not None]  # type: ignore[attr-defined]
             resumes = any(RESUMES in (text or "").lower() for text in [self.help, *given])
-            raise Stopped(KEPT if resumes else "stopped") from error
+            raise StoppedByUser(KEPT if resumes else "stopped") from error
 
 
 def prepare_commands(app: typer.Typer) -> None:

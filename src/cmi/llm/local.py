@@ -211,6 +211,8 @@ def _answer(text: str, sounds: Sequence[LoadedAudio]) -> Answer:
 
 
 class LocalModel(InProcessModel):
+    """An audio language model of a known family, loaded with transformers; made by `load_model`."""
+
     def __init__(self, name: str, model: Any, encoder: "PromptEncoder", max_tokens: int, temperature: float) -> None:
         super().__init__(name)
         self._model, self._encoder = model, encoder

@@ -19,7 +19,7 @@ class Vote(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Item:
+class RatedItem:
     """One row of a data set.
 
     `id` is unique in its data set. `about` holds known properties as text, for analyses: `month` ('2025-08'),

@@ -26,7 +26,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cmi.rewardbench.items import Item
+from cmi.rewardbench.items import RatedItem
 from cmi.stats.comparison import Array as Array
 from cmi.take import Axis, Choice, Score
 
@@ -48,7 +48,7 @@ class Task:
     answer: Answer
     with_reference: bool | None = None  # None: either
 
-    def axis(self, item: Item) -> Axis | None:
+    def axis(self, item: RatedItem) -> Axis | None:
         """Return the axis of the item's label for this task; None if the item is not part of it."""
         if item.is_pair != self.is_preference:
             return None
@@ -82,19 +82,19 @@ class Asked(NamedTuple):
 
     task: Task
     dataset: str
-    items: tuple[Item, ...]
+    items: tuple[RatedItem, ...]
     truth: Array  # (n,)  ratings; or 1 if people preferred a, 0 for b, 0.5 for both and neither
     clusters: NDArray[np.int64]  # (n,)  codes of `Item.cluster`
     others: NDArray[np.int64]  # (n,)  codes of `Item.other_cluster`; -1 for none
 
 
-def key(item: Item) -> Key:
+def key(item: RatedItem) -> Key:
     return item.dataset, item.id
 
 
-def ask(items: Iterable[Item], tasks: Sequence[Task] = TASKS) -> list[Asked]:
+def ask(items: Iterable[RatedItem], tasks: Sequence[Task] = TASKS) -> list[Asked]:
     """Return every task on every data set that has items for it, in the order of the tasks."""
-    chosen: dict[tuple[int, str], list[tuple[Item, float]]] = {}
+    chosen: dict[tuple[int, str], list[tuple[RatedItem, float]]] = {}
     for item in items:
         for place, task in enumerate(tasks):
             axis = task.axis(item)
@@ -113,7 +113,7 @@ def ask(items: Iterable[Item], tasks: Sequence[Task] = TASKS) -> list[Asked]:
     ]
 
 
-def _codes(items: Sequence[Item]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _codes(items: Sequence[RatedItem]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Code each item's cluster and other cluster with the same codes: (n,) and (n,)."""
     names = sorted({item.cluster for item in items} | {item.other_cluster for item in items if item.other_cluster})
     codes = {name: code for code, name in enumerate(names)}

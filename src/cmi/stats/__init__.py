@@ -35,7 +35,8 @@ from cmi.stats.intervals import (
     wilson,
 )
 from cmi.stats.predictions import Bin, brier, expected_calibration_error, folded, logistic, reliability
-from cmi.stats.ranking import RankedSystem, bradley_terry, davidson, rank, win_rates
+from cmi.stats.ranking import bradley_terry, davidson
+from cmi.stats.systems import RankedSystem, rank, win_rates
 
 __all__ = [
     "FEWEST_CLUSTERS",

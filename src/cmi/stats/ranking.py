@@ -24,7 +24,7 @@ information (the curvature of likelihood and prior) implies.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -32,10 +32,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cmi.stats.intervals import Interval, wilson
-
 if TYPE_CHECKING:
-    from cmi.preferences import Preference
+    pass
 
 
 Array = NDArray[np.float64]
@@ -147,75 +145,6 @@ def fit_with_prior(model: Callable[..., Ranking], *data: Any) -> tuple[Ranking, 
         return model(*data), 0.0
     except Separated:
         return model(*data, prior=SEPARATED_PRIOR), SEPARATED_PRIOR
-
-
-class RankedSystem(NamedTuple):
-    """A system on one axis. `best` and `worst` are the ranks that the intervals of differences allow."""
-
-    axis: str
-    system: str
-    rank: int
-    best: int
-    worst: int
-    strength: float  # log odds against the mean of its group
-    low: float  # 95 %
-    high: float
-    votes: int
-    group: int  # systems that were never compared, directly or through others, are ranked apart: 1, 2, ...
-
-
-def rank(preferences: "Iterable[Preference]") -> list[RankedSystem]:
-    """Rank systems from votes by Bradley-Terry, axis by axis, best first.
-
-    `preferences` are what `cmi.read_preferences` reads; the systems are in its fields `system_a` and `system_b`, or
-    `generator_a` and `generator_b`. Votes without two different systems, on gold pairs and in hidden repeats are left
-    out; 'both' and 'neither' count as half a win for each side. Intervals are clustered by rater and by pair. A system
-    that won or lost every vote is pulled to the mean by a weak prior.
-
-    >>> from pathlib import Path
-    >>> from cmi.preferences import Preference
-    >>> from cmi.take import Pair, Prompt
-    >>> pair = Pair(Prompt("slow sad piano"), Path("1.wav"), Path("2.wav"))
-    >>> def vote(winner: str, loser: str) -> Preference:
-    ...     return Preference(pair, "overall", "a", about={"system_a": winner, "system_b": loser})
-    >>> for one in rank([vote("new", "old")] * 20 + [vote("old", "new")] * 10):
-    ...     print(one.rank, one.system, f"{one.strength:+.2f}, 95 % from {one.low:+.2f} to {one.high:+.2f}")
-    1 new +0.35, 95 % from -0.04 to +0.73
-    2 old -0.35, 95 % from -0.73 to +0.04
-    """
-    by_axis: dict[str, list[tuple[str, str, Preference]]] = {}
-    for one in preferences:
-        a, b = (str(one.about.get(f"system_{side}") or one.about.get(f"generator_{side}") or "") for side in "ab")
-        if a and b and a != b and one.about.get("kind") != "gold" and not one.about.get("repeat"):
-            by_axis.setdefault(one.axis, []).append((a, b, one))
-    return [row for axis, votes in sorted(by_axis.items()) for row in _ranked(axis, votes)]
-
-
-def _ranked(axis: str, votes: "Sequence[tuple[str, str, Preference]]") -> list[RankedSystem]:
-    names = sorted({name for a, b, _ in votes for name in (a, b)})
-    first, second = (np.array([names.index(name) for name in side]) for side in list(zip(*votes, strict=True))[:2])
-    outcome = np.array([{"a": 1, "b": -1}.get(vote.choice, 0) for _, _, vote in votes])
-    clusters = _codes([vote.rater for _, _, vote in votes]), _codes([vote.pair for _, _, vote in votes])
-    comparisons = Comparisons(first, second, outcome, len(names))
-    fitted, _ = fit_with_prior(bradley_terry, comparisons, None, clusters)
-    return ranked_systems(axis, names, comparisons, fitted)
-
-
-def ranked_systems(axis: str, names: Sequence[str], comparisons: Comparisons, fitted: Ranking) -> list[RankedSystem]:
-    """Return the fitted systems as rows, group by group, the strongest first."""
-    rows = []
-    for i in np.lexsort([-fitted.strengths, fitted.components]).tolist():
-        better = (fitted.components == fitted.components[i]) & (fitted.strengths > fitted.strengths[i])
-        places = (1 + int(better.sum()), *fitted.rank(i))
-        votes = int(((comparisons.first == i) | (comparisons.second == i)).sum())
-        rows.append(RankedSystem(axis, names[i], *places, *fitted.strength(i), votes, int(fitted.components[i]) + 1))
-    return rows
-
-
-def _codes(values: Sequence[Any]) -> NDArray[np.int64]:
-    """Number the distinct values by first appearance."""
-    numbers = {value: i for i, value in enumerate(dict.fromkeys(values))}
-    return np.array([numbers[value] for value in values], np.int64)
 
 
 def connected_components(comparisons: Comparisons) -> NDArray[np.int64]:
@@ -403,45 +332,3 @@ def _t_quantile(p: float, degrees: int | None) -> float:
         (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
     ]
     return z + sum(term / degrees**power for power, term in enumerate(terms, 1))
-
-
-class WinRate(NamedTuple):
-    system: int
-    against: int | None  # None for all others together
-    wins: int
-    ties: int
-    losses: int
-    rate: float  # wins / (wins + losses); NaN if all were ties
-    interval: Interval
-
-    @property
-    def n(self) -> int:
-        return self.wins + self.ties + self.losses
-
-
-def win_rates(comparisons: Comparisons) -> list[WinRate]:
-    """Return each compared system's win rate against all others, then against each opponent."""
-    wins, ties = np.zeros((2, comparisons.systems, comparisons.systems), np.int64)
-    for outcome, winner, loser in ((1, *comparisons[:2]), (-1, *comparisons[1::-1])):
-        here = comparisons.outcome == outcome
-        np.add.at(wins, (winner[here], loser[here]), 1)
-    tied = comparisons.outcome == 0
-    np.add.at(ties, (comparisons.first[tied], comparisons.second[tied]), 1)
-    ties = ties + ties.T
-    found = []
-    for system in range(comparisons.systems):
-        met = np.flatnonzero(wins[system] + wins[:, system] + ties[system])
-        if len(met):
-            sums = int(wins[system].sum()), int(ties[system].sum()), int(wins[:, system].sum())
-            found.append(_rate(system, None, *sums))
-            found += [
-                _rate(system, int(o), int(wins[system, o]), int(ties[system, o]), int(wins[o, system])) for o in met
-            ]
-    return found
-
-
-def _rate(system: int, against: int | None, wins: int, ties: int, losses: int) -> WinRate:
-    decided = wins + losses
-    return WinRate(
-        system, against, wins, ties, losses, wins / decided if decided else float("nan"), wilson(wins, decided)
-    )

@@ -17,7 +17,7 @@ from cmi.arena.store.assign import View, begin, next_view
 from cmi.arena.store.schema import pairs as pairs_table
 from cmi.arena.store.votes import Ballot, counted, save
 from cmi.preferences import read_preferences
-from cmi.reward.train.config import Source
+from cmi.reward.train.config import TrainingSource
 from cmi.reward.train.data import read_examples
 from cmi.rewardbench.data import own
 
@@ -63,7 +63,7 @@ def test_an_export_is_what_training_and_the_benchmark_read(database, study, tmp_
     items = list(own.read(done.path))
     assert len(items) == 8 and {item.about["generator_a"] for item in items} == {"s"}
     assert {frozenset(item.votes) for item in items} == {frozenset({"musicality", "alignment"})}
-    [examples] = read_examples([Source(done.path, split="train")])
+    [examples] = read_examples([TrainingSource(done.path, split="train")])
     assert len(examples.examples) == 8
     assert sum(example.prompt.reference is not None for example in examples.examples) == 2
 

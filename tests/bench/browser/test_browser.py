@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cmi._util.errors import InputError
-from cmi.bench.browser.items import AudioSpan, read_answers
+from cmi.bench.browser.items import PlayedSpan, read_answers
 from cmi.bench.browser.page import (
     embedded,
     find_sound,
@@ -138,7 +138,7 @@ def test_a_clip_outside_the_folder_is_never_linked(tmp_path):
     (tmp_path / "audio").mkdir()
     (tmp_path / "secret.wav").write_bytes(b"x")
     for path in ("../secret.wav", str(tmp_path / "secret.wav"), "data/../../secret.wav"):
-        assert find_sound(AudioSpan(path), tmp_path / "audio") is None
+        assert find_sound(PlayedSpan(path), tmp_path / "audio") is None
 
 
 def test_links_are_relative_quoted_and_stay_within_the_clip(tmp_path):
@@ -146,9 +146,9 @@ def test_links_are_relative_quoted_and_stay_within_the_clip(tmp_path):
     (tmp_path / "audio" / "GTZAN" / "a #1?.wav").write_bytes(b"x")
     (tmp_path / "pages").mkdir()
     link = linked(tmp_path / "audio", tmp_path / "pages" / "p.html")
-    assert link(AudioSpan("data/GTZAN/a #1?.wav", 10.0, 20.0)) == "../audio/GTZAN/a%20%231%3F.wav#t=10,20"
-    assert link(AudioSpan("GTZAN/a #1?.wav")) == "../audio/GTZAN/a%20%231%3F.wav"
-    assert link(AudioSpan("GTZAN/b.wav")) is None
+    assert link(PlayedSpan("data/GTZAN/a #1?.wav", 10.0, 20.0)) == "../audio/GTZAN/a%20%231%3F.wav#t=10,20"
+    assert link(PlayedSpan("GTZAN/a #1?.wav")) == "../audio/GTZAN/a%20%231%3F.wav"
+    assert link(PlayedSpan("GTZAN/b.wav")) is None
 
 
 def test_what_could_not_be_written_or_heard_is_said_first(tmp_path, tools):
@@ -341,4 +341,4 @@ def test_too_much_sound_for_one_page_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("cmi.bench.browser.page.MOST_EMBEDDED", 100)
     soundfile.write(tmp_path / "0.wav", np.zeros(22_050), 22_050)
     with pytest.raises(InputError, match="--worst"):
-        embedded(tmp_path)(AudioSpan("0.wav"))
+        embedded(tmp_path)(PlayedSpan("0.wav"))

@@ -12,7 +12,7 @@ from simulated_labels import Experts, judged, preferred, qualities, rated, verdi
 
 from cmi._util.errors import InputError
 from cmi.preferences import Preference, preference_row, read_preferences
-from cmi.reward.train.config import Source
+from cmi.reward.train.config import TrainingSource
 from cmi.reward.train.data import read_examples
 from cmi.stats.correlation import spearman
 from cmi.stats.intervals import wilson
@@ -148,7 +148,7 @@ def test_ratings_follow_what_is_known_and_can_be_read(tmp_path):
     lines = list(rated(rows, Experts(), target))
     assert lines == list(rated(rows, Experts(), target))
     write_rows(target / "ratings.jsonl", lines)
-    (group,) = read_examples([Source(ratings=target / "ratings.jsonl", split="train")])
+    (group,) = read_examples([TrainingSource(ratings=target / "ratings.jsonl", split="train")])
     assert len(group.examples) == 600
     assert group.examples[0].takes[0].resolve() == Path("set/0a.wav").resolve()
     known = [quality["musicality"] for row in rows for _, quality in sorted(qualities(row).items())]

@@ -4,8 +4,8 @@ import pytest
 
 from cmi._util.errors import InputError
 from cmi.reward.train.batches import Batches, with_dropout
-from cmi.reward.train.config import ModalityDropout, Source
-from cmi.reward.train.data import Example, Label, count, read_examples
+from cmi.reward.train.config import ModalityDropout, TrainingSource
+from cmi.reward.train.data import Label, TrainingExample, count, read_examples
 from cmi.reward.train.validation import measure
 from cmi.take import Prompt
 
@@ -15,7 +15,7 @@ ROW = {"text": "tone", "a": "a.wav", "b": "b.wav", "axis": "musicality", "choice
 
 
 def read(path, **options):
-    (found,) = read_examples([Source(preferences=path, **options)])
+    (found,) = read_examples([TrainingSource(preferences=path, **options)])
     return found
 
 
@@ -73,13 +73,13 @@ def test_a_split_is_picked_and_an_empty_one_is_refused(tmp_path):
 def test_a_bad_rating_is_named(tmp_path, row, sentence):
     write_rows(tmp_path / "r.jsonl", [row])
     with pytest.raises(InputError, match=r"r\.jsonl") as raised:
-        read_examples([Source(ratings=tmp_path / "r.jsonl")])
+        read_examples([TrainingSource(ratings=tmp_path / "r.jsonl")])
     assert sentence in str(raised.value)
 
 
 def test_counts_are_by_axis_and_modality(music):
-    pairs = Source(preferences=music / "pairs.jsonl", split="train")
-    ratings = Source(ratings=music / "ratings.jsonl", weight=0.5)
+    pairs = TrainingSource(preferences=music / "pairs.jsonl", split="train")
+    ratings = TrainingSource(ratings=music / "ratings.jsonl", weight=0.5)
     of_pairs, of_ratings = count(read_examples([pairs, ratings]))
     assert of_pairs["examples"] == 28
     assert of_pairs["labels"] == {"alignment": 28, "musicality": 28, "overall": 1}
@@ -89,11 +89,11 @@ def test_counts_are_by_axis_and_modality(music):
     assert (of_ratings["kind"], of_ratings["examples"]) == ("ratings", 56)
 
 
-def examples(n: int, start: int = 0) -> list[Example]:
-    return [Example(Prompt(str(start + i), "la"), (), {}) for i in range(n)]
+def examples(n: int, start: int = 0) -> list[TrainingExample]:
+    return [TrainingExample(Prompt(str(start + i), "la"), (), {}) for i in range(n)]
 
 
-def names(found: list[Example]) -> list[str]:
+def names(found: list[TrainingExample]) -> list[str]:
     return [example.prompt.text for example in found]
 
 
@@ -126,8 +126,8 @@ def test_parts_of_prompts_are_left_out_as_often_as_asked():
 
 
 def test_validation_is_counted_by_axis():
-    pair = Example(Prompt(), ("a", "b"), {"musicality": Label(1.0), "overall": Label(0.0)})
-    rated = [Example(Prompt(), ("a",), {"alignment": Label(float(k))}) for k in (1, 3, 5)]
+    pair = TrainingExample(Prompt(), ("a", "b"), {"musicality": Label(1.0), "overall": Label(0.0)})
+    rated = [TrainingExample(Prompt(), ("a",), {"alignment": Label(float(k))}) for k in (1, 3, 5)]
     first = {"musicality": 2.0, "alignment": 0.0, "overall": 1.0}
     second = {"musicality": 1.0, "alignment": 1.0, "overall": 1.0}
     ranks = [[{"alignment": k}] for k in (0.1, 0.2, 0.3)]

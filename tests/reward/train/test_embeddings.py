@@ -13,8 +13,8 @@ from cmi._util.errors import InputError
 from cmi.cli import app
 from cmi.reward.engine.token_cache import TokenCache
 from cmi.reward.model.head import Downsampling, RewardHead
-from cmi.reward.train.config import LossSettings, Source, load_config
-from cmi.reward.train.data import Example, read_examples
+from cmi.reward.train.config import LossSettings, TrainingSource, load_config
+from cmi.reward.train.data import TrainingExample, read_examples
 from cmi.reward.train.dry_run import dry_run
 from cmi.reward.train.embeddings import Embeddings, items_of, take_job, usable
 from cmi.reward.train.forward import Trainee, count_labels, load, objective, score
@@ -29,8 +29,8 @@ def model(checkpoint) -> RewardModel:
 
 
 @pytest.fixture
-def examples(music) -> list[Example]:
-    (found,) = read_examples([Source(preferences=music / "pairs.jsonl", split="train")])
+def examples(music) -> list[TrainingExample]:
+    (found,) = read_examples([TrainingSource(preferences=music / "pairs.jsonl", split="train")])
     return found.examples[:6]
 
 
@@ -58,7 +58,7 @@ def test_training_scores_as_scoring_does(model, examples, embeddings, kind, thin
 
 
 def test_the_parts_of_a_batch_add_up_to_its_loss(model, examples, embeddings, music):
-    rated = read_examples([Source(ratings=music / "ratings.jsonl")])[0].examples[:3]
+    rated = read_examples([TrainingSource(ratings=music / "ratings.jsonl")])[0].examples[:3]
     embeddings.prepare([item for example in rated for item in items_of(example, "first10")])
     batch, settings = [*examples, *rated], LossSettings(confidence_weighting=True, rating_weight=0.5)
     trainee = Trainee(model.head, settings)
@@ -103,7 +103,7 @@ def test_a_cache_that_keeps_nothing_is_one_sentence(model, music, tmp_path):
 
 def test_words_that_are_too_many_leave_an_example_out(model, music, tmp_path):
     embeddings = Embeddings(model, CPU, "first10", TokenCache(tmp_path / "tokens"), 0)
-    good = Example(Prompt("tone"), (music / "t0.wav",), {})
+    good = TrainingExample(Prompt("tone"), (music / "t0.wav",), {})
     endless = dataclasses.replace(good, prompt=Prompt("tone", "la" * 200_000))
     items = [item for example in (good, endless) for item in items_of(example, "first10")]
     kept, problems = usable([good, endless], embeddings.prepare(items), "first10")

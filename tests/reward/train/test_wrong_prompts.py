@@ -8,13 +8,13 @@ import torch
 from cmi.reward.model.head import HeadConfig, RewardHead
 from cmi.reward.train.batches import with_wrong_prompts
 from cmi.reward.train.config import LossSettings
-from cmi.reward.train.data import Example, Label
+from cmi.reward.train.data import Label, TrainingExample
 from cmi.reward.train.forward import Trainee, objective
 from cmi.take import Prompt
 
 
-def pair(text: str, axis: str = "alignment", value: float = 1.0) -> Example:
-    return Example(Prompt(text), (Path("a"), Path("b")), {axis: Label(value)})
+def pair(text: str, axis: str = "alignment", value: float = 1.0) -> TrainingExample:
+    return TrainingExample(Prompt(text), (Path("a"), Path("b")), {axis: Label(value)})
 
 
 def test_each_pair_about_alignment_gets_the_next_prompt_that_differs():

@@ -12,7 +12,7 @@ from cmi.rewardbench.analysis.analyse import ANALYSES, AnalysisSetting, analyse,
 from cmi.rewardbench.analysis.paired_runs import window_changes
 from cmi.rewardbench.analysis.predictors import predictors, weights
 from cmi.rewardbench.evaluation.nulls import TakeFeatures
-from cmi.rewardbench.items import Item, Vote
+from cmi.rewardbench.items import RatedItem, Vote
 from cmi.rewardbench.runs.run_folder import About, System
 from cmi.rewardbench.runs.sources import Source
 from cmi.take import Prompt, Score
@@ -29,7 +29,7 @@ def both(choice, n, **about):
     """A pair with a vote on each axis; the surer of the one, the less sure of the other."""
     prompt = Prompt(f"p{n}", "words" if n % 2 else "", Path("r.wav") if n % 4 > 1 else None)
     votes = {"musicality": Vote(choice, 1 + n % 5), "alignment": Vote(choice, 5 - n % 5)}
-    return Item(str(n), "cmi-pref", prompt, (Path(f"{n}a"), Path(f"{n}b")), votes=votes, about=about)
+    return RatedItem(str(n), "cmi-pref", prompt, (Path(f"{n}a"), Path(f"{n}b")), votes=votes, about=about)
 
 
 @pytest.fixture
@@ -123,11 +123,11 @@ def test_the_aggregate_is_the_mean_of_its_tasks():
     scores = by_key(items, lambda item: (Score(1.0, 1.0 if int(item.id) < 5 else -1.0), Score(0.0, 0.0)))
     ratings = [3.0, 1.0, 2.0, 5.0]
     pam = [
-        Item(str(i), "pam", Prompt(f"{i}"), (Path(f"{i}"),), {"musicality": rating, "alignment": -rating})
+        RatedItem(str(i), "pam", Prompt(f"{i}"), (Path(f"{i}"),), {"musicality": rating, "alignment": -rating})
         for i, rating in enumerate(ratings)
     ]
     scores |= {("pam", str(i)): (Score(r, r),) for i, r in enumerate(ratings)}
-    arena = Item("1", "music-arena", Prompt("p"), TAKES, votes={"overall": Vote("a")})
+    arena = RatedItem("1", "music-arena", Prompt("p"), TAKES, votes={"overall": Vote("a")})
     scores["music-arena", "1"] = (Score(1.0, 0.0), Score(0.0, 3.0))  # a by musicality, b by the mean
     found = aggregate([*items, *pam, arena], scores, "paper")
     expected = {"pam_mean_srcc": 0.0, "musiceval_srcc": None, "music_arena_acc": 0.0, "cmi_pref_mean_acc": 0.75}
@@ -145,7 +145,7 @@ def test_votes_on_a_pair_that_was_turned_are_turned(pair):
 def test_confidence_where_the_axes_agree_and_where_not():
     votes = [("a", "a", 5, 4), ("b", "b", 3, 4), ("a", "b", 1, 2)]
     items = [
-        Item(str(i), "d", Prompt(f"{i}"), TAKES, votes={"musicality": Vote(m, cm), "alignment": Vote(a, ca)})
+        RatedItem(str(i), "d", Prompt(f"{i}"), TAKES, votes={"musicality": Vote(m, cm), "alignment": Vote(a, ca)})
         for i, (m, a, cm, ca) in enumerate(votes)
     ]
     [found] = between_axes(items)
@@ -158,7 +158,7 @@ def test_predictors_of_the_overall_preference_against_scikit_learn():
     difference = rng.normal(size=(300, 2))
     wanted = rng.random(300) < 1 / (1 + np.exp(-2 * difference[:, 0]))  # alignment does not matter
     items = [
-        Item(str(i), "music-arena", Prompt(f"{i}"), TAKES, votes={"overall": Vote("a" if it_is else "b")})
+        RatedItem(str(i), "music-arena", Prompt(f"{i}"), TAKES, votes={"overall": Vote("a" if it_is else "b")})
         for i, it_is in enumerate(wanted)
     ]
     scores = {("music-arena", str(i)): (Score(*d), Score(0.0, 0.0)) for i, d in enumerate(difference)}

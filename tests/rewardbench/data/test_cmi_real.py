@@ -15,7 +15,7 @@ from cmi.rewardbench.data.recipes import Recipe, make_list, read_recipe
 from cmi.rewardbench.data.recipes.sheets import sheet_rows
 from cmi.rewardbench.data.recipes.texts import csv_column, html_texts, script_list
 from cmi.rewardbench.data.rows import LeftOut
-from cmi.rewardbench.items import Item
+from cmi.rewardbench.items import RatedItem
 from cmi.take import Prompt
 
 RECIPE = r"""
@@ -130,15 +130,15 @@ def recipe(folder: Path) -> Recipe:
 
 
 @pytest.fixture
-def asked(folder: Path, recipe: Recipe) -> dict[str, list[Item]]:
-    found: dict[str, list[Item]] = {name: [] for name in (PEOPLE, REWARDS, SYSTEMS, TEXT, EDITS, REFERENCE)}
+def asked(folder: Path, recipe: Recipe) -> dict[str, list[RatedItem]]:
+    found: dict[str, list[RatedItem]] = {name: [] for name in (PEOPLE, REWARDS, SYSTEMS, TEXT, EDITS, REFERENCE)}
     for item in cmi_real.questions(folder, recipe):
-        if isinstance(item, Item):
+        if isinstance(item, RatedItem):
             found[item.dataset].append(item)
     return found
 
 
-def right_and_wrong(item: Item) -> tuple[tuple[Prompt, str], tuple[Prompt, str]]:
+def right_and_wrong(item: RatedItem) -> tuple[tuple[Prompt, str], tuple[Prompt, str]]:
     """What should win and what should lose: prompt and name of the clip."""
     (vote,) = item.votes.values()
     takes = item.asked if vote.choice == "a" else item.asked[::-1]
@@ -217,16 +217,16 @@ def test_halves_refer_to_each_other_and_lose_nothing(asked, folder):
 
 
 def test_questions_do_not_depend_on_the_folder_or_on_what_is_missing(folder, recipe, tmp_path):
-    before = [(i.id, i.votes) for i in cmi_real.questions(folder, recipe) if isinstance(i, Item)]
+    before = [(i.id, i.votes) for i in cmi_real.questions(folder, recipe) if isinstance(i, RatedItem)]
     moved = folder.rename(tmp_path / "elsewhere")
     (moved / "someone+music/genres/jazz.wav").unlink()
-    after = [(i.id, i.votes) for i in cmi_real.questions(moved, recipe) if isinstance(i, Item)]
+    after = [(i.id, i.votes) for i in cmi_real.questions(moved, recipe) if isinstance(i, RatedItem)]
     assert after == before
 
 
 def test_without_the_page_what_needs_it_is_left_out_and_the_rest_is_asked(folder, recipe):
     (folder / "someone+music/page.html").unlink()
-    found = [one for one in cmi_real.questions(folder, recipe) if isinstance(one, Item)]
+    found = [one for one in cmi_real.questions(folder, recipe) if isinstance(one, RatedItem)]
     assert {item.dataset for item in found} == {PEOPLE, REWARDS, TEXT, REFERENCE}
 
 

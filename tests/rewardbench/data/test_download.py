@@ -236,9 +236,7 @@ def test_another_file_than_the_one_recorded_is_refused(server, pam, tmp_path):
     folder.rename(tmp_path / "away")
     good = server.files["/human_eval.zip"]
     server.files["/human_eval.zip"] = zipped(PAM | {"human_eval/music/real/1.wav": b"evil"})
-    with pytest.raises(
-        InputError, match=r"pam: human_eval/music/real/1.wav is not what was first downloaded \(1 f"
-    ):
+    with pytest.raises(InputError, match=r"pam: human_eval/music/real/1.wav is not what was first downloaded \(1 f"):
         get(pam, tmp_path)
     assert not folder.exists()
     server.files["/human_eval.zip"] = good

@@ -5,20 +5,20 @@ from pathlib import Path
 import pytest
 
 from cmi.rewardbench.evaluation.ceilings import ceilings
-from cmi.rewardbench.items import Item, Vote
+from cmi.rewardbench.items import RatedItem, Vote
 from cmi.take import Prompt
 
 
-def rated(name: str, *ratings: float) -> Item:
+def rated(name: str, *ratings: float) -> RatedItem:
     about = {"raters": str(len(ratings))}
     mean = sum(ratings) / len(ratings)
-    return Item(f"rated {name}", "s", Prompt(), (Path(name),), {"musicality": mean}, about=about)
+    return RatedItem(f"rated {name}", "s", Prompt(), (Path(name),), {"musicality": mean}, about=about)
 
 
-def pair(better: str, worse: str, ratings: tuple[float, float], turned: bool = False) -> Item:
+def pair(better: str, worse: str, ratings: tuple[float, float], turned: bool = False) -> RatedItem:
     about = {"better_rating": str(ratings[0]), "worse_rating": str(ratings[1])}
     takes = (Path(worse), Path(better)) if turned else (Path(better), Path(worse))
-    return Item(
+    return RatedItem(
         f"{better} {worse} {ratings}", "s", Prompt(), takes, {}, {"overall": Vote("b" if turned else "a")}, about
     )
 
@@ -35,13 +35,16 @@ def test_the_mean_gets_what_it_agrees_with_and_less_without_the_voters_own():
 
 
 def test_votes_without_ratings_have_no_ceiling():
-    assert ceilings([rated("x", 5), Item("p", "s", Prompt(), (Path("x"), Path("y")), {}, {"overall": Vote("a")})]) == []
+    assert (
+        ceilings([rated("x", 5), RatedItem("p", "s", Prompt(), (Path("x"), Path("y")), {}, {"overall": Vote("a")})])
+        == []
+    )
 
 
 def test_a_majority_gets_its_own_votes_and_fewer_without_the_voter():
     takes = (Path("x"), Path("y"))
     items = [
-        Item(str(i), "s", Prompt(), takes, {}, {"overall": Vote(choice)}, {"rater": str(i)})
+        RatedItem(str(i), "s", Prompt(), takes, {}, {"overall": Vote(choice)}, {"rater": str(i)})
         for i, choice in enumerate("aab")
     ]
     (found,) = ceilings(items)

@@ -13,7 +13,7 @@ import pytest
 
 from cmi._util.errors import InputError
 from cmi.reward.scoring.scorers import NamedScorer, ScoredTake
-from cmi.rewardbench.items import Item, Vote
+from cmi.rewardbench.items import RatedItem, Vote
 from cmi.rewardbench.runs import run as running
 from cmi.rewardbench.runs.run_folder import About, question, read_items, read_run, write_items
 from cmi.rewardbench.runs.sources import read_sources
@@ -222,7 +222,7 @@ def test_what_the_model_says_of_a_take_that_it_scored_is_told_and_kept(tmp_path,
 def test_one_take_under_two_prompts_is_asked_scored_and_read_back(tmp_path, recording):
     clip = recording(tmp_path / "0-1.wav")
     votes = {"alignment": Vote("b")}
-    item = Item(
+    item = RatedItem(
         "x", "own", Prompt("wrong"), (clip, clip), {}, votes, {"cluster": "right text"}, Prompt("the right one")
     )
     write_items(tmp_path, [question(item)])
@@ -248,7 +248,7 @@ def test_what_was_heard_before_there_was_a_density_is_still_read(preferences, tm
 
 def test_a_recording_is_heard_once_for_nulls_however_often_it_is_asked_about(tmp_path, recording, monkeypatch):
     clip, other = recording(tmp_path / "0-1.wav"), recording(tmp_path / "0-2.wav")
-    items = [Item(t, "own", Prompt(t), (clip, other), {}, {"alignment": Vote("a")}) for t in ("one", "two")]
+    items = [RatedItem(t, "own", Prompt(t), (clip, other), {}, {"alignment": Vote("a")}) for t in ("one", "two")]
     heard, measure = [], running.measure_features
     monkeypatch.setattr(running, "measure_features", lambda audio: heard.append(audio) or measure(audio))
     running.measure_takes([question(item) for item in items], tmp_path, lambda done: None)

@@ -61,7 +61,7 @@ class Imported(NamedTuple):
     sounds: int  # files that they are made of
 
 
-class Source(NamedTuple):
+class PairSource(NamedTuple):
     """Pairs with all files measured."""
 
     pairs: list[SourcePair]
@@ -70,13 +70,13 @@ class Source(NamedTuple):
 
 def hear_source(
     path: Path, workers: int | None = None, on_heard: Callable[[int, int], None] = lambda done, total: None
-) -> Source:
+) -> PairSource:
     """Read a source and measure its files."""
     found = read_source(path)
-    return Source(found, _measure_all(found, workers, on_heard))
+    return PairSource(found, _measure_all(found, workers, on_heard))
 
 
-def import_pairs(database: Database, project: str, source: Source, gold: float = 0.0) -> Imported:
+def import_pairs(database: Database, project: str, source: PairSource, gold: float = 0.0) -> Imported:
     """Add all pairs of a source, or none if one is invalid.
 
     `gold` is the share of pairs with a known winner (from the studio) that become gold, besides those marked in the

@@ -22,14 +22,12 @@ from cmi.stats.ranking import (
     Comparisons,
     Ranking,
     Separated,
-    WinRate,
     bradley_terry,
     connected_components,
     davidson,
     fit_with_prior,
-    ranked_systems,
-    win_rates,
 )
+from cmi.stats.systems import WinRate, ranked_systems, win_rates
 
 UNSURE = 1  # the confidence that says the takes cannot be told apart
 

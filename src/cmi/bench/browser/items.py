@@ -22,7 +22,7 @@ from cmi.report.tables import Table
 from cmi.stats.comparison import finite
 
 
-class AudioSpan(NamedTuple):
+class PlayedSpan(NamedTuple):
     """The sound that a question is about, as the file names it."""
 
     path: str
@@ -38,7 +38,7 @@ class ScoredAnswer:
     question: str
     answer: str
     truth: str
-    clip: AudioSpan
+    clip: PlayedSpan
     answered: bool
     reading: str | None
     scores: tuple[float | None, ...]
@@ -100,14 +100,14 @@ def item_scores(metric: Metric, evaluation: Evaluation) -> Array:
     return metric.scale * evaluation.statistics[:, metric.mean_of]
 
 
-def _clips(file: ResponseFile, annotations: Path | None) -> Iterator[AudioSpan]:
+def _clips(file: ResponseFile, annotations: Path | None) -> Iterator[PlayedSpan]:
     """Return the clips of a file's entries, in the order of `ResponseSet`."""
     _, first = next(read_records(file.path))
     asked = dict(read_instructions(annotations, file.dataset)) if annotations else {}
-    clips = {name: AudioSpan(one.audio_path, max(0.0, one.audio_start), one.audio_end) for name, one in asked.items()}
+    clips = {name: PlayedSpan(one.audio_path, max(0.0, one.audio_start), one.audio_end) for name, one in asked.items()}
     if "correct_answer" in first:
         return (
-            iter(clips.values()) if annotations else (AudioSpan(str(r["audioid"])) for _, r in read_records(file.path))
+            iter(clips.values()) if annotations else (PlayedSpan(str(r["audioid"])) for _, r in read_records(file.path))
         )
     answered = [str(record["id"]) for _, record in read_records(file.path)]
     return (clips[name] for name in dict.fromkeys((*answered, *clips)))

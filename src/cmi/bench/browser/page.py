@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from cmi._util.errors import InputError, MissingExtra
 from cmi._util.files import write_whole
-from cmi.bench.browser.items import AnswerSet, AudioSpan, ScoredAnswer
+from cmi.bench.browser.items import AnswerSet, PlayedSpan, ScoredAnswer
 from cmi.bench.catalog import DATASETS
 from cmi.bench.scoring.responses import audio_key
 from cmi.report import html
@@ -30,7 +30,7 @@ RATE = 22_050
 LONGEST = 15.0  # seconds of an embedded clip
 MOST_EMBEDDED = 64 * 2**20  # characters in one page
 
-SoundSource = Callable[[AudioSpan], str | None]  # what the player is given; None where there is no sound
+SoundSource = Callable[[PlayedSpan], str | None]  # what the player is given; None where there is no sound
 
 
 def write_page(sets: Sequence[AnswerSet], protocol: str, sound: SoundSource, page: Path, title: str) -> int:
@@ -122,7 +122,7 @@ def _text(name: str) -> str:
     return files("cmi.bench.browser").joinpath(name).read_text(encoding="utf-8")
 
 
-def no_sound(_clip: AudioSpan) -> None:
+def no_sound(_clip: PlayedSpan) -> None:
     return None
 
 
@@ -141,7 +141,7 @@ def sound_source(folder: Path | None, embed: bool, page: Path) -> SoundSource:
     return embedded(folder) if embed else linked(folder, page)
 
 
-def find_sound(clip: AudioSpan, folder: Path) -> Path | None:
+def find_sound(clip: PlayedSpan, folder: Path) -> Path | None:
     """Return the clip's file under `folder`, by its path or the part after `data` or `testdata`."""
     key = audio_key(clip.path)
     for name in dict.fromkeys((clip.path, key)):
@@ -154,7 +154,7 @@ def find_sound(clip: AudioSpan, folder: Path) -> Path | None:
 def linked(folder: Path, page: Path) -> SoundSource:
     """Links relative to the page; a player stays within the clip."""
 
-    def source(clip: AudioSpan) -> str | None:
+    def source(clip: PlayedSpan) -> str | None:
         path = find_sound(clip, folder)
         if path is None:
             return None
@@ -173,10 +173,10 @@ def embedded(folder: Path) -> SoundSource:
         from cmi.audio import load
     except ModuleNotFoundError as error:
         raise MissingExtra("clips inside the page", "bench-data") from error
-    known: dict[AudioSpan, str] = {}
+    known: dict[PlayedSpan, str] = {}
     size = 0
 
-    def source(clip: AudioSpan) -> str | None:
+    def source(clip: PlayedSpan) -> str | None:
         nonlocal size
         path = find_sound(clip, folder)
         if path is None:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from cmi.audio import windows as slices
 from cmi.reward.engine.batching import Batching, to_device
-from cmi.reward.engine.read_ahead import Job, LoadedAudio
+from cmi.reward.engine.read_ahead import DecodedAudio, Job
 from cmi.reward.engine.token_cache import CachedTokens
 from cmi.reward.model.encoders import FrozenEncoder
 
@@ -23,7 +23,7 @@ class Stretch(NamedTuple):
     tokens: Tensor  # (T, D)
 
 
-def encode(loaded: Mapping[Job, LoadedAudio], encoder: FrozenEncoder, batching: Batching) -> dict[Job, CachedTokens]:
+def encode(loaded: Mapping[Job, DecodedAudio], encoder: FrozenEncoder, batching: Batching) -> dict[Job, CachedTokens]:
     """Tokens of each stretch that was loaded."""
     chunks: list[tuple[Tensor]] = []
     owners: list[Job] = []

@@ -35,7 +35,7 @@ class Job(NamedTuple):
         return str(self.sound) if isinstance(self.sound, Path) else "a waveform in memory"
 
 
-class LoadedAudio(NamedTuple):
+class DecodedAudio(NamedTuple):
     """A stretch of a recording: its samples, or its tokens if they were known."""
 
     samples: Tensor | None  # (n,)
@@ -55,23 +55,23 @@ class Loader(Dataset[Any]):
         self.encoder = encoder
         self.cache = cache
 
-    def __getitem__(self, job: Job) -> LoadedAudio | InputError:
+    def __getitem__(self, job: Job) -> DecodedAudio | InputError:
         try:
             return self._load(job)
         except InputError as error:
             return InputError(str(error))  # plain, since it may come from another process
 
-    def _load(self, job: Job) -> LoadedAudio:
+    def _load(self, job: Job) -> DecodedAudio:
         key = ""
         if self.cache is not None and isinstance(job.sound, Path):  # hashing what is in memory costs more than it saves
             key = self._key(job.sound, job.span)
             entry = self.cache.get(key)
             if entry is not None:
-                return LoadedAudio(None, entry, key, entry.samples, entry.silent, entry.stated)
+                return DecodedAudio(None, entry, key, entry.samples, entry.silent, entry.stated)
         samples, stated = self._samples(job.sound, job.span)
         if samples.size < self.shortest:
             raise InputError(f"{job.name}: {samples.size} samples, the fewest that are heard are {self.shortest}")
-        return LoadedAudio(torch.from_numpy(samples), None, key, samples.size, _is_silent(samples), stated)
+        return DecodedAudio(torch.from_numpy(samples), None, key, samples.size, _is_silent(samples), stated)
 
     def _samples(self, sound: Audio, span: AudioSpan) -> tuple[NDArray[np.float32], float | None]:
         """The samples, and the seconds that the file states if it ended before them."""
@@ -94,7 +94,7 @@ def _is_silent(samples: NDArray[np.float32]) -> bool:
 
 def read_ahead(
     jobs: Iterable[Job], loader: Loader, workers: int, ahead: int, held: int
-) -> Iterator[LoadedAudio | InputError]:
+) -> Iterator[DecodedAudio | InputError]:
     """What each job gives, in their order; `jobs` is drawn from about `ahead` jobs before they are asked for.
 
     What is handed out may be used until `held` more were asked for.
@@ -126,7 +126,7 @@ class Slots:
         self.count = count
         self._bytes = torch.frombuffer(mmap.mmap(-1, count * size), dtype=torch.uint8).view(count, size)
 
-    def put(self, slot: int, loaded: LoadedAudio) -> LoadedAudio:
+    def put(self, slot: int, loaded: DecodedAudio) -> DecodedAudio:
         """In a worker: leave the samples or tokens in a slot, and a description of them in their place."""
         tensor = loaded.samples if loaded.entry is None else loaded.entry.tokens
         assert tensor is not None
@@ -136,7 +136,7 @@ class Slots:
         self._bytes[slot, : len(content)] = content
         return _with_tensor(loaded, torch.empty(tensor.shape, dtype=tensor.dtype, device="meta"))
 
-    def fetch(self, slot: int, loaded: LoadedAudio) -> LoadedAudio:
+    def fetch(self, slot: int, loaded: DecodedAudio) -> DecodedAudio:
         shape = loaded.samples if loaded.entry is None else loaded.entry.tokens
         assert shape is not None
         if not shape.is_meta:
@@ -150,13 +150,13 @@ class _SlotLoader(Dataset[Any]):
         self.loader = loader
         self.slots = slots
 
-    def __getitem__(self, job: tuple[int, Job]) -> tuple[int, LoadedAudio | InputError]:
+    def __getitem__(self, job: tuple[int, Job]) -> tuple[int, DecodedAudio | InputError]:
         slot, wanted = job
         result = self.loader[wanted]
         return slot, result if isinstance(result, InputError) else self.slots.put(slot, result)
 
 
-def _with_tensor(loaded: LoadedAudio, tensor: Tensor) -> LoadedAudio:
+def _with_tensor(loaded: DecodedAudio, tensor: Tensor) -> DecodedAudio:
     if loaded.entry is None:
         return loaded._replace(samples=tensor)
     return loaded._replace(entry=loaded.entry._replace(tokens=tensor))

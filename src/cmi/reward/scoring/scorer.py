@@ -23,7 +23,7 @@ from cmi.reward.engine.audio_tokens import Stretch
 from cmi.reward.engine.batching import Batching, to_host
 from cmi.reward.engine.plans import TakeGroup, TakePlan, plan_groups
 from cmi.reward.engine.prompt_tokens import PromptIds, PromptReader
-from cmi.reward.engine.read_ahead import Job, LoadedAudio, Loader, default_workers, read_ahead
+from cmi.reward.engine.read_ahead import DecodedAudio, Job, Loader, default_workers, read_ahead
 from cmi.reward.engine.token_cache import CachedTokens, TokenCache
 from cmi.reward.engine.windows import DEFAULT_WINDOW, SPAN, Window, find_window
 from cmi.reward.model.head import mask_of
@@ -110,11 +110,11 @@ class RewardScorer:
 
     @torch.inference_mode()
     def _start(
-        self, group: TakeGroup, fresh: Mapping[Job, LoadedAudio | InputError], heard: EncodedAudio
+        self, group: TakeGroup, fresh: Mapping[Job, DecodedAudio | InputError], heard: EncodedAudio
     ) -> Callable[[], list[ScoredTake | InputError]]:
         """Hand a group to the device; the result waits for its scores."""
         heard |= {job: error for job, error in fresh.items() if isinstance(error, InputError)}
-        new = {job: loaded for job, loaded in fresh.items() if isinstance(loaded, LoadedAudio)}
+        new = {job: loaded for job, loaded in fresh.items() if isinstance(loaded, DecodedAudio)}
         encoded = sounds.encode(new, self.model.encoder, self.batching)
         heard |= encoded
         ready = [self._ready(plan, heard) for plan in group.plans]

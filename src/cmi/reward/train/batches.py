@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cmi.reward.train.config import ModalityDropout
-from cmi.reward.train.data import Example
+from cmi.reward.train.data import TrainingExample
 from cmi.take import Prompt
 
 
 class Batches:
     """Batches of `size`. In an epoch each example is drawn as often as its source's weight says."""
 
-    def __init__(self, groups: Sequence[tuple[Sequence[Example], float]], size: int, seed: int) -> None:
+    def __init__(self, groups: Sequence[tuple[Sequence[TrainingExample], float]], size: int, seed: int) -> None:
         self.size = size
         self.seed = seed
         self._examples = [example for examples, _ in groups for example in examples]
@@ -26,7 +26,7 @@ class Batches:
         self.epoch = sum(drawn for _, drawn in self._parts)
         self._orders: dict[int, NDArray[np.intp]] = {}
 
-    def __getitem__(self, step: int) -> list[Example]:
+    def __getitem__(self, step: int) -> list[TrainingExample]:
         places = range(step * self.size, (step + 1) * self.size)
         return [self._examples[self._order(place // self.epoch)[place % self.epoch]] for place in places]
 
@@ -47,7 +47,9 @@ class Batches:
         return rng.permutation(np.concatenate(chosen))
 
 
-def with_dropout(examples: Sequence[Example], rates: ModalityDropout, seed: int, step: int) -> list[Example]:
+def with_dropout(
+    examples: Sequence[TrainingExample], rates: ModalityDropout, seed: int, step: int
+) -> list[TrainingExample]:
     """The examples of a step with parts of their prompts left out, each by a generator of its own."""
     return [
         replace(example, prompt=_dropped(example.prompt, rates, random.Random(f"{seed} {step} {place}")))  # noqa: S311
@@ -55,7 +57,7 @@ def with_dropout(examples: Sequence[Example], rates: ModalityDropout, seed: int,
     ]
 
 
-def with_wrong_prompts(examples: Sequence[Example]) -> list[Example]:
+def with_wrong_prompts(examples: Sequence[TrainingExample]) -> list[TrainingExample]:
     """Each pair about alignment with the prompt of the next that has another."""
     asked = [example.prompt for example in examples if _is_aligned(example)]
     found, place = [], 0
@@ -68,7 +70,7 @@ def with_wrong_prompts(examples: Sequence[Example]) -> list[Example]:
     return found
 
 
-def _is_aligned(example: Example) -> bool:
+def _is_aligned(example: TrainingExample) -> bool:
     return example.is_pair and "alignment" in example.labels
 
 

@@ -73,7 +73,7 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Source:
+class TrainingSource:
     """A file of preferences or of ratings; of its rows those of a split, if one is named.
 
     In an epoch each example is drawn `weight` times; of a fraction, another random part in every epoch.
@@ -132,8 +132,8 @@ class ModalityDropout:
 @dataclass(frozen=True)
 class TrainConfig:
     model: Start
-    data: Annotated[tuple[Source, ...], Field(min_length=1)]
-    validation: tuple[Source, ...] = ()
+    data: Annotated[tuple[TrainingSource, ...], Field(min_length=1)]
+    validation: tuple[TrainingSource, ...] = ()
     loss: LossSettings = LossSettings()
     optimizer: Optimizer = Optimizer()
     modality_dropout: ModalityDropout = ModalityDropout()

@@ -15,7 +15,7 @@ from cmi.preferences import AXES as AXES
 from cmi.preferences import RATED as RATED
 from cmi.preferences import Preference, group_by_rater, read_preferences, read_ratings
 from cmi.report.tables import Table
-from cmi.reward.train.config import Source
+from cmi.reward.train.config import TrainingSource
 from cmi.reward.train.loss import confidence_weight
 from cmi.take import Axis, Prompt
 
@@ -32,7 +32,7 @@ class Label:
 
 
 @dataclass(frozen=True)
-class Example:
+class TrainingExample:
     """A prompt with two takes and preferences, or with one take and ratings."""
 
     prompt: Prompt
@@ -54,17 +54,17 @@ class Example:
 class Examples:
     """Those of one source, and how many preferences were left out as ties, by axis."""
 
-    source: Source
-    examples: list[Example]
+    source: TrainingSource
+    examples: list[TrainingExample]
     ties: Counter[str]
 
 
-def read_examples(sources: Iterable[Source]) -> list[Examples]:
+def read_examples(sources: Iterable[TrainingSource]) -> list[Examples]:
     """Each source's examples. InputError if one gives none."""
     return [_read(source) for source in sources]
 
 
-def _read(source: Source) -> Examples:
+def _read(source: TrainingSource) -> Examples:
     ties: Counter[str] = Counter()
     found = list(_ratings(source) if source.preferences is None else _pairs(source, ties))
     if not found:
@@ -74,13 +74,13 @@ def _read(source: Source) -> Examples:
     return Examples(source, found, ties)
 
 
-def _pairs(source: Source, ties: Counter[str]) -> Iterator[Example]:
+def _pairs(source: TrainingSource, ties: Counter[str]) -> Iterator[TrainingExample]:
     for group in group_by_rater(_decided(read_preferences(source.path, source.split), ties)):
         pair = next(iter(group.values())).pair
         assert isinstance(pair.a, Path)
         assert isinstance(pair.b, Path)
         labels = {axis: Label(float(one.choice == "a"), one.confidence) for axis, one in group.items()}
-        yield Example(pair.prompt, (pair.a, pair.b), labels)
+        yield TrainingExample(pair.prompt, (pair.a, pair.b), labels)
 
 
 def _decided(preferences: Iterable[Preference], ties: Counter[str]) -> Iterator[Preference]:
@@ -91,11 +91,11 @@ def _decided(preferences: Iterable[Preference], ties: Counter[str]) -> Iterator[
             yield one
 
 
-def _ratings(source: Source) -> Iterator[Example]:
+def _ratings(source: TrainingSource) -> Iterator[TrainingExample]:
     for one in read_ratings(source.path, source.split):
         assert isinstance(one.take.audio, Path)
         labels = {axis: Label(value) for axis, value in one.ratings.items()}
-        yield Example(one.prompt, (one.take.audio,), labels)
+        yield TrainingExample(one.prompt, (one.take.audio,), labels)
 
 
 def count(groups: Iterable[Examples]) -> list[dict[str, Any]]:

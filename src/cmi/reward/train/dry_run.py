@@ -12,7 +12,7 @@ from cmi.reward.engine.token_cache import GIGABYTE
 from cmi.reward.model.encoders import FrozenEncoder
 from cmi.reward.model.reward_model import RewardModel
 from cmi.reward.train.config import TrainConfig
-from cmi.reward.train.data import Example, count, data_table, read_examples
+from cmi.reward.train.data import TrainingExample, count, data_table, read_examples
 from cmi.reward.train.embeddings import Item, items_of
 from cmi.reward.train.forward import Trainee
 from cmi.reward.train.setup import load_model, starting_head, uses_bf16
@@ -85,7 +85,7 @@ def _tokens(job: Job, encoder: FrozenEncoder) -> int:
     return sum(encoder.count(length) for length in lengths if length >= encoder.shortest)
 
 
-def _length(example: Example, sizes: dict[Item, int], window: str) -> int:
+def _length(example: TrainingExample, sizes: dict[Item, int], window: str) -> int:
     return sum(sizes.get(item, 0) for item in items_of(example, window))
 
 

@@ -16,12 +16,12 @@ from cmi._util.errors import InputError
 from cmi.reward.engine import audio_tokens as sounds
 from cmi.reward.engine.batching import Batching
 from cmi.reward.engine.prompt_tokens import STEP, PromptReader
-from cmi.reward.engine.read_ahead import Job, LoadedAudio, Loader, default_workers, read_ahead
+from cmi.reward.engine.read_ahead import DecodedAudio, Job, Loader, default_workers, read_ahead
 from cmi.reward.engine.token_cache import CachedTokens, TokenCache
 from cmi.reward.engine.windows import find_window, spans
 from cmi.reward.model.head import mask_of
 from cmi.reward.model.reward_model import RewardModel
-from cmi.reward.train.data import Example
+from cmi.reward.train.data import TrainingExample
 from cmi.take import Audio, Prompt
 
 Item = Job | str  # a stretch of a recording, or a text
@@ -39,7 +39,7 @@ def reference_job(sound: Audio, window: str) -> Job:
     return Job(sound, span)
 
 
-def items_of(example: Example, window: str) -> list[Item]:
+def items_of(example: TrainingExample, window: str) -> list[Item]:
     """All that has to be encoded for an example."""
     reference = example.prompt.reference
     references = [reference_job(reference, window)] if reference is not None else []
@@ -130,7 +130,7 @@ class Embeddings:
         loaded = zip(jobs, read_ahead(jobs, self._loader, workers, 2 * group, group + 1), strict=True)
         while chunk := dict(islice(loaded, group)):
             fresh = {
-                job: heard for job, heard in chunk.items() if isinstance(heard, LoadedAudio) and heard.entry is None
+                job: heard for job, heard in chunk.items() if isinstance(heard, DecodedAudio) and heard.entry is None
             }
             for job, entry in sounds.encode(fresh, self._model.encoder, self._batching).items():
                 self._cache.put(fresh[job].key, entry._replace(tokens=entry.tokens.cpu()))
@@ -171,13 +171,15 @@ def _problem(value: object) -> InputError | None:
     return value if isinstance(value, InputError) else None
 
 
-def _usable(job: Job, heard: LoadedAudio | InputError) -> str | InputError:
+def _usable(job: Job, heard: DecodedAudio | InputError) -> str | InputError:
     if isinstance(heard, InputError):
         return heard
     return InputError(f"{job.name}: silent: nothing to learn from") if heard.silent else heard.key
 
 
-def usable(examples: Iterable[Example], known: Known, window: str) -> tuple[list[Example], list[InputError]]:
+def usable(
+    examples: Iterable[TrainingExample], known: Known, window: str
+) -> tuple[list[TrainingExample], list[InputError]]:
     """The examples of which everything was encoded, and for each other one the first reason why not."""
     kept, problems = [], []
     for example in examples:

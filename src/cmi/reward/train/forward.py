@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from cmi.reward.model.head import Mask, PromptTokens, RewardHead, mask_of
 from cmi.reward.train.config import LossSettings
-from cmi.reward.train.data import AXES, RATED, Example
+from cmi.reward.train.data import AXES, RATED, TrainingExample
 from cmi.reward.train.embeddings import Embeddings, reference_job, take_job
 from cmi.reward.train.loss import RatingLoss, pair_loss
 from cmi.take import Axis, Prompt
@@ -38,7 +38,7 @@ class LoadedExamples(NamedTuple):
     wronged: list[tuple[int, int]]  # takes that are there twice: under their own prompt, and under a wrong one
 
 
-def load(examples: Sequence[Example], embeddings: Embeddings) -> LoadedExamples:
+def load(examples: Sequence[TrainingExample], embeddings: Embeddings) -> LoadedExamples:
     """The takes of all examples in their order, then those under wrong prompts."""
     loaded = LoadedExamples([], [], [], [])
     firsts = []
@@ -126,14 +126,14 @@ def _rows(tokens: Tensor, rows: Sequence[Sequence[range]]) -> tuple[Tensor, Mask
     return functional.embedding(index, tokens) * mask[:, :, None], mask
 
 
-def count_labels(examples: Sequence[Example]) -> Counter[Axis]:
+def count_labels(examples: Sequence[TrainingExample]) -> Counter[Axis]:
     return Counter(axis for example in examples for axis in example.labels)
 
 
 def objective(
     trainee: Trainee,
     scores: Mapping[Axis, Tensor],
-    examples: Sequence[Example],
+    examples: Sequence[TrainingExample],
     totals: Mapping[Axis, int],
     settings: LossSettings,
     wronged: Sequence[tuple[int, int]] = (),

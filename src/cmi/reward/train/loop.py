@@ -23,7 +23,7 @@ from cmi._util.device import choose_device
 from cmi._util.errors import InputError
 from cmi.reward.train.batches import with_dropout, with_wrong_prompts
 from cmi.reward.train.config import Optimizer, TrainConfig
-from cmi.reward.train.data import Example
+from cmi.reward.train.data import TrainingExample
 from cmi.reward.train.embeddings import Embeddings
 from cmi.reward.train.forward import LoadedExamples, Trainee, count_labels, load, objective, score
 from cmi.reward.train.journal import Journal
@@ -65,7 +65,7 @@ def train(
     optimizer = new_optimizer(trainee, config.optimizer)
     first, best = load_state(folder, trainee, optimizer) or (0, Best(-math.inf, 0, copied_head(trainee)))
 
-    def share(step: int) -> tuple[Counter[Axis], list[tuple[list[Example], LoadedExamples]]]:
+    def share(step: int) -> tuple[Counter[Axis], list[tuple[list[TrainingExample], LoadedExamples]]]:
         """How many labels the batch of a step has, and this process's part of it, as many examples at a time as fit."""
         batch = with_dropout(run.batches[step], config.modality_dropout, config.seed, step)
         batch = with_wrong_prompts(batch) if config.loss.wrong_prompts else batch

@@ -19,7 +19,7 @@ from cmi.reward.model.head import HeadConfig, RewardHead
 from cmi.reward.model.reward_model import RewardModel
 from cmi.reward.train.batches import Batches
 from cmi.reward.train.config import Architecture, Start, TrainConfig
-from cmi.reward.train.data import Example, Examples, count, read_examples
+from cmi.reward.train.data import Examples, TrainingExample, count, read_examples
 from cmi.reward.train.embeddings import Embeddings, items_of, usable
 from cmi.reward.train.forward import Trainee
 
@@ -43,7 +43,7 @@ class TrainingRun:
 
     trainee: Trainee
     batches: Batches
-    validation: list[Example]
+    validation: list[TrainingExample]
     embeddings: Embeddings
     facts: dict[str, Any]
     unheard: list[InputError]

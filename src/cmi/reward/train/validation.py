@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cmi.reward.train.data import AXES, Example
+from cmi.reward.train.data import AXES, TrainingExample
 from cmi.stats.correlation import spearman
 from cmi.stats.intervals import wilson
 from cmi.take import Axis
@@ -12,7 +12,7 @@ from cmi.take import Axis
 Scores = Sequence[Mapping[Axis, float]]  # of an example's takes
 
 
-def measure(examples: Sequence[Example], scores: Sequence[Scores]) -> dict[str, Any]:
+def measure(examples: Sequence[TrainingExample], scores: Sequence[Scores]) -> dict[str, Any]:
     """Accuracy by axis with its n and 95 % interval; of ratings, the rank correlation (None where undefined).
 
     `value` is what training selects by: the mean of the accuracies or, where there are no pairs, of the correlations.

@@ -16,7 +16,7 @@ from cmi.report.numbers import number
 from cmi.report.tables import Table
 from cmi.rewardbench.evaluation.cells import ACCURACY, CORRELATIONS, Statistic
 from cmi.rewardbench.evaluation.tables import published_rows, style
-from cmi.rewardbench.items import Item
+from cmi.rewardbench.items import RatedItem
 from cmi.rewardbench.tasks import (
     ALIGNMENT_PREFERENCE,
     ALIGNMENT_REGRESSION,
@@ -55,12 +55,12 @@ PARTS = (
 )
 
 
-def aggregate(items: Sequence[Item], scores: Scores, protocol: Protocol) -> dict[str, float | None]:
+def aggregate(items: Sequence[RatedItem], scores: Scores, protocol: Protocol) -> dict[str, float | None]:
     """Return the four numbers of a model; None if the data set, or a task of it, is missing."""
     return {part.column: _mean(items, scores, protocol, part) for part in PARTS}
 
 
-def _mean(items: Sequence[Item], scores: Scores, protocol: Protocol, part: Average) -> float | None:
+def _mean(items: Sequence[RatedItem], scores: Scores, protocol: Protocol, part: Average) -> float | None:
     values = []
     for asked in ask([item for item in items if item.dataset == part.dataset], part.tasks):
         given = answers(asked, scores)

@@ -10,7 +10,7 @@ from typing import Any
 
 from cmi.report.numbers import interval, number
 from cmi.report.tables import Table
-from cmi.rewardbench.items import Item
+from cmi.rewardbench.items import RatedItem
 from cmi.stats import rater_agreement
 from cmi.take import Axis, Choice
 
@@ -18,7 +18,7 @@ AXES: tuple[Axis, ...] = ("alignment", "musicality", "overall")
 TURNED: dict[Choice, Choice] = {"a": "b", "b": "a", "both": "both", "neither": "neither"}
 
 
-def between_raters(items: Iterable[Item]) -> list[dict[str, Any]]:
+def between_raters(items: Iterable[RatedItem]) -> list[dict[str, Any]]:
     """Measure agreement on each axis of each data set with several raters per pair (Table 6)."""
     units: dict[tuple[str, Axis], dict[tuple[object, ...], list[str]]] = defaultdict(lambda: defaultdict(list))
     for item in items:
@@ -38,9 +38,9 @@ def between_raters(items: Iterable[Item]) -> list[dict[str, Any]]:
     return [{k: v for k, v in one.items() if not k.endswith("_interval")} for one in found]
 
 
-def between_axes(items: Iterable[Item]) -> list[dict[str, Any]]:
+def between_axes(items: Iterable[RatedItem]) -> list[dict[str, Any]]:
     """Measure how often a rater prefers the same take on both axes, with the mean confidences (Table 7)."""
-    by_dataset: dict[str, list[Item]] = defaultdict(list)
+    by_dataset: dict[str, list[RatedItem]] = defaultdict(list)
     for item in items:
         if {"musicality", "alignment"} <= set(item.votes):
             by_dataset[item.dataset].append(item)
@@ -57,7 +57,7 @@ def between_axes(items: Iterable[Item]) -> list[dict[str, Any]]:
     return found
 
 
-def _mean_confidence(items: Sequence[Item], axis: Axis) -> float | None:
+def _mean_confidence(items: Sequence[RatedItem], axis: Axis) -> float | None:
     sure = [vote.confidence for item in items if (vote := item.votes[axis]).confidence is not None]
     return sum(sure) / len(sure) if sure else None
 

@@ -23,7 +23,7 @@ from cmi.report.tables import Table
 from cmi.rewardbench.analysis.groupings import by_modality
 from cmi.rewardbench.evaluation.cells import RewardCell, Versus
 from cmi.rewardbench.evaluation.tables import difference_cells
-from cmi.rewardbench.items import Item
+from cmi.rewardbench.items import RatedItem
 from cmi.rewardbench.runs.released_results import DURATION_BINS, duration_bin
 from cmi.rewardbench.runs.run_folder import System
 from cmi.rewardbench.runs.sources import Source
@@ -85,7 +85,7 @@ def _rows(source: Source, a: System, b: System) -> Iterator[tuple[str | None, Sc
                 yield duration_bin([None if one is None else one.seconds]), x, y
 
 
-def _at(system: System, item: Item, place: int) -> Score | None:
+def _at(system: System, item: RatedItem, place: int) -> Score | None:
     scores = system.scores.get(key(item), ())
     return scores[place] if place < len(scores) else None
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from cmi._util.errors import MissingExtra
 from cmi.report.numbers import number, percent
 from cmi.report.tables import Table
-from cmi.rewardbench.items import Item
+from cmi.rewardbench.items import RatedItem
 from cmi.rewardbench.tasks import Array, Scores, Task, answers, ask
 from cmi.stats import logistic
 from cmi.stats.predictions import detection
@@ -36,7 +36,7 @@ class Predictor(NamedTuple):
     mse: float
 
 
-def predictors(items: Sequence[Item], model: str, scores: Scores) -> list[Predictor]:
+def predictors(items: Sequence[RatedItem], model: str, scores: Scores) -> list[Predictor]:
     """Evaluate all methods on all data sets with enough decided overall votes."""
     found = []
     for by_musicality, by_alignment, by_mean in zip(*(ask(items, [task]) for task in OVERALL), strict=True):
@@ -55,7 +55,7 @@ def predictors(items: Sequence[Item], model: str, scores: Scores) -> list[Predic
     return found
 
 
-def weights(items: Sequence[Item], scores: Scores) -> dict[str, tuple[float, float, float]]:
+def weights(items: Sequence[RatedItem], scores: Scores) -> dict[str, tuple[float, float, float]]:
     """Fit logistic regression per data set; return the weights of musicality and alignment, and the bias."""
     found = {}
     for by_musicality, by_alignment in zip(*(ask(items, [task]) for task in OVERALL[:2]), strict=True):

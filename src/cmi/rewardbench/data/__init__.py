@@ -15,7 +15,7 @@ from cmi._util.cache import cache_folder
 from cmi._util.errors import InputError
 from cmi.report.tables import Table
 from cmi.rewardbench.data.rows import LeftOut
-from cmi.rewardbench.items import Item
+from cmi.rewardbench.items import RatedItem
 
 HUB = "https://huggingface.co"
 
@@ -23,9 +23,9 @@ HUB = "https://huggingface.co"
 class Reader(Protocol):
     """The interface of this package's modules. `split` None is all splits; the default is the benchmark's split."""
 
-    def read(self, folder: Path, split: str | None = ...) -> Iterator[Item]: ...
+    def read(self, folder: Path, split: str | None = ...) -> Iterator[RatedItem]: ...
 
-    def survey(self, folder: Path, split: str | None = ...) -> Iterator[Item | LeftOut]: ...
+    def survey(self, folder: Path, split: str | None = ...) -> Iterator[RatedItem | LeftOut]: ...
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ class Counts(NamedTuple):
         return self.kept + sum(self.left_out.values())
 
 
-def count(found: Iterable[Item | LeftOut]) -> Counts:
+def count(found: Iterable[RatedItem | LeftOut]) -> Counts:
     """Count rows, and the items whose recordings are missing."""
     left_out: Counter[str] = Counter()
     kept = absent = 0

@@ -16,22 +16,22 @@ from cmi._util.errors import InputError
 from cmi._util.fields import text_field
 from cmi._util.records import read_records
 from cmi.rewardbench.data.rows import LeftOut, Row, identifier, inside, kept, of_split, present, required, votes
-from cmi.rewardbench.items import Item
+from cmi.rewardbench.items import RatedItem
 from cmi.take import Prompt
 
 NAME = "cmi-pref"
 
 
-def read(folder: Path, split: str | None = "test") -> Iterator[Item]:
+def read(folder: Path, split: str | None = "test") -> Iterator[RatedItem]:
     return kept(survey(folder, split))
 
 
-def survey(folder: Path, split: str | None = "test") -> Iterator[Item | LeftOut]:
+def survey(folder: Path, split: str | None = "test") -> Iterator[RatedItem | LeftOut]:
     """Yield an item, or the reason to leave it out, for each line."""
     return of_split(_rows(folder), split)
 
 
-def _rows(folder: Path) -> Iterator[Item | LeftOut]:
+def _rows(folder: Path) -> Iterator[RatedItem | LeftOut]:
     files = {split: folder / f"cmi_{split}.jsonl" for split in ("train", "test")}
     if not any(file.exists() for file in files.values()):
         raise InputError(f"{folder}: no cmi_test.jsonl in it, expected a data set as it was published")
@@ -48,7 +48,7 @@ def path_in(folder: Path, name: str, where: str) -> Callable[[str], Path]:
 
 def pair_item(
     row: Row, where: str, dataset: str, name: str, split: str, locate: Callable[[str], Path]
-) -> Item | LeftOut:
+) -> RatedItem | LeftOut:
     """Read a vote in the layout of CMI-Pref; `locate` finds its recordings."""
     for field in ("audio-path", "audio2", "preference-musicality", "preference-alignment"):
         if field not in row:
@@ -68,4 +68,4 @@ def pair_item(
         prompt_id=identifier(row, "prompt id", where),
         split=split,
     )
-    return Item(name, dataset, prompt, takes, votes=voted, about=about)
+    return RatedItem(name, dataset, prompt, takes, votes=voted, about=about)

@@ -32,7 +32,7 @@ from cmi.rewardbench.data.recipes import Recipe, read_recipe
 from cmi.rewardbench.data.recipes.sheets import sheet_rows
 from cmi.rewardbench.data.recipes.texts import text_of
 from cmi.rewardbench.data.rows import LeftOut, kept, of_split
-from cmi.rewardbench.items import Item, Vote
+from cmi.rewardbench.items import RatedItem, Vote
 from cmi.take import Axis, Prompt
 
 NAME = "cmi-real"
@@ -63,16 +63,16 @@ class Clip:
         return Prompt(self.text, "", self.reference)
 
 
-def read(folder: Path, split: str | None = SPLIT) -> Iterator[Item]:
+def read(folder: Path, split: str | None = SPLIT) -> Iterator[RatedItem]:
     return kept(survey(folder, split))
 
 
-def survey(folder: Path, split: str | None = SPLIT) -> Iterator[Item | LeftOut]:
+def survey(folder: Path, split: str | None = SPLIT) -> Iterator[RatedItem | LeftOut]:
     """Yield an item, or the reason to leave it out, for each question."""
     return of_split(questions(folder, read_recipe(NAME)), split)
 
 
-def questions(folder: Path, recipe: Recipe) -> Iterator[Item | LeftOut]:
+def questions(folder: Path, recipe: Recipe) -> Iterator[RatedItem | LeftOut]:
     for group in recipe.groups["ratings"]:
         yield from _rated(folder, recipe, group)
     for group in recipe.groups["votes"]:
@@ -120,7 +120,7 @@ def _family(recipe: Recipe, families: str, name: str) -> str:
 # 1. People.
 
 
-def _rated(folder: Path, recipe: Recipe, group: dict[str, Any]) -> Iterator[Item | LeftOut]:
+def _rated(folder: Path, recipe: Recipe, group: dict[str, Any]) -> Iterator[RatedItem | LeftOut]:
     """Yield the mean rating of each piece, and each two ratings of a listener that are far enough apart."""
     answers = folder / recipe.sources[group["source"]].folder / group["answers"]
     if not answers.exists():
@@ -136,7 +136,7 @@ def _rated(folder: Path, recipe: Recipe, group: dict[str, Any]) -> Iterator[Item
         if given:
             about = {"question": group["name"], "split": SPLIT, "cluster": piece, "raters": str(len(given))}
             mean = sum(given) / len(given)
-            yield Item(f"{group['name']}/{piece}", PEOPLE, Prompt(), (path,), {"musicality": mean}, about=about)
+            yield RatedItem(f"{group['name']}/{piece}", PEOPLE, Prompt(), (path,), {"musicality": mean}, about=about)
     for listener, ratings in by_listener.items():
         for one, other in combinations(sorted(ratings, key=int), 2):
             if abs(ratings[one] - ratings[other]) < group["apart"]:
@@ -149,7 +149,7 @@ def _rated(folder: Path, recipe: Recipe, group: dict[str, Any]) -> Iterator[Item
             yield _pair(name, PEOPLE, "overall", pieces[right], pieces[wrong], about=about)
 
 
-def _voted(folder: Path, recipe: Recipe, group: dict[str, Any]) -> Iterator[Item | LeftOut]:
+def _voted(folder: Path, recipe: Recipe, group: dict[str, Any]) -> Iterator[RatedItem | LeftOut]:
     """Yield each vote of each musician on a pair of pieces."""
     answers = folder / recipe.sources[group["source"]].folder / group["answers"]
     if not answers.exists():
@@ -170,7 +170,7 @@ def _voted(folder: Path, recipe: Recipe, group: dict[str, Any]) -> Iterator[Item
             yield _pair(f"{group['name']}/{pair}/{number}", PEOPLE, "overall", right, wrong, about=about)
 
 
-def _scored(folder: Path, recipe: Recipe, group: dict[str, Any]) -> Iterator[Item | LeftOut]:
+def _scored(folder: Path, recipe: Recipe, group: dict[str, Any]) -> Iterator[RatedItem | LeftOut]:
     for file, match in recipe.matches(group["source"], group["files"]):
         stated = text_of(recipe, group["value"], file, match["key"], folder)
         if stated is None:
@@ -178,13 +178,13 @@ def _scored(folder: Path, recipe: Recipe, group: dict[str, Any]) -> Iterator[Ite
             continue
         about, value = {"question": group["name"], "split": SPLIT, "cluster": file.place}, float(stated.text)
         path = folder / file.place
-        yield Item(f"{group['name']}/{file.place}", REWARDS, Prompt(), (path,), {"musicality": value}, about=about)
+        yield RatedItem(f"{group['name']}/{file.place}", REWARDS, Prompt(), (path,), {"musicality": value}, about=about)
 
 
 # 2. Systems.
 
 
-def _ordered(folder: Path, recipe: Recipe, group: dict[str, Any]) -> Iterator[Item | LeftOut]:
+def _ordered(folder: Path, recipe: Recipe, group: dict[str, Any]) -> Iterator[RatedItem | LeftOut]:
     better = {match["key"]: file for file, match in recipe.matches(group["source"], group["better"])}
     for file, match in recipe.matches(group["source"], group["worse"]):
         first = better.get(match["key"])
@@ -202,7 +202,7 @@ def _ordered(folder: Path, recipe: Recipe, group: dict[str, Any]) -> Iterator[It
 # 3 and 4. Texts.
 
 
-def _matched(dataset: str, clips: Iterable[Clip | LeftOut]) -> Iterator[Item | LeftOut]:
+def _matched(dataset: str, clips: Iterable[Clip | LeftOut]) -> Iterator[RatedItem | LeftOut]:
     """Yield every clip with its own and wrong texts, and every text with its own and wrong clips."""
     pools, left_out = _pools(clips)
     yield from left_out
@@ -232,7 +232,7 @@ def _wrong(clip: Clip, pool: Sequence[Clip]) -> list[Clip]:
     return list({other.prompt: other for other in reversed(drawn)}.values())[::-1][:WRONG]
 
 
-def _both_ways(dataset: str, right: Clip, wrong: Clip, changed: str) -> Iterator[Item]:
+def _both_ways(dataset: str, right: Clip, wrong: Clip, changed: str) -> Iterator[RatedItem]:
     """Yield a clip with its own and the wrong prompt, and its prompt with its own and the wrong clip."""
     name = f"{right.question}/{right.place}/{wrong.place}"
     prompts, about = (right.prompt, wrong.prompt), _about(right, changed)
@@ -252,7 +252,7 @@ def _about(clip: Clip, changed: str) -> dict[str, str]:
 # 5. References.
 
 
-def _referred(folder: Path, clips: Iterable[Clip | LeftOut]) -> Iterator[Item | LeftOut]:
+def _referred(folder: Path, clips: Iterable[Clip | LeftOut]) -> Iterator[RatedItem | LeftOut]:
     pools, left_out = _pools(clips)
     yield from left_out
     for pool in pools:
@@ -289,14 +289,14 @@ def _pair(
     prompt: Prompt = Prompt(),  # noqa: B008 (frozen)
     wrong_prompt: Prompt | None = None,
     about: dict[str, str] | None = None,
-) -> Item:
+) -> RatedItem:
     """Make a pair; a hash of the name decides whether the right take comes first."""
     known = {**(about or {}), "split": SPLIT}
     if int(_digest(name), 16) % 2:
-        return Item(name, dataset, prompt, (right, wrong), {}, {axis: Vote("a")}, known, wrong_prompt)
+        return RatedItem(name, dataset, prompt, (right, wrong), {}, {axis: Vote("a")}, known, wrong_prompt)
     first = prompt if wrong_prompt is None else wrong_prompt
     second = None if wrong_prompt is None else prompt
-    return Item(name, dataset, first, (wrong, right), {}, {axis: Vote("b")}, known, second)
+    return RatedItem(name, dataset, first, (wrong, right), {}, {axis: Vote("b")}, known, second)
 
 
 def _digest(name: str) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 from cmi._util.errors import InputError
 from cmi._util.fields import label_field, text_field
 from cmi.rewardbench.data.rows import LeftOut, first_of, inside, kept, of_split, present, required
-from cmi.rewardbench.items import Item, Vote
+from cmi.rewardbench.items import RatedItem, Vote
 from cmi.take import Prompt
 
 NAME = "music-arena"
@@ -26,11 +26,11 @@ LAST_MONTH = "2025-12"  # of the paper
 WORDS = {"a": "a", "b": "b", "tie": "tie", "both_bad": "both bad"}
 
 
-def read(folder: Path, split: str | None = "test") -> Iterator[Item]:
+def read(folder: Path, split: str | None = "test") -> Iterator[RatedItem]:
     return kept(survey(folder, split))
 
 
-def survey(folder: Path, split: str | None = "test") -> Iterator[Item | LeftOut]:
+def survey(folder: Path, split: str | None = "test") -> Iterator[RatedItem | LeftOut]:
     """Yield an item, or the reason to leave it out, for each battle."""
     files = sorted(first_of(folder, "battle_data").glob("*/*.json"))
     return of_split((_battle(_object(file), str(file), folder, file.parent.name) for file in files), split)
@@ -48,7 +48,7 @@ def _object(file: Path) -> dict[str, Any]:
     return found
 
 
-def _battle(row: dict[str, Any], where: str, folder: Path, period: str) -> Item | LeftOut:
+def _battle(row: dict[str, Any], where: str, folder: Path, period: str) -> RatedItem | LeftOut:
     for field in ("preference", "audio_a", "audio_b"):
         if field not in row:
             raise InputError(f"{where}: no {field!r} ({', '.join(row)})")
@@ -70,7 +70,9 @@ def _battle(row: dict[str, Any], where: str, folder: Path, period: str) -> Item 
     )
     vote = Vote("a" if choice == "a" else "b")
     prompt = Prompt(text_field(row, "prompt", where), text_field(row, "lyrics", where))
-    return Item(required(row, "battle_uuid", where), NAME, prompt, tuple(takes), votes={"overall": vote}, about=about)
+    return RatedItem(
+        required(row, "battle_uuid", where), NAME, prompt, tuple(takes), votes={"overall": vote}, about=about
+    )
 
 
 def _month(row: dict[str, Any], where: str) -> str:

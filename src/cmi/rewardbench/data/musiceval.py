@@ -17,7 +17,7 @@ from cmi._util.fields import number_field, text_field
 from cmi._util.records import read_records
 from cmi.rewardbench.data.parquet import prepare
 from cmi.rewardbench.data.rows import LeftOut, inside, kept, of_split, present, required
-from cmi.rewardbench.items import Item
+from cmi.rewardbench.items import RatedItem
 from cmi.take import Prompt
 
 NAME = "musiceval"
@@ -25,16 +25,16 @@ RATED = "overall quality"
 RECORDING = re.compile(r"(?P<model>S\d+)_(?P<prompt>P\d+)")
 
 
-def read(folder: Path, split: str | None = "test") -> Iterator[Item]:
+def read(folder: Path, split: str | None = "test") -> Iterator[RatedItem]:
     return kept(survey(folder, split))
 
 
-def survey(folder: Path, split: str | None = "test") -> Iterator[Item | LeftOut]:
+def survey(folder: Path, split: str | None = "test") -> Iterator[RatedItem | LeftOut]:
     """Yield an item, or the reason to leave it out, for each row."""
     return of_split(_rows(folder), split)
 
 
-def _rows(folder: Path) -> Iterator[Item | LeftOut]:
+def _rows(folder: Path) -> Iterator[RatedItem | LeftOut]:
     prepared = prepare(folder)
     for file in sorted(prepared.glob("*.jsonl")):
         for place, row in read_records(file):
@@ -54,4 +54,6 @@ def _rows(folder: Path) -> Iterator[Item | LeftOut]:
             about = present(
                 split=split, **({"generator": found["model"], "prompt_id": found["prompt"]} if found else {})
             )
-            yield Item(f"{split}-{place.split()[-1]}", NAME, Prompt(), (take,), {"musicality": rating}, about=about)
+            yield RatedItem(
+                f"{split}-{place.split()[-1]}", NAME, Prompt(), (take,), {"musicality": rating}, about=about
+            )

@@ -25,18 +25,18 @@ from cmi.preferences import (
     read_ratings,
 )
 from cmi.rewardbench.data.rows import LeftOut, kept, of_split
-from cmi.rewardbench.items import Item, Vote
+from cmi.rewardbench.items import RatedItem, Vote
 from cmi.take import Axis
 
 NAME = "own"
 EITHER = Columns(tuple(dict.fromkeys((*COLUMNS.main, *RATINGS.main))), (*COLUMNS.others, *RATINGS.others))
 
 
-def read(folder: Path, split: str | None = None) -> Iterator[Item]:
+def read(folder: Path, split: str | None = None) -> Iterator[RatedItem]:
     return kept(survey(folder, split))
 
 
-def survey(folder: Path, split: str | None = None) -> Iterator[Item | LeftOut]:
+def survey(folder: Path, split: str | None = None) -> Iterator[RatedItem | LeftOut]:
     """Yield each pair or take of the file `folder`. If no row states a split, the prompt decides."""
     items = read_file(folder, NAME)
     if split is not None:
@@ -49,7 +49,7 @@ def survey(folder: Path, split: str | None = None) -> Iterator[Item | LeftOut]:
     return of_split(items, split)
 
 
-def read_file(path: Path, dataset: str) -> Iterator[Item]:
+def read_file(path: Path, dataset: str) -> Iterator[RatedItem]:
     """Read the items of a file of preferences or of ratings; its first row tells which."""
     file = find_file(path)
     if file.is_dir():
@@ -67,15 +67,15 @@ def read_file(path: Path, dataset: str) -> Iterator[Item]:
     )
 
 
-def _pair(group: Mapping[Axis, Preference], dataset: str) -> Item:
+def _pair(group: Mapping[Axis, Preference], dataset: str) -> RatedItem:
     first = next(iter(group.values()))
     votes = {axis: Vote(one.choice, one.confidence) for axis, one in group.items()}
     about = _in_words(first.about) | ({"rater": first.rater} if first.rater else {})
-    return Item(first.id, dataset, first.prompt, (first.pair.a, first.pair.b), votes=votes, about=about)
+    return RatedItem(first.id, dataset, first.prompt, (first.pair.a, first.pair.b), votes=votes, about=about)
 
 
-def _rated(one: Rating, dataset: str) -> Item:
-    return Item(one.id, dataset, one.prompt, (one.take.audio,), one.ratings, about=_in_words(one.about))
+def _rated(one: Rating, dataset: str) -> RatedItem:
+    return RatedItem(one.id, dataset, one.prompt, (one.take.audio,), one.ratings, about=_in_words(one.about))
 
 
 def _in_words(about: Mapping[str, Any]) -> dict[str, str]:

@@ -14,23 +14,23 @@ from pathlib import Path
 from cmi._util.fields import number_field
 from cmi._util.records import csv_records
 from cmi.rewardbench.data.rows import LeftOut, first_of, inside, kept, of_split, present, required
-from cmi.rewardbench.items import Item
+from cmi.rewardbench.items import RatedItem
 from cmi.take import Axis, Prompt
 
 NAME = "pam"
 COLUMNS: dict[Axis, str] = {"musicality": "OVL", "alignment": "REL"}
 
 
-def read(folder: Path, split: str | None = "test") -> Iterator[Item]:
+def read(folder: Path, split: str | None = "test") -> Iterator[RatedItem]:
     return kept(survey(folder, split))
 
 
-def survey(folder: Path, split: str | None = "test") -> Iterator[Item | LeftOut]:
+def survey(folder: Path, split: str | None = "test") -> Iterator[RatedItem | LeftOut]:
     """Yield an item, or the reason to leave it out, for each row."""
     return of_split(_rows(folder), split)
 
 
-def _rows(folder: Path) -> Iterator[Item | LeftOut]:
+def _rows(folder: Path) -> Iterator[RatedItem | LeftOut]:
     scores = first_of(folder, "human_eval/music/scores.csv", "music/scores.csv", "scores.csv")
     for place, row in csv_records(scores, ("Model", "File Name", "Text", *COLUMNS.values())):
         where = f"{scores} {place}"
@@ -43,4 +43,4 @@ def _rows(folder: Path) -> Iterator[Item | LeftOut]:
             continue
         audio = inside(scores.parent, f"{model}/{file}.wav", where)
         about = present(generator=model, split="test")
-        yield Item(f"{model}/{file}", NAME, Prompt(required(row, "Text", where)), (audio,), ratings, about=about)
+        yield RatedItem(f"{model}/{file}", NAME, Prompt(required(row, "Text", where)), (audio,), ratings, about=about)

@@ -20,7 +20,7 @@ from cmi._util.records import read_records
 from cmi.rewardbench.data import cmi_pref, music_arena, musiceval, pam
 from cmi.rewardbench.data.parquet import PREPARED
 from cmi.rewardbench.data.rows import WORDS, LeftOut, Row, first_of, inside, kept, of_split, present, required
-from cmi.rewardbench.items import Item, Vote
+from cmi.rewardbench.items import RatedItem, Vote
 from cmi.take import Axis, Choice, Prompt
 
 FILE = "all_test.jsonl"
@@ -30,22 +30,22 @@ CLIPS = PurePosixPath("MusicEval_data/test_audio")  # MusicEval's test clips by 
 RATED: dict[Axis, str] = {"musicality": "musicality", "alignment": "text-music alignment"}
 
 
-def read(folder: Path, split: str | None = "test") -> Iterator[Item]:
+def read(folder: Path, split: str | None = "test") -> Iterator[RatedItem]:
     return kept(survey(folder, split))
 
 
-def survey(folder: Path, split: str | None = "test") -> Iterator[Item | LeftOut]:
+def survey(folder: Path, split: str | None = "test") -> Iterator[RatedItem | LeftOut]:
     """Yield an item, or the reason to leave it out, for each line."""
     return of_split(_rows(folder), split)
 
 
-def _rows(folder: Path) -> Iterator[Item | LeftOut]:
+def _rows(folder: Path) -> Iterator[RatedItem | LeftOut]:
     file = first_of(folder, FILE, f"data/{FILE}")
     for place, row in read_records(file):
         yield _item(row, f"{file} {place}", place.split()[-1], file.parent)
 
 
-def _item(row: Row, where: str, name: str, folder: Path) -> Item | LeftOut:
+def _item(row: Row, where: str, name: str, folder: Path) -> RatedItem | LeftOut:
     split, source = text_field(row, "split", where), text_field(row, "source", where)
     locate = partial(_locate, folder, where)
     about = present(modality=modality(row), split=split)
@@ -69,16 +69,18 @@ def _rated(
     about: dict[str, str],
     locate: Callable[[str], Path],
     axes: tuple[Axis, ...],
-) -> Item | LeftOut:
+) -> RatedItem | LeftOut:
     ratings = {axis: value for axis in axes if (value := number_field(row, RATED[axis], where)) is not None}
     if not ratings:
         return LeftOut("no rating", about.get("split", ""))
     prompt = Prompt(text_field(row, "prompt", where), text_field(row, "lyrics", where))
     take = locate(required(row, "audio-path", where))
-    return Item(name, dataset, prompt, (take,), ratings, about=about)
+    return RatedItem(name, dataset, prompt, (take,), ratings, about=about)
 
 
-def _battle(row: Row, where: str, name: str, about: dict[str, str], locate: Callable[[str], Path]) -> Item | LeftOut:
+def _battle(
+    row: Row, where: str, name: str, about: dict[str, str], locate: Callable[[str], Path]
+) -> RatedItem | LeftOut:
     choice = label_field(row, "preference", where, music_arena.WORDS | WORDS)
     if choice not in ("a", "b", "both", "neither"):
         return LeftOut(choice or "tie or no vote", about.get("split", ""))
@@ -86,7 +88,7 @@ def _battle(row: Row, where: str, name: str, about: dict[str, str], locate: Call
     paths = [required(row, field, where) for field in ("audio-path", "audio2")]
     prompt = Prompt(text_field(row, "prompt", where), text_field(row, "lyrics", where))
     takes = tuple(map(locate, paths))
-    return Item(
+    return RatedItem(
         name, music_arena.NAME, prompt, takes, votes={"overall": vote}, about=about | present(month=month(paths))
     )
 

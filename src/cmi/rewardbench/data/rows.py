@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 
 from cmi._util.errors import InputError
 from cmi._util.fields import label_field, number_field, text_field
-from cmi.rewardbench.items import Item, Vote
+from cmi.rewardbench.items import RatedItem, Vote
 from cmi.take import Axis, Choice
 
 WORDS = {"a": "a", "model_a": "a", "b": "b", "model_b": "b", "both": "both", "neither": "neither", "tie": ""}
@@ -24,14 +24,14 @@ class LeftOut(NamedTuple):
     split: str = ""
 
 
-def kept(found: Iterable[Item | LeftOut]) -> Iterator[Item]:
-    return (each for each in found if isinstance(each, Item))
+def kept(found: Iterable[RatedItem | LeftOut]) -> Iterator[RatedItem]:
+    return (each for each in found if isinstance(each, RatedItem))
 
 
-def of_split(found: Iterable[Item | LeftOut], split: str | None) -> Iterator[Item | LeftOut]:
+def of_split(found: Iterable[RatedItem | LeftOut], split: str | None) -> Iterator[RatedItem | LeftOut]:
     """Leave out the rows of other splits; None keeps all."""
     for each in found:
-        belongs = each.about.get("split", "") if isinstance(each, Item) else each.split
+        belongs = each.about.get("split", "") if isinstance(each, RatedItem) else each.split
         yield each if split is None or belongs == split else LeftOut(f"split {belongs or 'not stated'}", belongs)
 
 

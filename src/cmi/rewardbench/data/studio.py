@@ -5,15 +5,15 @@ from pathlib import Path
 
 from cmi.rewardbench.data.own import read_file
 from cmi.rewardbench.data.rows import LeftOut, first_of, kept, of_split
-from cmi.rewardbench.items import Item
+from cmi.rewardbench.items import RatedItem
 
 NAME = "studio"
 
 
-def read(folder: Path, split: str | None = "test") -> Iterator[Item]:
+def read(folder: Path, split: str | None = "test") -> Iterator[RatedItem]:
     return kept(survey(folder, split))
 
 
-def survey(folder: Path, split: str | None = "test") -> Iterator[Item | LeftOut]:
+def survey(folder: Path, split: str | None = "test") -> Iterator[RatedItem | LeftOut]:
     """Yield an item for each pair."""
     return of_split(read_file(first_of(folder, "preferences.jsonl"), NAME), split)

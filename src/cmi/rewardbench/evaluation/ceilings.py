@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from cmi.report.numbers import percent
 from cmi.report.tables import Table
-from cmi.rewardbench.items import Item
+from cmi.rewardbench.items import RatedItem
 from cmi.rewardbench.tasks import MUSICALITY_PREFERENCE
 from cmi.take import Audio
 
@@ -36,9 +36,9 @@ class _Rated(NamedTuple):
         return (self.mean * self.raters - one) / (self.raters - 1) if self.raters > 1 else self.mean
 
 
-def ceilings(items: Iterable[Item]) -> list[Ceiling]:
+def ceilings(items: Iterable[RatedItem]) -> list[Ceiling]:
     """Return the ceiling of each question of each data set, for musicality."""
-    by_question: dict[tuple[str, str], list[Item]] = defaultdict(list)
+    by_question: dict[tuple[str, str], list[RatedItem]] = defaultdict(list)
     for item in items:
         by_question[item.dataset, item.about.get("question", "")].append(item)
     found = []
@@ -50,7 +50,7 @@ def ceilings(items: Iterable[Item]) -> list[Ceiling]:
     return found
 
 
-def _by_ratings(items: Sequence[Item]) -> list[tuple[float, float]]:
+def _by_ratings(items: Sequence[RatedItem]) -> list[tuple[float, float]]:
     """Return the mean rating's credit on each vote, with and without the voter's own ratings."""
     rated: dict[Audio, _Rated] = {
         item.takes[0]: _Rated(item.ratings["musicality"], int(item.about["raters"]))
@@ -67,7 +67,7 @@ def _by_ratings(items: Sequence[Item]) -> list[tuple[float, float]]:
     return credits
 
 
-def _by_majority(items: Sequence[Item]) -> list[tuple[float, float]]:
+def _by_majority(items: Sequence[RatedItem]) -> list[tuple[float, float]]:
     """Return the majority's credit on each vote on a pair with several raters, with and without the voter's own."""
     decided = [item for item in items if "rater" in item.about and _by_rank(item)]
     won = Counter((item.prompt, _by_rank(item)) for item in decided)
@@ -79,7 +79,7 @@ def _by_majority(items: Sequence[Item]) -> list[tuple[float, float]]:
     return credits
 
 
-def _by_rank(item: Item) -> tuple[Audio, ...]:
+def _by_rank(item: RatedItem) -> tuple[Audio, ...]:
     """Return the takes of a pair, the preferred one first; empty for a tie."""
     axis = MUSICALITY_PREFERENCE.axis(item)
     choice = item.votes[axis].choice if axis is not None else "neither"

@@ -23,7 +23,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cmi.rewardbench.items import Item
+from cmi.rewardbench.items import RatedItem
 from cmi.rewardbench.tasks import TASKS, Array, Asked, Protocol, Scores, Task, answers, ask, credit
 from cmi.stats import Bin, folded, logistic, reliability, weighted_kendall, weighted_pearson, weighted_spearman
 from cmi.stats.comparison import (
@@ -44,7 +44,7 @@ RANDOM = "random"
 BIN_EDGES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 EVERYTHING = "all"
 
-Grouping = Callable[[Item, Task], str | None]  # returns an item's group, or None
+Grouping = Callable[[RatedItem, Task], str | None]  # returns an item's group, or None
 Mask = NDArray[np.bool_]
 
 # Functions of rows (n, 2): a system's scores, or their credit, and the truth.
@@ -112,7 +112,7 @@ class Results(NamedTuple):
 
 
 def evaluate(
-    items: Iterable[Item],
+    items: Iterable[RatedItem],
     models: Mapping[str, Scores],
     nulls: Mapping[str, Scores],
     protocol: Protocol,

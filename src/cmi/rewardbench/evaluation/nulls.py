@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from cmi._util.errors import InputError
 from cmi.audio import Waveform, duration, load, resample
-from cmi.rewardbench.items import Item
+from cmi.rewardbench.items import RatedItem
 from cmi.rewardbench.tasks import (
     ALIGNMENT_PREFERENCE,
     ALIGNMENT_REGRESSION,
@@ -123,7 +123,7 @@ class Denser(_FeatureScorer):
 _BY_FEATURE = {"louder": Louder, "longer": Longer, "brighter": Brighter, "denser": Denser}
 
 
-def null_scores(items: Sequence[Item], heard: Mapping[Key, Sequence[TakeFeatures | None]]) -> dict[str, Scores]:
+def null_scores(items: Sequence[RatedItem], heard: Mapping[Key, Sequence[TakeFeatures | None]]) -> dict[str, Scores]:
     """Return every null's scores of the items; those by features only if `heard` has them."""
     nulls: dict[str, Scores] = {}
     if heard:
@@ -134,21 +134,21 @@ def null_scores(items: Sequence[Item], heard: Mapping[Key, Sequence[TakeFeatures
     return nulls
 
 
-def _score_feature(items: Iterable[Item], heard: Mapping[Key, Sequence[TakeFeatures | None]], of: str) -> Scores:
+def _score_feature(items: Iterable[RatedItem], heard: Mapping[Key, Sequence[TakeFeatures | None]], of: str) -> Scores:
     def scored(one: TakeFeatures | None) -> Score | None:
         return None if one is None else Score(getattr(one, of), getattr(one, of))
 
     return {key(item): tuple(map(scored, heard.get(key(item), ()))) for item in items}
 
 
-def _generators(item: Item) -> tuple[str, ...]:
+def _generators(item: RatedItem) -> tuple[str, ...]:
     """Return the generator of each take; empty unless all are known."""
     fields = ("generator_a", "generator_b") if item.is_pair else ("generator",)
     names = tuple(item.about.get(field, "") for field in fields)
     return names if all(names) else ()
 
 
-def _priors(items: Sequence[Item]) -> Iterator[tuple[Key, TakeScores]]:
+def _priors(items: Sequence[RatedItem]) -> Iterator[tuple[Key, TakeScores]]:
     musicality = _GeneratorRecord(items, MUSICALITY_PREFERENCE, MUSICALITY_REGRESSION)
     alignment = _GeneratorRecord(items, ALIGNMENT_PREFERENCE, ALIGNMENT_REGRESSION)
     for item in items:
@@ -160,7 +160,7 @@ def _priors(items: Sequence[Item]) -> Iterator[tuple[Key, TakeScores]]:
 class _GeneratorRecord:
     """The results of each generator on each prompt of a data set, on one axis."""
 
-    def __init__(self, items: Iterable[Item], preference: Task, regression: Task) -> None:
+    def __init__(self, items: Iterable[RatedItem], preference: Task, regression: Task) -> None:
         self._all: dict[tuple[str, ...], list[float]] = defaultdict(lambda: [0.0, 0.0])  # sum, count
         for item in items:
             names, task = _generators(item), preference if item.is_pair else regression
@@ -173,7 +173,7 @@ class _GeneratorRecord:
                     self._all[place][0] += value
                     self._all[place][1] += 1
 
-    def without(self, item: Item, generator: str) -> float:
+    def without(self, item: RatedItem, generator: str) -> float:
         """Return its mean over the other prompts, or that of all generators if there are none; NaN without votes."""
         whole, own = self._all[item.dataset, generator], self._all[item.dataset, generator, item.cluster]
         total, count = whole[0] - own[0], whole[1] - own[1]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cmi._util.fields import text_field
-from cmi.rewardbench.items import Item, Vote
+from cmi.rewardbench.items import RatedItem, Vote
 from cmi.rewardbench.runs.released_results import (
     ARENA,
     CHOICES,
@@ -28,7 +28,7 @@ from cmi.take import Axis, Prompt, Score
 
 
 class Read(NamedTuple):
-    items: list[Item]
+    items: list[RatedItem]
     scores: dict[Key, tuple[Score | None, ...]]
     left_out: int  # rows without a known label
 
@@ -45,7 +45,7 @@ def as_items(rows: Iterable[Released]) -> Read:
     return Read(items, scores, left_out)
 
 
-def _item(one: Released) -> Item | None:
+def _item(one: Released) -> RatedItem | None:
     row, where = one.row, one.where
     reference = text_field(dict(row), "ref-audio-path", where)
     text, lyrics = (text_field(dict(row), field, where) for field in ("prompt", "lyrics"))
@@ -56,9 +56,9 @@ def _item(one: Released) -> Item | None:
     if one.dataset in (PAM, MUSICEVAL):
         axes: tuple[Axis, ...] = ("musicality", "alignment") if one.dataset == PAM else ("musicality",)
         ratings = {axis: value for axis in axes if math.isfinite(value := number(row.get(RATED[axis])))}
-        return Item(name, dataset, prompt, takes, ratings=ratings, about=about) if ratings else None
+        return RatedItem(name, dataset, prompt, takes, ratings=ratings, about=about) if ratings else None
     votes = dict(_votes(one))
-    return Item(name, dataset, prompt, takes, votes=votes, about=about) if votes else None
+    return RatedItem(name, dataset, prompt, takes, votes=votes, about=about) if votes else None
 
 
 def _votes(one: Released) -> Iterator[tuple[Axis, Vote]]:

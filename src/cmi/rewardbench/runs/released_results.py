@@ -45,7 +45,7 @@ class Released(NamedTuple):
     row: Row
 
 
-class Question(NamedTuple):
+class ReleasedQuestion(NamedTuple):
     """A preference task: its name and the fields of people's label, the prediction and people's confidence."""
 
     task: str
@@ -54,9 +54,9 @@ class Question(NamedTuple):
     confidence: str = ""
 
 
-ARENA_QUESTION = Question("preference", "preference", "predicted_preference")
+ARENA_QUESTION = ReleasedQuestion("preference", "preference", "predicted_preference")
 PREF_QUESTIONS = tuple(
-    Question(axis, f"preference-{axis}", f"predicted_preference-{axis}", f"confidence_preference-{axis}")
+    ReleasedQuestion(axis, f"preference-{axis}", f"predicted_preference-{axis}", f"confidence_preference-{axis}")
     for axis in ("alignment", "musicality")
 )
 
@@ -116,7 +116,7 @@ def detail(rows: Sequence[Released], durations: Mapping[str, float] | None = Non
     return [{column: line.get(column) for column in columns} for line in lines]
 
 
-def _questions(rows: Iterable[Released]) -> list[tuple[str, Question]]:
+def _questions(rows: Iterable[Released]) -> list[tuple[str, ReleasedQuestion]]:
     there = {one.dataset for one in rows}
     every = [(ARENA, ARENA_QUESTION), *((PREF, question) for question in PREF_QUESTIONS)]
     return [(dataset, question) for dataset, question in every if dataset in there]
@@ -124,7 +124,7 @@ def _questions(rows: Iterable[Released]) -> list[tuple[str, Question]]:
 
 def _group(
     rows: Sequence[Released],
-    questions: Iterable[tuple[str, Question]],
+    questions: Iterable[tuple[str, ReleasedQuestion]],
     key: str,
     group: Callable[[Row], str],
     values: Sequence[str] | None = None,
@@ -138,7 +138,7 @@ def _group(
             yield {**about, "n": n, "ACC": accuracy}
 
 
-def _by_confidence(rows: Sequence[Released], question: Question) -> Iterator[dict[str, Any]]:
+def _by_confidence(rows: Sequence[Released], question: ReleasedQuestion) -> Iterator[dict[str, Any]]:
     about = {"dataset": PREF, "task": question.task, "group_key": "confidence"}
     sure = [(one, value) for one in rows if math.isfinite(value := number(one.row.get(question.confidence)))]
     crossed = [(name, category) for name in CONFIDENCES for category in ("no_ref", "ref")]
@@ -186,7 +186,7 @@ def _correlations(rows: Sequence[Released], axis: str) -> dict[str, Any]:
     return {"n": len(x), **{name: value if math.isfinite(value) else None for name, value in values.items()}}
 
 
-def _accuracy(rows: Iterable[Released], dataset: str, question: Question) -> tuple[int, float | None]:
+def _accuracy(rows: Iterable[Released], dataset: str, question: ReleasedQuestion) -> tuple[int, float | None]:
     credits = []
     for one in rows:
         if one.dataset == dataset:

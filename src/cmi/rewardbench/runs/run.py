@@ -19,12 +19,12 @@ from cmi.reward.scoring.score_log import score_takes
 from cmi.reward.scoring.scorers import NamedScorer, described, is_reward_model, load_scorer
 from cmi.rewardbench.data import DATA_SETS, data_folder, find
 from cmi.rewardbench.evaluation.nulls import measure_features
-from cmi.rewardbench.items import Item
+from cmi.rewardbench.items import RatedItem
 from cmi.rewardbench.runs.run_folder import (
     HEARD,
     SCORES,
     About,
-    Question,
+    AskedItem,
     ScoringFailure,
     model_folder,
     question,
@@ -49,7 +49,7 @@ class Outcome(NamedTuple):
     notes: Sequence[str] = ()  # on scored takes, such as truncated recordings
 
 
-def open_data(spec: str, split: str = "") -> Iterator[Item]:
+def open_data(spec: str, split: str = "") -> Iterator[RatedItem]:
     """Read the items of a data set: NAME, NAME=FOLDER, a file of preferences or ratings, or a studio set's folder.
 
     `split` is one of its splits, 'all' for all of them, '' for the one that the benchmark uses.
@@ -67,7 +67,7 @@ def data_at_hand() -> list[str]:
     return [name for name in BENCHMARK if (data_folder() / name).exists()]
 
 
-def prepare(specs: Sequence[str], out: Path, split: str = "") -> list[Question]:
+def prepare(specs: Sequence[str], out: Path, split: str = "") -> list[AskedItem]:
     """Read all data and write the items to the folder."""
     if not specs:
         raise InputError(f"none of {', '.join(BENCHMARK)} was downloaded; name data with --data, or cmi data get NAME")
@@ -94,7 +94,7 @@ def open_model(name: str, window: str = "", prompt: bool = True, device: str = "
 
 
 def score_questions(
-    questions: Sequence[Question],
+    questions: Sequence[AskedItem],
     about: About,
     scorer: NamedScorer,
     out: Path,
@@ -116,7 +116,7 @@ def score_questions(
     return Outcome(about, len(takes), failures, notes)
 
 
-def measure_takes(questions: Sequence[Question], out: Path, on_done: OnDone) -> None:
+def measure_takes(questions: Sequence[AskedItem], out: Path, on_done: OnDone) -> None:
     """Log the features for nulls; takes that cannot be decoded are left out."""
     takes = _distinct(questions)
     measure_once = cache(measure_features)  # a recording may occur with many prompts
@@ -131,7 +131,7 @@ def measure_takes(questions: Sequence[Question], out: Path, on_done: OnDone) -> 
 
 def run(
     models: Sequence[str],
-    questions: Sequence[Question],
+    questions: Sequence[AskedItem],
     out: Path,
     window: str,
     prompt: bool,
@@ -149,7 +149,7 @@ def run(
         gc.collect()  # before the next model is loaded
 
 
-def _distinct(questions: Sequence[Question]) -> dict[str, Take]:
+def _distinct(questions: Sequence[AskedItem]) -> dict[str, Take]:
     return {name: take for one in questions for name, take in zip(one.keys, one.item.asked, strict=True)}
 
 

@@ -28,7 +28,7 @@ from cmi._util.runlog import read_records as read_log
 from cmi.audio import Waveform, content_hash
 from cmi.reward.scoring.score_log import take_key
 from cmi.rewardbench.evaluation.nulls import TakeFeatures
-from cmi.rewardbench.items import Item, Vote
+from cmi.rewardbench.items import RatedItem, Vote
 from cmi.rewardbench.tasks import Key, Scores, key
 from cmi.take import Audio, Axis, Prompt, Score
 
@@ -36,10 +36,10 @@ ITEMS, HEARD, MODELS, JUDGES = "items.jsonl", "heard.jsonl", "models", "judges"
 ABOUT, SCORES, PAIR_SCORES, FAILURES = "about.json", "scores.jsonl", "pair_scores.jsonl", "failures.jsonl"
 
 
-class Question(NamedTuple):
+class AskedItem(NamedTuple):
     """An item and the keys of its takes."""
 
-    item: Item
+    item: RatedItem
     keys: tuple[str, ...]
 
 
@@ -72,13 +72,13 @@ class System(NamedTuple):
 
 
 class Run(NamedTuple):
-    items: list[Item]
+    items: list[RatedItem]
     systems: list[System]
     heard: dict[Key, tuple[TakeFeatures | None, ...]]  # empty if not measured
 
 
-def question(item: Item) -> Question:
-    return Question(item, tuple(take_key(take) for take in item.asked))
+def question(item: RatedItem) -> AskedItem:
+    return AskedItem(item, tuple(take_key(take) for take in item.asked))
 
 
 def require_current(folder: Path) -> None:
@@ -91,7 +91,7 @@ def require_current(folder: Path) -> None:
             )
 
 
-def write_items(folder: Path, questions: Sequence[Question]) -> None:
+def write_items(folder: Path, questions: Sequence[AskedItem]) -> None:
     """Add items to the folder; they replace those of the same data sets."""
     path = folder / ITEMS
     new = {one.item.dataset for one in questions}
@@ -106,7 +106,7 @@ def write_items(folder: Path, questions: Sequence[Question]) -> None:
     write_whole(path, "".join(json.dumps(_record(one)) + "\n" for one in [*kept, *questions]))
 
 
-def _record(one: Question) -> dict[str, Any]:
+def _record(one: AskedItem) -> dict[str, Any]:
     item = one.item
     other = {} if item.other_prompt is None else {"other_prompt": _prompt_record(item.other_prompt)}
     return {
@@ -133,7 +133,7 @@ def _named(audio: Audio) -> str:
     return f"waveform {content_hash(audio)}" if isinstance(audio, Waveform) else str(audio)
 
 
-def read_items(folder: Path) -> Iterator[Question]:
+def read_items(folder: Path) -> Iterator[AskedItem]:
     path = folder / ITEMS
     if not path.exists():
         raise InputError(f"{folder}: no {ITEMS} in it, expected a folder of `cmi rewardbench run`")
@@ -142,11 +142,11 @@ def read_items(folder: Path) -> Iterator[Question]:
             other = row.get("other_prompt")
             takes = tuple(Path(name) for name in row["takes"])
             votes = {axis: Vote(vote["choice"], vote["confidence"]) for axis, vote in row["votes"].items()}
-            item = Item(
+            item = RatedItem(
                 *(row["id"], row["dataset"], _read_prompt(row), takes, row["ratings"], votes, row["about"]),
                 None if other is None else _read_prompt(other),
             )
-            yield Question(item, tuple(row["keys"]))
+            yield AskedItem(item, tuple(row["keys"]))
         except (KeyError, TypeError, AttributeError) as error:
             raise InputError(f"{path} {place}: not an item of `cmi rewardbench run` ({error})") from error
 
@@ -214,7 +214,7 @@ def read_run(folder: Path) -> Run:
     return Run([one.item for one in questions], systems, heard)
 
 
-def _read_system(path: Path, questions: Iterable[Question]) -> System:
+def _read_system(path: Path, questions: Iterable[AskedItem]) -> System:
     try:
         record = json.loads(path.read_bytes())
         about = About(record["model"], tuple(record["axes"]), record["window"], record["prompt"])

@@ -13,7 +13,7 @@ from cmi.report.tables import Table
 from cmi.rewardbench.evaluation.ceilings import ceiling_table, ceilings
 from cmi.rewardbench.evaluation.cells import RESAMPLES, Grouping, Results, evaluate
 from cmi.rewardbench.evaluation.nulls import TakeFeatures, null_scores
-from cmi.rewardbench.items import Item
+from cmi.rewardbench.items import RatedItem
 from cmi.rewardbench.runs.released_items import as_items
 from cmi.rewardbench.runs.released_results import read_released
 from cmi.rewardbench.runs.run_folder import About, System, read_run
@@ -24,7 +24,7 @@ from cmi.rewardbench.tasks import TASKS, Key, Protocol, Scores, Task
 class Source:
     """Items with the scores of models and the features for nulls."""
 
-    items: tuple[Item, ...]
+    items: tuple[RatedItem, ...]
     systems: tuple[System, ...]
     heard: dict[Key, tuple[TakeFeatures | None, ...]]
     notes: tuple[str, ...] = ()
