@@ -4,9 +4,11 @@ On the command line a data set is NAME, a folder in `data_folder()`; NAME=FOLDER
 """
 
 import os
+import pkgutil
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -18,6 +20,7 @@ from cmi.rewardbench.data.rows import LeftOut
 from cmi.rewardbench.items import RatedItem
 
 HUB = "https://huggingface.co"
+TABLE_1 = ("pam", "musiceval", "music-arena", "cmi-pref", "cmi-pref-pseudo")
 
 
 class Reader(Protocol):
@@ -41,7 +44,6 @@ class DataSet:
     title: str
     licence: str
     origin: str
-    module: str
     hub: str = ""
     url: str = ""
     recipe: bool = False
@@ -56,95 +58,33 @@ class DataSet:
 
     @property
     def reader(self) -> Reader:
-        return import_module(f"{__name__}.{self.module}")
+        return import_module(f"{__name__}.{self.name.replace('-', '_')}")
 
 
-DATA_SETS = {
-    each.name: each
-    for each in (
-        DataSet(
-            "pam",
-            "PAM, its music: clips rated by listeners",
-            "see its page",
-            "https://zenodo.org/records/10737388",
-            "pam",
-            url="https://zenodo.org/records/10737388/files/human_eval.zip?download=1",
-            files=("human_eval/music/*",),
-            samples=500,
-            tested=500,
-        ),
-        DataSet(
-            "musiceval",
-            "MusicEval: clips rated by experts",
-            "CC BY-NC 4.0",
-            f"{HUB}/datasets/BAAI/MusicEval",
-            "musiceval",
-            hub="BAAI/MusicEval",
-            files=("data/*.parquet", "README.md"),
-            size=1_903_173_150,
-            samples=2748,
-            tested=413,
-        ),
-        DataSet(
-            "music-arena",
-            "Music Arena: visitors' votes on pairs",
-            "CC BY 4.0",
-            f"{HUB}/datasets/music-arena/music-arena-dataset",
-            "music_arena",
-            hub="music-arena/music-arena-dataset",
-            files=("battle_data/*", "audio_files/*", "README.md"),
-            samples=2800,
-            tested=1340,
-        ),
-        DataSet(
-            "cmi-pref",
-            "CMI-Pref: experts' votes on pairs",
-            "CC BY-NC-SA 4.0",
-            f"{HUB}/datasets/HaiwenXia/cmi-pref",
-            "cmi_pref",
-            hub="HaiwenXia/cmi-pref",
-            size=15_000_000_000,
-            samples=4027,
-            tested=500,
-        ),
-        DataSet(
-            "cmi-pref-pseudo",
-            "CMI-Pref-Pseudo: a language model's votes on pairs",
-            "CC BY-NC-SA 4.0",
-            f"{HUB}/datasets/HaiwenXia/cmi-pref-pseudo",
-            "cmi_pref_pseudo",
-            hub="HaiwenXia/cmi-pref-pseudo",
-            samples=110_000,
-        ),
-        DataSet(
-            "cmi-real",
-            "real and generated clips of public repositories",
-            "per repository",
-            "public repositories on GitHub",
-            "cmi_real",
-            recipe=True,
-            size=991_386_519,
-        ),
-        DataSet(
-            "released",
-            "the authors' list of all tested rows, without audio",
-            "CC BY-NC-SA 4.0",
-            "https://github.com/Haiwen-Xia/CMI-RewardBench",
-            "released",
-            url="https://raw.githubusercontent.com/Haiwen-Xia/CMI-RewardBench/main/data/all_test.jsonl",
-            samples=2753,
-            tested=2753,
-        ),
-        DataSet(
-            "studio",
-            "pairs whose winner is known, made here",
-            "yours",
-            "make it: cmi studio make FOLDER, then studio=FOLDER",
-            "studio",
-        ),
-        DataSet("own", "your own preferences or ratings", "yours", "name the file: mine.jsonl, or own=FILE", "own"),
-    )
-}
+class DataSets(Mapping[str, DataSet]):
+    """The data sets by name: those of the paper's Table 1 first. Each is the `DATA_SET` of a module of this package."""
+
+    @cached_property
+    def _found(self) -> dict[str, DataSet]:
+        names = [module.name for module in pkgutil.iter_modules(__path__)]
+        modules = [import_module(f"{__name__}.{name}") for name in names]
+        found: list[DataSet] = [module.DATA_SET for module in modules if hasattr(module, "DATA_SET")]
+        order = {name: place for place, name in enumerate(TABLE_1)}
+        return {
+            each.name: each for each in sorted(found, key=lambda each: (order.get(each.name, len(order)), each.name))
+        }
+
+    def __getitem__(self, name: str) -> DataSet:
+        return self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+DATA_SETS = DataSets()
 
 
 class Found(NamedTuple):

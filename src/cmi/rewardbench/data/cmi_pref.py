@@ -15,11 +15,22 @@ from pathlib import Path
 from cmi._util.errors import InputError
 from cmi._util.fields import text_field
 from cmi._util.records import read_records
+from cmi.rewardbench.data import HUB, DataSet
 from cmi.rewardbench.data.rows import LeftOut, Row, identifier, inside, kept, of_split, present, required, votes
 from cmi.rewardbench.items import RatedItem
 from cmi.take import Prompt
 
 NAME = "cmi-pref"
+DATA_SET = DataSet(
+    NAME,
+    "CMI-Pref: experts' votes on pairs",
+    "CC BY-NC-SA 4.0",
+    f"{HUB}/datasets/HaiwenXia/cmi-pref",
+    hub="HaiwenXia/cmi-pref",
+    size=15_000_000_000,
+    samples=4027,
+    tested=500,
+)
 
 
 def read(folder: Path, split: str | None = "test") -> Iterator[RatedItem]:

@@ -14,11 +14,20 @@ from pathlib import Path
 
 from cmi._util.errors import InputError
 from cmi._util.records import read_records
+from cmi.rewardbench.data import HUB, DataSet
 from cmi.rewardbench.data.cmi_pref import pair_item, path_in
 from cmi.rewardbench.data.rows import LeftOut, kept, of_split
 from cmi.rewardbench.items import RatedItem
 
 NAME = "cmi-pref-pseudo"
+DATA_SET = DataSet(
+    NAME,
+    "CMI-Pref-Pseudo: a language model's votes on pairs",
+    "CC BY-NC-SA 4.0",
+    f"{HUB}/datasets/HaiwenXia/cmi-pref-pseudo",
+    hub="HaiwenXia/cmi-pref-pseudo",
+    samples=110_000,
+)
 SPLIT = re.compile(r".*_(train|val|test)")
 
 

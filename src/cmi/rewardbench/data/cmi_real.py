@@ -27,6 +27,7 @@ import soundfile
 
 from cmi._util.files import whole_file
 from cmi._util.records import csv_records
+from cmi.rewardbench.data import DataSet
 from cmi.rewardbench.data.parquet import PREPARED
 from cmi.rewardbench.data.recipes import Recipe, read_recipe
 from cmi.rewardbench.data.recipes.sheets import sheet_rows
@@ -36,6 +37,14 @@ from cmi.rewardbench.items import RatedItem, Vote
 from cmi.take import Axis, Prompt
 
 NAME = "cmi-real"
+DATA_SET = DataSet(
+    NAME,
+    "real and generated clips of public repositories",
+    "per repository",
+    "public repositories on GitHub",
+    recipe=True,
+    size=991_386_519,
+)
 PEOPLE, REWARDS, SYSTEMS, TEXT, EDITS, REFERENCE = (
     f"{NAME} {kind}" for kind in ("people", "rewards", "systems", "text", "edits", "reference")
 )

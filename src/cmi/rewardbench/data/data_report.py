@@ -49,7 +49,7 @@ def list_table(records: Sequence[dict[str, Any]], root: Path) -> Table:
     ]
     notes = [
         f"On disk: in {root}. Rows and tested: the paper's Table 1.",
-        "Sizes as stated by their publishers ('?': not stated); `cmi data get` shows what the server says.",
+        "Sizes as stated by their publishers ('-': not stated); `cmi data get` shows what the server says.",
     ]
     return Table("Data sets", headers, rows, labels=4, notes=notes)
 

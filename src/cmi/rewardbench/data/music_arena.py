@@ -17,11 +17,22 @@ from typing import Any
 
 from cmi._util.errors import InputError
 from cmi._util.fields import label_field, text_field
+from cmi.rewardbench.data import HUB, DataSet
 from cmi.rewardbench.data.rows import LeftOut, first_of, inside, kept, of_split, present, required
 from cmi.rewardbench.items import RatedItem, Vote
 from cmi.take import Prompt
 
 NAME = "music-arena"
+DATA_SET = DataSet(
+    NAME,
+    "Music Arena: visitors' votes on pairs",
+    "CC BY 4.0",
+    f"{HUB}/datasets/music-arena/music-arena-dataset",
+    hub="music-arena/music-arena-dataset",
+    files=("battle_data/*", "audio_files/*", "README.md"),
+    samples=2800,
+    tested=1340,
+)
 LAST_MONTH = "2025-12"  # of the paper
 WORDS = {"a": "a", "b": "b", "tie": "tie", "both_bad": "both bad"}
 

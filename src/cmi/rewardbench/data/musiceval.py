@@ -15,12 +15,24 @@ from pathlib import Path
 from cmi._util.errors import InputError
 from cmi._util.fields import number_field, text_field
 from cmi._util.records import read_records
+from cmi.rewardbench.data import HUB, DataSet
 from cmi.rewardbench.data.parquet import prepare
 from cmi.rewardbench.data.rows import LeftOut, inside, kept, of_split, present, required
 from cmi.rewardbench.items import RatedItem
 from cmi.take import Prompt
 
 NAME = "musiceval"
+DATA_SET = DataSet(
+    NAME,
+    "MusicEval: clips rated by experts",
+    "CC BY-NC 4.0",
+    f"{HUB}/datasets/BAAI/MusicEval",
+    hub="BAAI/MusicEval",
+    files=("data/*.parquet", "README.md"),
+    size=1_903_173_150,
+    samples=2748,
+    tested=413,
+)
 RATED = "overall quality"
 RECORDING = re.compile(r"(?P<model>S\d+)_(?P<prompt>P\d+)")
 

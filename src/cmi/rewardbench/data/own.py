@@ -24,11 +24,18 @@ from cmi.preferences import (
     read_preferences,
     read_ratings,
 )
+from cmi.rewardbench.data import DataSet
 from cmi.rewardbench.data.rows import LeftOut, kept, of_split
 from cmi.rewardbench.items import RatedItem, Vote
 from cmi.take import Axis
 
 NAME = "own"
+DATA_SET = DataSet(
+    NAME,
+    "your own preferences or ratings",
+    "yours",
+    "name the file: mine.jsonl, or own=FILE",
+)
 EITHER = Columns(tuple(dict.fromkeys((*COLUMNS.main, *RATINGS.main))), (*COLUMNS.others, *RATINGS.others))
 
 

@@ -13,11 +13,22 @@ from pathlib import Path
 
 from cmi._util.fields import number_field
 from cmi._util.records import csv_records
+from cmi.rewardbench.data import DataSet
 from cmi.rewardbench.data.rows import LeftOut, first_of, inside, kept, of_split, present, required
 from cmi.rewardbench.items import RatedItem
 from cmi.take import Axis, Prompt
 
 NAME = "pam"
+DATA_SET = DataSet(
+    NAME,
+    "PAM, its music: clips rated by listeners",
+    "see its page",
+    "https://zenodo.org/records/10737388",
+    url="https://zenodo.org/records/10737388/files/human_eval.zip?download=1",
+    files=("human_eval/music/*",),
+    samples=500,
+    tested=500,
+)
 COLUMNS: dict[Axis, str] = {"musicality": "OVL", "alignment": "REL"}
 
 

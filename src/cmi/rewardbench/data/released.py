@@ -17,11 +17,21 @@ from typing import cast
 
 from cmi._util.fields import label_field, number_field, text_field
 from cmi._util.records import read_records
-from cmi.rewardbench.data import cmi_pref, music_arena, musiceval, pam
+from cmi.rewardbench.data import DataSet, cmi_pref, music_arena, musiceval, pam
 from cmi.rewardbench.data.parquet import PREPARED
 from cmi.rewardbench.data.rows import WORDS, LeftOut, Row, first_of, inside, kept, of_split, present, required
 from cmi.rewardbench.items import RatedItem, Vote
 from cmi.take import Axis, Choice, Prompt
+
+DATA_SET = DataSet(
+    "released",
+    "the authors' list of all tested rows, without audio",
+    "CC BY-NC-SA 4.0",
+    "https://github.com/Haiwen-Xia/CMI-RewardBench",
+    url="https://raw.githubusercontent.com/Haiwen-Xia/CMI-RewardBench/main/data/all_test.jsonl",
+    samples=2753,
+    tested=2753,
+)
 
 FILE = "all_test.jsonl"
 # the folders of the authors' script, and ours
