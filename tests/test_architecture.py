@@ -1,16 +1,20 @@
 """The house rules that no linter knows: no import cycles between packages, unique class names, a light `import cmi`."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections import defaultdict
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 import cmi
 
 SOURCE = Path(cmi.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
+PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
 
 
 def package_of(module: str) -> str:
@@ -55,3 +59,10 @@ def test_importing_cmi_loads_nothing_heavy():
 def test_no_file_needs_a_table_of_contents():
     longest = {str(path.relative_to(SOURCE)): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
     assert {name: lines for name, lines in longest.items() if lines > 430} == {}
+
+
+@pytest.mark.parametrize(
+    "path", re.findall(r"`([a-z_/]+(?:/|\.py|/[a-z_-]+\.toml))`", PAGE.read_text(encoding="utf-8"))
+)
+def test_the_page_names_files_that_exist(path: str):
+    assert (SOURCE / path).exists() or (SOURCE.parents[1] / path).exists()
