@@ -146,7 +146,7 @@ def test_a_file_that_is_not_ours_is_named(made, tmp_path):
     out, _, _ = made
     kept = (out / "probe.json").read_text()
     (out / "probe.json").write_text("[1")
-    with pytest.raises(InputError, match=r"probe\.json: not what `cmi demo` wrote"):
+    with pytest.raises(InputError, match=r"probe\.json: not written by `cmi demo`"):
         run(out, ByContent())
     (out / "probe.json").write_text(kept)
 

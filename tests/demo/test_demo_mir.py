@@ -69,7 +69,7 @@ def test_tasks_whose_packages_are_not_installed_are_named_with_what_to_install(t
         def answer(self, questions):
             return ["C minor" for _ in questions]
 
-    monkeypatch.setattr(mir, "_loaded", lambda listener: Mended())
+    monkeypatch.setattr(mir, "_load", lambda listener: Mended())
     table, _ = hear(tmp_path / "mir", "reference")  # what failed is asked again
     assert set(column(table, "failed").values()) == {"0"}
     assert len(read_data([tmp_path / "mir" / "annotations"])) == 6

@@ -180,7 +180,7 @@ class Chat:
         finally:
             caller.stopping.set()
             if running:
-                self._tell(f"waiting for {len(running)} answers in flight; press Ctrl-C again to leave at once")
+                self._tell(f"{len(running)} answers in flight, which are kept; press Ctrl-C again to leave at once")
             await asyncio.gather(*running, return_exceptions=True)  # they may be billed, so they are stored
 
     async def _ask_one(self, request_id: str, request: Request, caller: Caller, accept: Accept | None) -> Result:

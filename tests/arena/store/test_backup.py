@@ -42,7 +42,7 @@ def test_a_backup_while_votes_come_in_has_every_vote_from_before_it(sqlite_datab
 
 def test_nothing_is_overwritten_and_postgres_has_its_own_way(sqlite_database, tmp_path: Path):
     (tmp_path / "there").write_text("precious")
-    with pytest.raises(InputError, match="there is such a file"):
+    with pytest.raises(InputError, match="already exists; choose another name"):
         backup(sqlite_database, tmp_path / "there")
     assert (tmp_path / "there").read_text() == "precious"
     with pytest.raises(InputError, match="No such file"):

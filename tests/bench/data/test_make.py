@@ -122,7 +122,7 @@ def test_valence_that_repeats_arousal_is_said(built, tmp_path):
 
 
 def test_a_split_that_is_not_there_names_those_that_are(built, tmp_path):
-    with pytest.raises(InputError, match="split 'dev' here; its splits are test"):
+    with pytest.raises(InputError, match="split 'dev'; its splits are test"):
         make(find_corpus("ballroom"), built("ballroom"), None, tmp_path / "out", MakeOptions(split="dev"))
 
 

@@ -170,7 +170,7 @@ def test_labels_are_read_back_in_the_common_format(tmp_path):
 
 def test_a_pair_without_a_truth_is_one_sentence():
     row = pair(1, "alignment")
-    with pytest.raises(InputError, match=r"pair p1: neither 'truth.strength' nor 'confidence'"):
+    with pytest.raises(InputError, match=r"pair p1: needs 'truth.strength' or 'confidence'"):
         truth_of(replace(row, confidence=None))
     with pytest.raises(InputError, match="pair p1: a tie"):
         truth_of(replace(row, choice="both"))

@@ -107,7 +107,7 @@ def read_source(path: Path) -> list[SourcePair]:
             found[row.pair] = SourcePair(row.id, row.where, row.pair, system_a, system_b, about=about)
         _add_winner(found[row.pair], row)
     if not found:
-        raise InputError(f"{path}: no pair in it")
+        raise InputError(f"{path}: no pairs in it")
     return list(found.values())
 
 

@@ -100,7 +100,7 @@ def test_a_small_file_of_hours_of_silence_is_refused(owner, settings):
     assert len(bomb) < settings.limits.upload_bytes
     answer = upload(owner, bomb)
     assert answer.status_code == 422
-    assert "longer than 600 s" in answer.json()["message"]
+    assert "longer than the maximum of 600 s" in answer.json()["message"]
     assert kept(settings) == []
 
 
