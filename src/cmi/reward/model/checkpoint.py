@@ -20,7 +20,9 @@ from cmi.reward.model.encoders.muq_mulan import TEXT_TOKENS, MuQMuLanConfig, Tow
 from cmi.reward.model.head import DOWNSAMPLERS, Downsampling, HeadConfig
 
 WEIGHTS, CONFIG = "model.safetensors", "config.yaml"
-HEAD = re.compile(r"(prompt_transformer|joint_transformer|score_projector|(eval|ref|text|lyrics)_downsampler)\.|null_")
+HEAD = re.compile(
+    r"(prompt_transformer|joint_transformer|score_projector|(eval|ref|text|lyrics)_downsampler)\.|null_|bank_"
+)
 
 # What the official scoring never reads: changing these does not move a score, so that they may be missing or differ.
 HARMLESS = re.compile(

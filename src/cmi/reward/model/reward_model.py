@@ -16,6 +16,7 @@ from cmi._util.files import copy_whole, write_whole
 from cmi._util.hub import find_model
 from cmi._util.weights import load_weights, read_shapes, save_weights
 from cmi.reward.engine.token_cache import TokenCache
+from cmi.reward.model.blend import BlendedHead
 from cmi.reward.model.checkpoint import (
     CONFIG,
     HARMLESS,
@@ -96,7 +97,8 @@ class RewardModel(
         try:
             encoder = make_encoder(config.get("encoder", DEFAULT_ENCODER), shapes)
             with torch.device("meta"):
-                head = RewardHead(head_config(shapes, config))
+                kind = BlendedHead if encoder.tagged else RewardHead
+                head = kind(head_config(shapes, config))
             model = cls(encoder, head)
             idle = tuple(f"{part}." for part, module in model.head.named_children() if isinstance(module, nn.Identity))
             used = {key: shape for key, shape in shapes.items() if not key.startswith(idle)}  # as at a factor of 1
@@ -129,6 +131,14 @@ class RewardModel(
                 if not isinstance(module, exact) and module not in last:
                     for parameter in module.parameters(recurse=False):
                         parameter.data = parameter.data.bfloat16()
+        return self
+
+    def plain(self) -> Self:
+        """Without what a `BlendedHead` adds to the head that was trained: what a training starts from."""
+        if isinstance(self.head, BlendedHead):
+            plain = RewardHead(self.head.config)
+            plain.load_state_dict(self.head.state_dict(), strict=False)
+            self.head, self.encoder.tagged = plain, False
         return self
 
     @property

@@ -155,7 +155,11 @@ class RewardScorer:
             return error
         parts = [s for job, entry in entries.items() for s in sounds.stretches(job, entry, self.model.encoder)]
         thin = [part._replace(tokens=self.model.head.thin(part.tokens[None])[0]) for part in parts]
-        return _Ready(plan.audio[0].name, ids, thin, notes)
+        return _Ready(plan.audio[0].name, ids, thin, notes + self._too_short(sum(part.seconds for part in parts)))
+
+    def _too_short(self, seconds: float) -> tuple[str, ...]:
+        least = self.model.encoder.least_seconds
+        return (f"{seconds:.1f} s are few: the model knows takes of {least:.0f} s and more",) if seconds < least else ()
 
     def _cut_off(self, jobs: Sequence[Job], entries: Mapping[Job, CachedTokens]) -> tuple[str, ...]:
         """What is to be said of a recording that ended before its file states."""

@@ -98,7 +98,7 @@ def set_up(
 
 def load_model(start: Start) -> RewardModel:
     """In full precision: the head is trained in it, and the encoder is rounded from it."""
-    return RewardModel.from_pretrained(start.checkpoint, start.revision, device="cpu", precision="fp32")
+    return RewardModel.from_pretrained(start.checkpoint, start.revision, device="cpu", precision="fp32").plain()
 
 
 def starting_head(head: RewardHead, start: Start, seed: int) -> RewardHead:

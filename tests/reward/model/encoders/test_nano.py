@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from cmi.reward.model.blend import EXTRA
 from cmi.reward.model.encoders.ear import FRAME, WIDTH, WORD, WORD_FRAMES, Ear
 from cmi.reward.model.encoders.musicnn import windows
 from cmi.reward.model.encoders.nano import (
@@ -54,7 +55,7 @@ def test_a_shorter_clip_gives_the_tokens_it_gives_alone(encoder, sound):
 @torch.inference_mode()
 def test_every_length_gives_as_many_tokens_as_counted(encoder, sound, samples):
     tokens = encoder.encode_sound(sound[None, :samples])
-    assert tokens.shape == (1, encoder.count(samples), DIM)
+    assert tokens.shape == (1, encoder.count(samples), DIM + EXTRA)
     assert tokens.isfinite().all()
 
 

@@ -94,10 +94,13 @@ class Nano(FrozenEncoder):
     chunk = CHUNK
     shortest = SHORTEST
     longest_text = TEXT_TOKENS
+    least_seconds = 5.0
     exact = True  # in fp32 on every device: it is small
 
-    def __init__(self) -> None:
+    def __init__(self, tagged: bool = False) -> None:
+        """If `tagged`, the log-odds of musicnn's tags and the mean of its features stand beside a chunk's tokens."""
         super().__init__()
+        self.tagged = tagged
         self.ear = Ear()
         self.music = Reduction(4 * musicnn.DIM, MUSIC)
         self.heard = Reduction(WORD, HEARD)
@@ -122,13 +125,17 @@ class Nano(FrozenEncoder):
         return -(-samples // TOKEN) + 1
 
     def encode_sound(self, samples: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """(B, n) -> (B, count(n), 384): a shorter chunk's bridge follows its own last token."""
+        """(B, n) -> (B, count(n), 384): a shorter chunk's bridge follows its own last token. If tagged, 708 wide."""
         rows = self.tokens(features := self.features(samples, lengths))
-        if lengths is None:
+        if lengths is not None:
+            bridge = self.bridge(features.tags)[:, None]  # (B, 1, 384)
+            last = torch.arange(rows.shape[1], device=rows.device)[None] == -(-lengths // TOKEN)[:, None]
+            rows = torch.where(last[:, :, None], bridge, rows)
+        if not self.tagged:
             return rows
-        bridge = self.bridge(features.tags)[:, None]  # (B, 1, 384)
-        last = torch.arange(rows.shape[1], device=rows.device)[None] == -(-lengths // TOKEN)[:, None]
-        return torch.where(last[:, :, None], bridge, rows)
+        there = mask_of(None if lengths is None else -(-lengths // TOKEN), features.music.shape[1])
+        mean = masked_mean(self.music(features.music), there)
+        return torch.cat([rows, torch.cat([features.tags, mean], dim=1)[:, None].expand(-1, rows.shape[1], -1)], dim=2)
 
     def tokens(self, features: Features) -> Tensor:
         """(B, t + 1, 384): the last is the bridge."""
@@ -165,15 +172,15 @@ class Nano(FrozenEncoder):
 
     @classmethod
     def from_shapes(cls, shapes: Shapes) -> Self:
-        return cls()
+        return cls(tagged="bank_tags" in shapes)  # as only the checkpoint of a `BlendedHead` has
 
     def load_tokenizer(self, folder: Path | None) -> Tokenize:
         return load_tokenizer()
 
     @property
     def fingerprint(self) -> str:
-        """Twelve hex digits that change with any weight of its own."""
-        digest = hashlib.sha256()
+        """Twelve hex digits that change with any weight of its own, and with what stands beside tokens."""
+        digest = hashlib.sha256(b"tagged" if self.tagged else b"")
         for name, tensor in self.state_dict().items():
             digest.update(name.encode() + tensor.cpu().numpy().tobytes())
         return digest.hexdigest()[:12]

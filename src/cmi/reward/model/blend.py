@@ -1,0 +1,114 @@
+"""nano's head: CMI-RM's small head, and beside it what needs no training.
+
+    alignment = 0.36 x
+                  the head's own, in deviations from its mean over a bank of clips, under this very prompt
+                + 2 x the mean of   text:      musicnn's tags . what the text asks of them (`cmi.reward.scoring.tags`)
+                                    reference: cosine of musicnn's mean features of the take and of the reference
+                  each in deviations from its mean over a bank, too
+
+A trained head has a bias for each text, which a bank takes away: one pass over it for each distinct prompt, kept with
+the prompt. The bank's clips and tracks are free music, named in `recipes/nano`.
+
+A sound's tokens have EXTRA numbers more than a text's, the same in all of a chunk: the log-odds of musicnn's tags, and
+the mean of its features. A fused prompt's tokens have as many, what it asks of each, and three more: what is added, and
+the mean and deviation of the head's own score.
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from cmi.reward.model.head import HeadConfig, Mask, PromptTokens, RewardHead
+
+TAGGED, FEATURES = 100, 224
+EXTRA = TAGGED + FEATURES
+CLIPS, CLIP_TOKENS, MORE_CLIPS, TRACKS = 51, 12, 102, 194  # of the bank
+POWER = 3  # of cosines, as in `cmi.reward.scoring.tags`
+WEIGHT = 2.0  # of what is untrained: about the ratio of the deviations of both on real music
+SCALE = 0.36  # the mean over texts of the head's deviation in the bank: its own scores keep the size they were taught
+EMPTY = 2  # tokens of a text without words
+
+
+class BlendedHead(RewardHead):
+    """Tokens with extra numbers in, [alignment, musicality] out."""
+
+    bank_tokens: Tensor
+    bank_features: Tensor
+    bank_tags: Tensor
+    bank_names: Tensor
+
+    def __init__(self, config: HeadConfig) -> None:
+        super().__init__(config)
+        self.register_buffer("bank_tokens", torch.zeros(CLIPS, CLIP_TOKENS, config.dim))
+        self.register_buffer("bank_features", torch.zeros(MORE_CLIPS, FEATURES))
+        self.register_buffer("bank_tags", torch.zeros(TRACKS, TAGGED))
+        self.register_buffer("bank_names", torch.zeros(TAGGED, config.dim))  # MiniLM's vectors of the tags' names
+
+    def parts(self, prompt: PromptTokens) -> list[tuple[nn.Module, Tensor]]:
+        reference = None if prompt.reference is None else prompt.reference[..., : self.config.dim]
+        return super().parts(prompt._replace(reference=reference))
+
+    def join(self, prompt: PromptTokens) -> Tensor:
+        """(B, P, D + EXTRA + 1)."""
+        joined = super().join(prompt)
+        asked = joined.new_zeros(len(joined), EXTRA + 1)
+        told = int(prompt.text.shape[1] > EMPTY) + int(prompt.reference is not None)  # parts that ask for something
+        if prompt.text.shape[1] > EMPTY:
+            asked[:, :TAGGED] = self._of_text(prompt.text) / told
+        if prompt.reference is not None:
+            asked[:, TAGGED:] = self._of_reference(prompt.reference) / told
+        return _beside(joined, asked)
+
+    def _of_text(self, text: Tensor) -> Tensor:
+        """What each tag says of a text, from its first token, the mean of all: (B, n, D) -> (B, 100)."""
+        cosines = functional.normalize(text[:, 0], dim=1) @ functional.normalize(self.bank_names, dim=1).T
+        centred = cosines - cosines.mean(dim=1, keepdim=True)
+        weights = centred.sign() * centred.abs() ** POWER
+        spread = (_unusual(self.bank_tags, self.bank_tags) @ weights.T).std(dim=0, correction=0)  # their mean is 0
+        return weights / spread[:, None]
+
+    def _of_reference(self, reference: Tensor) -> Tensor:
+        """Weights of a take's features, and what is added to their sum: (B, r, D + EXTRA) -> (B, 224 + 1)."""
+        weights = self._direction(reference[..., -FEATURES:].mean(dim=1))
+        usual = self._direction(self.bank_features) @ weights.T  # (clips, B)
+        mean, spread = usual.mean(dim=0)[:, None], usual.std(dim=0, correction=0)[:, None]
+        return torch.cat([weights, -mean], dim=1) / spread
+
+    def _direction(self, features: Tensor) -> Tensor:
+        return functional.normalize(_unusual(features, self.bank_features), dim=1)
+
+    def fuse(self, prompt: Tensor, mask: Mask = None) -> Tensor:
+        """And how the clips of the bank are judged under each prompt: (B, P, D + EXTRA + 3)."""
+        fused = super().fuse(prompt[..., : self.config.dim], mask)
+        usual = torch.stack([self._usual(row, None if mask is None else mask[i]) for i, row in enumerate(fused)])
+        return torch.cat([_beside(fused, prompt[:, 0, self.config.dim :]), _beside(fused[..., :0], usual)], dim=2)
+
+    def _usual(self, prompt: Tensor, mask: Mask) -> Tensor:
+        """(P, D) -> (2,): mean and deviation of alignment over the bank; one prompt at a time, whatever its company."""
+        clips = super().thin(self.bank_tokens)
+        prompts = prompt.expand(len(clips), -1, -1)
+        masks = None if mask is None else mask.expand(len(clips), -1)
+        alignment = super().judge(prompts, clips, masks)[:, 0]
+        return torch.stack([alignment.mean(), alignment.std().clamp(min=1e-3)])
+
+    def thin(self, take: Tensor) -> Tensor:
+        thinned = super().thin(take[..., : self.config.dim])
+        tags, features = take[..., self.config.dim :].mean(dim=1).split([TAGGED, FEATURES], dim=1)  # over chunks
+        return _beside(thinned, torch.cat([_unusual(tags, self.bank_tags), self._direction(features)], dim=1))
+
+    def judge(self, prompt: Tensor, take: Tensor, prompt_mask: Mask = None, take_mask: Mask = None) -> Tensor:
+        dim = self.config.dim
+        alignment, musicality = super().judge(prompt[..., :dim], take[..., :dim], prompt_mask, take_mask).unbind(dim=1)
+        asked, (added, mean, spread) = prompt[:, 0, dim:-3], prompt[:, 0, -3:].unbind(dim=1)
+        untrained = (asked * take[:, 0, dim:]).sum(dim=1) + added
+        return torch.stack([SCALE * ((alignment - mean) / spread + WEIGHT * untrained), musicality], dim=1)
+
+
+def _beside(tokens: Tensor, numbers: Tensor) -> Tensor:
+    """Numbers (B, n) beside each of the tokens (B, T, D): (B, T, D + n)."""
+    return torch.cat([tokens, numbers[:, None].expand(-1, tokens.shape[1], -1)], dim=2)
+
+
+def _unusual(x: Tensor, bank: Tensor) -> Tensor:
+    """In deviations from the bank's mean."""
+    return (x - bank.mean(dim=0)) / bank.std(dim=0, correction=0)

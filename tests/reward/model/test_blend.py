@@ -1,0 +1,133 @@
+"""nano's head: the untrained term is that of `tags`, and no text is liked more than another for itself."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from cmi.audio import Waveform
+from cmi.reward.model.blend import EXTRA, SCALE, TAGGED, WEIGHT, BlendedHead
+from cmi.reward.model.encoders.nano import RATE
+from cmi.reward.model.head import PromptTokens, RewardHead
+from cmi.reward.model.reward_model import RewardModel
+from cmi.reward.scoring.tags import standardised, tag_weights
+from cmi.take import Prompt, Take
+
+
+@pytest.fixture(scope="module")
+def nano(wheel) -> RewardModel:
+    """The model that comes with cmi; `wheel` skips where musicnn can't be had."""
+    return RewardModel.from_pretrained("nano", device="cpu")
+
+
+@pytest.fixture(scope="module")
+def head(nano) -> BlendedHead:
+    assert isinstance(nano.head, BlendedHead)
+    return nano.head
+
+
+@pytest.fixture(scope="module")
+def sound() -> torch.Tensor:
+    times = torch.arange(6 * RATE) / RATE
+    chord = sum(torch.sin(2 * torch.pi * f * times) for f in (131, 165, 196, 392))
+    drums = torch.randn(times.shape, generator=torch.Generator().manual_seed(0)) * torch.exp(-30 * (times % 0.5))
+    return 0.1 * (chord * torch.exp(-2 * (times % 1)) + drums)
+
+
+def read(nano: RewardModel, text: str) -> torch.Tensor:
+    return nano.encoder.encode_text(torch.tensor([nano.tokenize(text)]))
+
+
+def asked(nano: RewardModel, text: str, reference: torch.Tensor | None = None) -> torch.Tensor:
+    """A fused prompt: (1, P, 711)."""
+    prompt = PromptTokens(read(nano, text), read(nano, ""), reference)
+    return nano.head.fuse(nano.head.join(prompt))
+
+
+@torch.inference_mode()
+def test_what_a_text_asks_of_tags_is_what_the_untrained_scorer_says(nano, head, sound):
+    bank = head.bank_tags.double().numpy()
+    names = torch.nn.functional.normalize(head.bank_names, dim=1)
+    cosines = names @ torch.nn.functional.normalize(read(nano, "slow sad piano")[0, 0], dim=0)
+    z = (bank - bank.mean(axis=0)) / bank.std(axis=0)
+    take = nano.hear(sound)
+    odds = take[0, 0, head.config.dim :][:TAGGED].double().numpy()
+    heard = (odds - bank.mean(axis=0)) / bank.std(axis=0)
+    expected = standardised(heard, tag_weights(cosines.double().numpy()), z)
+    weights = asked(nano, "slow sad piano")[0, 0, head.config.dim :][:TAGGED]
+    assert float(weights.double() @ torch.from_numpy(heard)) == pytest.approx(expected, rel=1e-3)
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("text", ["heavy metal", "a calm piano piece by the sea", ""])
+def test_over_the_bank_the_heads_own_score_has_mean_0_and_deviation_1_under_any_text(nano, head, text):
+    prompt = asked(nano, text)
+    clips = RewardHead.thin(head, head.bank_tokens)
+    clips = torch.cat([clips, clips.new_zeros(*clips.shape[:2], EXTRA)], dim=2)  # tags and features say nothing
+    scores = head.judge(prompt.expand(len(clips), -1, -1), clips)[:, 0] / SCALE
+    assert float(scores.mean()) == pytest.approx(0, abs=1e-3) and float(scores.std()) == pytest.approx(1, abs=1e-3)
+
+
+@torch.inference_mode()
+def test_a_prompt_without_words_asks_nothing_of_tags_and_a_reference_is_nearest_to_itself(nano, head, sound):
+    dim, heard = head.config.dim, nano.hear(sound)
+    assert not asked(nano, "")[0, 0, dim:-2].any()
+    like = asked(nano, "", heard)
+    assert not like[0, 0, dim : dim + TAGGED].any()
+    take, bank = head.thin(heard)[0, 0, -224:], head._direction(head.bank_features)
+    scores = torch.cat([take[None], bank]) @ like[0, 0, dim + TAGGED : -3] + like[0, 0, -3]
+    assert scores[0] > scores[1:].max()
+    assert float(scores[1:].mean()) == pytest.approx(0, abs=1e-3)
+    assert float(scores[1:].std(correction=0)) == pytest.approx(1, abs=1e-3)
+    both = asked(nano, "piano", heard)
+    assert torch.allclose(both[0, 0, dim + TAGGED : -3] * 2, like[0, 0, dim + TAGGED : -3])  # the mean of two parts
+
+
+@torch.inference_mode()
+def test_what_is_untrained_is_added_with_its_weight(nano, head, sound):
+    prompt, take = asked(nano, "piano"), head.thin(nano.hear(sound))
+    lifted = take.clone()
+    lifted[0, :, -EXTRA:-224] += prompt[0, 0, head.config.dim :][:TAGGED]
+    more = prompt[0, 0, head.config.dim :][:TAGGED].square().sum()
+    assert torch.allclose(
+        head.judge(prompt, lifted)[:, 0] - head.judge(prompt, take)[:, 0], SCALE * WEIGHT * more, rtol=1e-3
+    )
+
+
+@torch.inference_mode()
+def test_a_padded_prompt_is_the_prompt(nano, head):
+    joined = head.join(PromptTokens(read(nano, "solo cello"), read(nano, "")))
+    padded = torch.nn.functional.pad(joined, (0, 0, 0, 9), value=7.0)
+    mask = torch.arange(padded.shape[1])[None] < joined.shape[1]
+    alone, together = head.fuse(joined), head.fuse(padded.expand(2, -1, -1), mask.expand(2, -1))
+    assert torch.allclose(together[1, : joined.shape[1]], alone[0], atol=1e-3)
+
+
+def test_a_take_has_one_score_alone_and_in_company(nano, sound, tmp_path: Path):
+    soundfile = pytest.importorskip("soundfile")
+    paths = [tmp_path / f"{name}.wav" for name in "abc"]
+    for path, seconds in zip(paths, (6, 3, 5), strict=True):
+        soundfile.write(path, sound[: seconds * RATE].numpy(), RATE)
+    reference = Waveform(np.ascontiguousarray(sound[RATE:].numpy()), RATE)
+    prompts = [Prompt("piano"), Prompt("heavy metal"), Prompt("piano", reference=reference)]
+    takes = [Take(prompt, path) for path in paths for prompt in prompts]
+    together = nano.score(takes, cache=None, workers=0)
+    assert together == [nano.score(take, cache=None, workers=0) for take in takes]
+    assert together[::-1] == nano.score(takes[::-1], cache=None, workers=0)
+
+
+def test_a_take_under_5_seconds_is_scored_with_a_note(nano, sound):
+    waves = [Waveform(sound[: seconds * RATE].numpy(), RATE) for seconds in (3, 6)]
+    short, long = nano.scorer(cache=None).judge([Take(Prompt("piano"), wave) for wave in waves])
+    assert short.notes == ("3.0 s are few: the model knows takes of 5 s and more",) and long.notes == ()
+
+
+@torch.inference_mode()
+def test_a_training_starts_from_the_head_that_was_trained(sound, wheel):
+    model = RewardModel.from_pretrained("nano", device="cpu")
+    own = model(PromptTokens(read(model, "piano"), read(model, "")), model.hear(sound))
+    plain = model.plain()
+    scores = plain(PromptTokens(read(plain, "piano"), read(plain, "")), plain.hear(sound))
+    assert type(plain.head) is RewardHead and plain.hear(sound).shape[2] == plain.head.config.dim
+    assert scores[0, 1] == pytest.approx(float(own[0, 1]), abs=1e-5)  # musicality is the head's own
