@@ -158,7 +158,7 @@ class RewardScorer:
         return _Ready(plan.audio[0].name, ids, thin, notes + self._too_short(sum(part.seconds for part in parts)))
 
     def _too_short(self, seconds: float) -> tuple[str, ...]:
-        least = self.model.encoder.least_seconds
+        least: float = getattr(self.model.encoder, "least_seconds", 0.0)  # an encoder of the user's may not say
         return (f"{seconds:.1f} s are few: the model knows takes of {least:.0f} s and more",) if seconds < least else ()
 
     def _cut_off(self, jobs: Sequence[Job], entries: Mapping[Job, CachedTokens]) -> tuple[str, ...]:
