@@ -1,9 +1,9 @@
-"""Clips to ask people's questions with, packed as `clips.py` packs: rated pieces, real and generated music.
+"""The clips that listeners' and systems' questions of cmi-real are about, packed as `clips.py` packs.
 
     python recipes/nano/people.py REAL OUT
 
-REAL is a folder with copies of the public repositories, each as <owner>+<name>. Measure with them; pass none of it on.
-The first ten seconds of each file, or ten from the place given below; silence fills the twelve that a clip has.
+REAL is the folder of `cmi data get cmi-real`. Measure with these clips; pass none of them on. Of a long piece ten
+seconds at two places, of a short one the first ten; silence fills the twelve that a clip has.
 """
 
 import sys
@@ -17,21 +17,12 @@ import soundfile
 import soxr
 from clips import LEVEL, LOUDEST, RATE, SIZE, Clip, write
 
+from cmi.rewardbench.data import cmi_real
+
 SECONDS = 10
-MELODY = "Efficient-MeLoDy+Efficient-MeLoDy.github.io/wavs"
-SOURCES = (  # the system, its files, and the places at which excerpts begin, as shares of a file
-    ("davda54", "davda54+generating-music/Survey/Samples/*.mp3", (0.25, 0.6)),
-    ("MusicCaps", "berkaygkv+muscall-1/music_data/*.wav", (0.0,)),
-    ("audiomog GT", "audiomog+audiomog.github.io/demo_mc/GT/*.wav", (0.0,)),
-    ("audiomog HG", "audiomog+audiomog.github.io/demo_mc/HG/*.wav", (0.0,)),
-    ("audiomog CFG", "audiomog+audiomog.github.io/demo_mc/CFG/*.wav", (0.0,)),
-    ("AudioLDM2", "audiomog+audiomog.github.io/demo_mc/AudioLDM2-music/*.wav", (0.0,)),
-    ("MusicGen", "audiomog+audiomog.github.io/musicgen/*.wav", (0.0,)),
-    ("MusicCaps 2", "audiomog+audiomog.github.io/gt_musiccaps/*.wav", (0.0,)),
-    ("Noise2Music", "noise2music+noise2music.github.io/table1/*.wav", (0.0,)),
-    ("MeLoDy and MusicLM", f"{MELODY}/prompts_from_musiclm/genres/*.wav", (0.0,)),
-    ("MeLoDy and Noise2Music", f"{MELODY}/prompts_from_noise2music/musiccaps/*.wav", (0.0,)),
-)  # fmt: skip
+LONG = 20.0
+PLACES = (0.25, 0.6)  # of a long piece
+ASKED = (cmi_real.PEOPLE, cmi_real.SYSTEMS, cmi_real.REWARDS)
 
 
 def main() -> None:
@@ -41,28 +32,23 @@ def main() -> None:
 
 
 def people_clips(real: Path) -> Iterator[tuple[Clip, dict[str, Any]]]:
+    paths = sorted({Path(str(take)) for item in cmi_real.read(real) if item.dataset in ASKED for take in item.takes})
     jobs = [
-        (system, path, place)
-        for system, files, places in SOURCES
-        for path in sorted(real.glob(files))
-        for place in places
-    ]
+        (path, place)
+        for path in paths
+        for place in (PLACES if soundfile.info(path).duration > LONG else (0.0,))
+    ]  # fmt: skip
     with ThreadPoolExecutor(2) as pool:
-        for (system, path, place), clip in zip(
-            jobs, pool.map(lambda job: _ten_seconds(job[1], job[2]), jobs), strict=True
-        ):
+        for (path, place), clip in zip(jobs, pool.map(lambda job: _ten_seconds(*job), jobs), strict=True):
             if clip is not None:
-                yield clip, {"system": system, "name": path.stem, "place": place}
+                yield clip, {"clip": str(path.relative_to(real)), "place": place}
 
 
 def _ten_seconds(path: Path, place: float) -> Clip | None:
-    try:
-        with soundfile.SoundFile(path) as file:
-            file.seek(int(place * max(0, file.frames - SECONDS * file.samplerate)))
-            sound = file.read(SECONDS * file.samplerate, "float32", always_2d=True).mean(axis=1)
-            rate = file.samplerate
-    except soundfile.LibsndfileError:
-        return None
+    with soundfile.SoundFile(path) as file:
+        file.seek(int(place * max(0, file.frames - SECONDS * file.samplerate)))
+        sound = file.read(SECONDS * file.samplerate, "float32", always_2d=True).mean(axis=1)
+        rate = file.samplerate
     own = soxr.resample(sound, rate, RATE)[: SECONDS * RATE]
     rms = float(np.sqrt(np.mean(own**2))) if len(own) else 0.0
     if len(own) < 5 * RATE or rms < 1e-3:

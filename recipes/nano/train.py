@@ -1,17 +1,16 @@
-"""Trains and measures ways to tell how well a recording is made, on real music made worse in many ways.
+"""Trains and measures nano's `craft`: how well a recording is made, on real music made worse in many ways.
 
-    python recipes/nano/train.py CLIPS OUT --seconds 540      on a GPU; CLIPS is a folder of `clips.py`
+    python recipes/nano/train.py hear CLIPS HEARD.pt     on a GPU; CLIPS is a folder of `clips.py` and `carry.py`
+    python recipes/nano/train.py fit HEARD.pt OUT        every variant, or those named
 
-CLIPS also holds `musicnn.pt` (`carry.py`). One run makes a set of clips in groups, all heard once, and trains on it:
+`hear` makes a set of clips in groups, all heard once:
 
     group     a clip as it is (at a speed and of a tone of its own), the same after something harmless, and three that
               are worse: one flaw at two strengths, and another flaw, or two of them one after the other
-    linear    one weight for each number of `hear.summary`
-    critic    a network on log-mels (`hear.Critic`), from nano's ear where that helps
 
-Each is trained three times: on all flaws, and twice with whole families left out (`flaws.FOLDS`), so that every family
-left out is also measured by a model that never met it. The songs measured on are of packages that none was trained on.
-OUT/*.pt hold the weights, OUT/scores.pt what each said of every test clip: `table.py` prints it.
+Songs measured on are of packages that none was trained on: the first TEST_CLIPS are reported, the next as many are for
+choosing, and of the next as many ('fresh') only the studio's flaws are reported, by what was chosen. OUT/*.pt hold the
+weights, OUT/scores.pt what each said of every clip: `table.py` prints it.
 """
 
 import argparse
@@ -19,29 +18,21 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
-from unittest.mock import patch
 
 import numpy as np
 import torch
 from degrade import varied
-from flaws import FAMILIES, FLAWS, FOLDS, chained, not_music, unhurt
-from hear import PARTS, Critic, Linear, Widths, load_nets, musicnn_names, summary
+from flaws import FAMILIES, FLAWS, chained, not_music, unhurt
+from hear import Judge, Listener
 from numpy.typing import NDArray
 from packs import FULL_SCALE, HEARD, HEARD_RATE, read_pack, read_rows
-from safetensors.torch import load_file
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
-from cmi.reward.model.checkpoint import split_state
-from cmi.reward.model.encoders import musicnn
-from cmi.reward.model.encoders import nano as encoder
-from cmi.reward.model.encoders.ear import log_mel
-from cmi.reward.model.encoders.musicnn import Musicnn
+from cmi.reward.model.encoders.craft import WIDTH
 from cmi.reward.model.encoders.nano import levelled
-from cmi.reward.model.head import Downsampling, HeadConfig, PromptTokens, RewardHead
 from cmi.studio.flaws import FLAWS as STUDIO_FLAWS
 from cmi.studio.flaws import SOUND_FLAWS, TAPE_FLAWS, SoundFlaw
 
@@ -53,137 +44,153 @@ WEAKEST = 0.1
 CHAINED = 0.35  # of the last of each group
 TEST_STRENGTHS = (0.3, 0.6, 1.0)
 TEST_CLIPS = 36
-NOT_MUSIC = 20  # in each batch
-CRITICS = {  # their names, whether they begin as nano's ear, and their share of the time
-    "all": (("critic from ear", True, 0.35), ("critic", False, 0.2)),
-    "last": (("critic from ear", True, 0.5), ("critic", False, 0.5)),
-    "fold0": (("critic from ear", True, 0.22),),
-    "fold1": (("critic from ear", True, 0.22),),
+SPEECH = 32  # clips learned from; the others are measured with
+MUSIC = ("music-b", "music-c")
+LEFT_OUT = ("drascula-music",)  # its licence forbids to sell it alone
+FLOOR, PLUS = 6503, 7249  # numbers of musicnn; and of log-mels, what comes again and pulse
+
+Row = tuple[int, str, float]  # clip, flaw, strength
+
+
+class Variant(NamedTuple):
+    """How a `Judge` is made and taught."""
+
+    width: int = WIDTH
+    curved: bool = False
+    hidden: int = 0
+    apart: float = 1.5  # weight of pairs across clips
+    decay: float = 1.0
+    dropped: float = 0.3
+    steps: int = 2500
+    rate: float = 1e-3
+    songs: float = 1.0  # share of the groups
+    tight: float = 0.0  # weight of the spread of clean clips
+    studio: float = 0.3  # weight of the studio's pairs
+    blind: float = 0.0  # weight of what density, brightness and the like tell of the score of clean clips
+    even: float = 0.0  # weight of the spread of the studio's clean takes
+
+
+VARIANTS = {
+    "floor": Variant(FLOOR),
+    "linear+": Variant(PLUS),
+    "linear+, blind 10": Variant(PLUS, blind=10.0),
+    "linear++": Variant(),
+    "linear++, blind 1": Variant(blind=1.0),
+    "linear++, blind 10": Variant(blind=10.0),
+    "linear++, blind 10, even": Variant(blind=10.0, even=0.3),
+    "curved++": Variant(curved=True),
+    "curved++, blind 1": Variant(curved=True, blind=1.0),
+    "curved++, blind 10": Variant(curved=True, blind=10.0),
+    "curved++, blind 10, even": Variant(curved=True, blind=10.0, even=0.3),
 }
 
 
 class Known(NamedTuple):
     """Clips that were heard: what they are, and what was heard."""
 
-    mels: Tensor  # (n, 1200, 96), half precision
-    sums: Tensor  # (n, width), half precision
+    sums: Tensor  # (n, 7874), half precision
     strength: Tensor  # (n, kinds): how strong each flaw is
-    before: Tensor  # (n,): what nano says today, where it is asked
+    before: Tensor  # (n,): what nano said before, where it is asked
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("clips", type=Path)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--seconds", type=float, default=540, help="that all may take")
-    parser.add_argument("--made", type=float, default=0.35, help="the share of them in which clips are made")
-    parser.add_argument("--tiny", action="store_true", help="a few clips and steps, to see that it runs")
-    parser.add_argument("--only-all", action="store_true", help="no folds: the last training, on everything")
+    steps = parser.add_subparsers(dest="step", required=True)
+    hear, fit = steps.add_parser("hear"), steps.add_parser("fit")
+    hear.add_argument("clips", type=Path)
+    hear.add_argument("heard", type=Path)
+    hear.add_argument("--made", type=float, default=240, help="seconds in which clips are made")
+    fit.add_argument("heard", type=Path)
+    fit.add_argument("out", type=Path)
+    fit.add_argument("--only", nargs="*", default=list(VARIANTS), help="variants")
+    for step in (hear, fit):
+        step.add_argument("--tiny", action="store_true", help="a few clips and steps, to see that it runs")
     arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    Run(arguments).run()
+    torch.backends.cuda.matmul.allow_tf32 = True
+    torch.backends.cudnn.allow_tf32 = True
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if arguments.step == "hear":
+        torch.save(Maker(arguments.clips, arguments.made, device, arguments.tiny).hear_all(), arguments.heard)
+    else:
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        heard = torch.load(arguments.heard, weights_only=False, map_location=device)
+        Trainer(heard, arguments.out, device, arguments.tiny).run(arguments.only)
 
 
-class Run:
-    """One training, within its time."""
+class Talker:
+    """Says what happens, and when."""
 
-    def __init__(self, arguments: Any) -> None:
+    def __init__(self) -> None:
         self.started = time.time()
-        self.folder: Path = arguments.clips
-        self.out: Path = arguments.out
-        self.seconds: float = arguments.seconds
-        self.tiny: bool = arguments.tiny
-        self.only_all: bool = arguments.only_all
-        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self.make_until = arguments.made * self.seconds
-        torch.backends.cudnn.benchmark = False
-        torch.backends.cuda.matmul.allow_tf32 = True
-        torch.backends.cudnn.allow_tf32 = True
-        self.rng = torch.Generator(self.device).manual_seed(0)
-        self.for_critics = 0.0
-        self.chance = random.Random(0)  # noqa: S311
-        variables = torch.load(self.folder / "musicnn.pt")
-        first, second = load_nets(variables)
-        self.nets: tuple[Musicnn, Musicnn] = (first.to(self.device), second.to(self.device))
-        self.widths: Widths | None = None
-        self.nano = (
-            Today(self.folder, self.nets).to(self.device) if (self.folder / "nano.safetensors").exists() else None
-        )
 
     def say(self, text: str) -> None:
         print(f"{time.time() - self.started:6.1f} s  {text}", flush=True)
 
-    def left(self) -> float:
-        return self.seconds - (time.time() - self.started)
 
-    def run(self) -> None:
-        train, test = self.read_music()
-        tests, test_rows = self.make_test(test)
-        strange = self.hear_parts(lambda n: not_music((n, HEARD), train.float(), self.rng), 7 if self.tiny else 700)
-        known, songs = self.make_train(train)
-        self.say(f"{len(known.mels)} clips made of {len(train)}")
-        self.wait_for("studio-test")
-        extra = {name: self.hear_pack(name) for name in ("studio", "studio-test", "speech") if self.has(name)}
-        if self.has("people"):
-            extra["people"] = self.hear_pack("people", HEARD * 10 // 12)
-        folds: list[tuple[str, tuple[str, ...]]] = [("last" if self.only_all else "all", ())]
-        if not self.only_all:
-            folds += [(f"fold{place}", fold) for place, fold in enumerate(FOLDS)]
-        scores: dict[str, Any] = {"rows": test_rows, "widths": self.widths, "families": FAMILIES, "names": NAMES}
-        bad = torch.cat([strange.mels, extra["speech"].mels]), torch.cat([strange.sums, extra["speech"].sums])
-        scores["nano 1"] = {"tests": tests.before.cpu(), **{key: value.before.cpu() for key, value in extra.items()}}
-        scores["studio rows"] = read_rows(self.folder, "studio-test") if self.has("studio-test") else []
-        scores["people rows"] = read_rows(self.folder, "people") if self.has("people") else []
-        self.say(f"nano 1: {_right(tests.before.cpu(), test_rows)}")
-        self.for_critics = self.left() - 30 * len(folds)
-        for name, fold in folds:
-            self.fit(name, fold, known, bad, extra.get("studio"), tests, extra, scores)
-            torch.save(scores, self.out / "scores.pt")
-        self.say(f"done; songs {songs}")
+class Maker(Talker):
+    """Makes clips and hears them."""
 
-    def wait_for(self, name: str) -> None:
-        """Until another process has written a pack, but not for long."""
-        end = time.time() + (0 if self.tiny else 40)
-        while not self.has(name) and time.time() < end:
-            time.sleep(1)
+    def __init__(self, folder: Path, made: float, device: torch.device, tiny: bool) -> None:
+        super().__init__()
+        self.folder, self.made, self.device, self.tiny = folder, made, device, tiny
+        self.rng = torch.Generator(device).manual_seed(0)
+        self.chance = random.Random(0)  # noqa: S311
+        self.listener = Listener(folder).to(device)
+
+    def hear_all(self) -> dict[str, Any]:
+        train, (test, valid, fresh) = self.read_music()
+        made = {
+            "tests": self.make_test(test, 99),
+            "valid": self.make_test(valid, 98),
+            "fresh": self.make_test(fresh, 97, ()),
+        }
+        strange = self.hear_parts(lambda n: not_music((n, HEARD), train.float(), self.rng), 7 if self.tiny else 1400)
+        known = self.make_train(train)
+        self.say(f"{len(known.sums)} clips made of {len(train)}")
+        packs = {name: self.hear_pack(name) for name in ("studio", "studio-test", "speech", "people") if self.has(name)}
+        self.say("packs heard")
+        speech = packs["speech"].sums[:SPEECH]
+        asked = {name: own for name, (own, _) in made.items()} | packs | {"speech": _cut(packs["speech"], SPEECH)}
+        rows: dict[str, Any] = {name: own for name, (_, own) in made.items()}
+        rows |= {name: read_rows(self.folder, name) for name in ("studio-test", "people") if self.has(name)}
+        bad = torch.cat([strange.sums, speech.repeat(len(strange.sums) // 300 + 1, 1)])
+        return {"known": known, "bad": bad, "studio": packs.get("studio"), "asked": asked, "rows": rows}
 
     def has(self, name: str) -> bool:
         return (self.folder / f"{name}.json").exists()
 
-    def read_music(self) -> tuple[Tensor, Tensor]:
-        parts = [read_pack(self.folder, name, self.device) for name in ("music-a", "music-b") if self.has(name)]
-        clips = torch.cat([part[0] for part in parts])
-        tested = torch.tensor([row["test"] for part in parts for row in part[1]], device=self.device)
-        self.say(f"{len(clips)} clips read, {int(tested.sum())} for tests")
-        first = torch.tensor([row["test"] for row in parts[0][1]], device=self.device)
-        return clips[~tested], parts[0][0][first][: 4 if self.tiny else TEST_CLIPS]
+    def read_music(self) -> tuple[Tensor, list[Tensor]]:
+        """Clips to learn from; and to report, to choose by, and to report what was chosen."""
+        packs = [read_pack(self.folder, name, self.device) for name in MUSIC if self.has(name)]
+        learned = [clips[[row["package"] not in LEFT_OUT for row in rows]] for clips, rows in packs]
+        tested, _ = read_pack(self.folder, "tests", self.device)
+        count = 3 if self.tiny else TEST_CLIPS
+        self.say(f"{sum(map(len, learned))} clips to learn from, {len(tested)} others")
+        return torch.cat(learned), [tested[start : start + count] for start in (0, count, 2 * count)]
 
     @torch.no_grad()
     def hear(self, sounds: Tensor, length: int = HEARD, before: bool = True) -> Known:
         """Of levelled clips; numbers of the first `length` samples of each."""
-        sums, self.widths = summary(levelled(sounds[:, :length]), self.nets)
-        mels = log_mel(sounds)
-        said = self.nano(sounds) if before and self.nano else torch.zeros(len(sounds), device=self.device)
-        return Known(mels.half(), sums.half(), torch.zeros(len(sounds), len(NAMES), device=self.device), said)
+        sums = self.listener.summary(sounds[:, :length])[:, 0]
+        said = self.listener.musicality(sounds[:, :length]) if before else sums.new_zeros(len(sums))
+        return Known(sums.half(), torch.zeros(len(sounds), len(NAMES), device=self.device), said)
 
     def hear_parts(self, make: Callable[[int], Tensor], count: int) -> Known:
         return joined([self.hear(make(min(112, count - start))) for start in range(0, count, 112)])
 
-    def hear_pack(self, name: str, length: int = HEARD) -> Known:
+    def hear_pack(self, name: str) -> Known:
         clips, _ = read_pack(self.folder, name, self.device)
-        clips = clips[: 8 if self.tiny else len(clips), :length]
-        found = joined([self.hear(levelled(part.float() / FULL_SCALE)) for part in clips.split(112)])
-        self.say(f"{name}: {len(clips)} clips heard")
-        return found
+        clips = clips[: 8 if self.tiny else len(clips), : HEARD * 10 // 12 if name == "people" else HEARD]
+        return joined([self.hear(levelled(part.float() / FULL_SCALE), clips.shape[1]) for part in clips.split(112)])
 
-    def make_test(self, clips: Tensor) -> tuple[Known, list[tuple[int, str, float]]]:
-        """Every clip as it is, coded, and with every flaw at every strength."""
+    def make_test(self, clips: Tensor, seed: int, flaws: Sequence[str] = NAMES) -> tuple[Known, list[Row]]:
+        """Every clip as it is, after something harmless, with every flaw at every strength; what is no music."""
         clean = levelled(clips.float() / FULL_SCALE)
         parts, rows = [self.hear(clean)], [(i, "", 0.0) for i in range(len(clean))]
-        rng = torch.Generator(self.device).manual_seed(99)
+        rng = torch.Generator(self.device).manual_seed(seed)
         parts.append(self.hear(unhurt(clean, rng)))
         rows += [(i, "unhurt", 0.0) for i in range(len(clean))]
-        for name in NAMES[-3:] if self.tiny else NAMES:
+        for name in flaws[-3:] if self.tiny else flaws:
             for strength in TEST_STRENGTHS:
                 spoilt = [
                     FLAWS[name](part, torch.full((len(part),), strength, device=self.device), rng)
@@ -194,23 +201,24 @@ class Run:
         otherwise, more = studio_flaws(clips[:2] if self.tiny else clips)
         parts += [self.hear(levelled(part.to(self.device))) for part in otherwise.split(48)]
         rows += more
-        strange = not_music((7 if self.tiny else 70, HEARD), clean, rng)
+        strange = not_music((7 if self.tiny else 140, HEARD), clean, rng)
         parts.append(self.hear(strange))
         rows += [(i, "not music", 1.0) for i in range(len(strange))]
         self.say(f"{len(rows)} test clips made")
         return joined(parts), rows
 
-    def make_train(self, clips: Tensor) -> tuple[Known, int]:
+    def make_train(self, clips: Tensor) -> Known:
         """Groups until it is time."""
         parts: list[Known] = []
         order: list[int] = []
-        while (len(parts) < 2) if self.tiny else (time.time() - self.started < self.make_until and len(parts) < 1000):
+        begun = time.time()
+        while len(parts) < 2 if self.tiny else time.time() - begun < self.made:
             if len(order) < TOGETHER:
                 order = list(range(len(clips)))
                 self.chance.shuffle(order)
             own, order = order[:TOGETHER], order[TOGETHER:]
             parts.append(self.make_groups(clips[torch.tensor(own, device=self.device)]))
-        return joined(parts), len(clips)
+        return joined(parts)
 
     def make_groups(self, clips: Tensor) -> Known:
         """(n, HEARD) -> 5 n clips, group after group."""
@@ -239,8 +247,6 @@ class Run:
         strength[every, 2, self._places(first)] = weak
         strength[every, 3, self._places(first)] = strong
         strength[every, 4, self._places(second)] = other
-        if len(chosen):
-            strength[chosen, 4, self._places([kinds[int(i)][2] for i in chosen])] = other[chosen]
         length = HEARD * self.chance.choice(LENGTHS) // 12
         heard = [self.hear(part, length, before=False) for part in rows.flatten(0, 1).split(GROUP * TOGETHER)]
         return joined(heard)._replace(strength=strength.flatten(0, 1))
@@ -252,162 +258,85 @@ class Run:
     def _places(self, names: Sequence[str]) -> Tensor:
         return torch.tensor([NAMES.index(name) for name in names], device=self.device)
 
-    def fit(
-        self,
-        name: str,
-        fold: tuple[str, ...],
-        known: Known,
-        bad: tuple[Tensor, Tensor],
-        studio: Known | None,
-        tests: Known,
-        extra: dict[str, Known],
-        scores: dict[str, Any],
-    ) -> None:
-        """All kinds of models on all flaws but those of the fold."""
-        out = torch.tensor([any(flaw in FAMILIES[family] for family in fold) for flaw in NAMES], device=self.device)
-        usable = ~((known.strength > 0) & out).any(dim=1).view(-1, GROUP)  # (groups, 5)
-        assert self.widths is not None
-        for label, used in (
-            ("linear", ("musicnn", "mel")),
-            ("linear+", PARTS),
-            ("linear light", ("mel", "ear", "memory")),
-        ):
-            mask = torch.cat(
-                [torch.full((width,), float(part in used)) for part, width in self.widths._asdict().items()]
-            )
-            model = self.fit_linear(mask.to(self.device), known, usable, bad[1], studio)
-            self.keep(f"{label} {name}", model, partial(_summed, model), tests, extra, bad, scores)
-        for label, start, share in CRITICS[name]:
-            critic = self.fit_critic(4 if self.tiny else share * self.for_critics, start, known, usable, bad[0], studio)
-            self.keep(f"{label} {name}", critic, partial(_judged, critic), tests, extra, bad, scores)
 
-    def keep(
-        self,
-        name: str,
-        model: nn.Module,
-        judge: Callable[[Known], Tensor],
-        tests: Known,
-        extra: dict[str, Known],
-        bad: tuple[Tensor, Tensor],
-        scores: dict[str, Any],
-    ) -> None:
-        if name.endswith(("all", "last")):
-            state = {key: tensor.half() if "ear" in key else tensor for key, tensor in model.state_dict().items()}
-            torch.save(state, self.out / f"{name.replace(' ', '-').replace('+', '-plus')}.pt")
-        with torch.no_grad():
-            scores[name] = {"tests": judge(tests).cpu(), **{key: judge(value).cpu() for key, value in extra.items()}}
-            torch.save(scores, self.out / "scores.pt")
-        self.say(f"{name}: {_right(scores[name]['tests'], scores['rows'])}")
+class Trainer(Talker):
+    """Trains every variant on the same clips."""
 
-    def fit_linear(self, used: Tensor, known: Known, usable: Tensor, bad: Tensor, studio: Known | None) -> Linear:
-        sums = known.sums.view(-1, GROUP, known.sums.shape[1])
-        clean = sums[:, 0].float()
-        model = Linear(clean.mean(dim=0), clean.std(dim=0), used).to(self.device)
+    def __init__(self, heard: dict[str, Any], out: Path, device: torch.device, tiny: bool) -> None:
+        super().__init__()
+        self.out, self.device, self.tiny = out, device, tiny
+        self.rng = torch.Generator(device).manual_seed(0)
+        self.known: Known = heard["known"]
+        self.bad: Tensor = heard["bad"]
+        self.studio: Known | None = heard["studio"]
+        self.asked: dict[str, Known] = heard["asked"]
+        self.scores: dict[str, Any] = {"families": FAMILIES, "rows": heard["rows"]}
+        self.scores["nulls"] = {name: nulls(own.sums).cpu() for name, own in self.asked.items()}
+        self.scores["nano"] = {name: own.before.cpu() for name, own in self.asked.items()}
+
+    def run(self, names: Sequence[str]) -> None:
+        self.say(f"nano: {_right(self.scores['nano']['valid'], self.scores['rows']['valid'])}")
+        for name in names:
+            self.keep(name, self.fit(VARIANTS[name]))
+            self.say(f"{name}: {_right(self.scores[name]['valid'], self.scores['rows']['valid'])}")
+        torch.save(self.scores, self.out / "scores.pt")
+
+    def fit(self, variant: Variant) -> Judge:
+        torch.manual_seed(0)
+        known, studio = self.known, self.studio
+        sums = known.sums.view(-1, GROUP, known.sums.shape[1])[: int(variant.songs * len(known.sums) / GROUP)]
+        strengths = known.strength.view(-1, GROUP, len(NAMES)).amax(dim=2)
+        model = Judge(sums[:, 0].float(), variant.width, variant.curved, variant.hidden).train()
         inputs = torch.cat([model.inputs(part.float()).half() for part in sums.split(512)])
-        strange = model.inputs(bad.float())
+        strange = model.inputs(self.bad.float())
         studied = None if studio is None else model.inputs(studio.sums.float())
-        optimizer = torch.optim.AdamW([model.weight], lr=1e-3, weight_decay=1.0)
-        steps = 20 if self.tiny else 2500
+        told, told_studio = (nulls(x) for x in (sums[:, 0], self.bad if studio is None else studio.sums[::2]))
+        taught = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        optimizer = torch.optim.AdamW(taught, lr=variant.rate, weight_decay=variant.decay)
+        steps = 20 if self.tiny else variant.steps
         for step in range(steps):
-            optimizer.param_groups[0]["lr"] = 1e-3 * min(1.0, 2 * (1 - step / steps) + 0.02)
+            optimizer.param_groups[0]["lr"] = variant.rate * min(1.0, 2 * (1 - step / steps) + 0.02)
             rows = torch.randint(len(sums), (256,), generator=self.rng, device=self.device)
-            keep = (torch.rand(inputs.shape[2], generator=self.rng, device=self.device) > 0.3).float() / 0.7
-            weight = model.weight * keep
+            drawn = torch.rand(inputs.shape[2], generator=self.rng, device=self.device)
+            keep = (drawn > variant.dropped).float() / (1 - variant.dropped)
             odd = torch.randint(len(strange), (64,), generator=self.rng, device=self.device)
-            strength = known.strength.view(-1, GROUP, len(NAMES))[rows].amax(dim=2)
-            loss = _ranking(inputs[rows].float() @ weight, strength, usable[rows], strange[odd] @ weight)
+            own = model.judge(inputs[rows].float(), keep)
+            loss = _ranking(own, strengths[rows], model.judge(strange[odd], keep), variant.apart)
+            if variant.tight:
+                loss = loss + variant.tight * own[:, 0].var()
             if studied is not None:
-                pairs = (studied @ weight).view(-1, 2)
-                loss = loss + 0.3 * functional.softplus(pairs[:, 1] - pairs[:, 0]).mean()
+                pairs = model.judge(studied, keep).view(-1, 2)
+                loss = loss + variant.studio * functional.softplus(pairs[:, 1] - pairs[:, 0]).mean()
+                loss = loss + variant.blind * _told(pairs[:, 0], told_studio) + variant.even * pairs[:, 0].var()
+            if variant.blind:
+                loss = loss + variant.blind * _told(own[:, 0], told[rows])
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
         return model.eval()
 
-    def fit_critic(
-        self, seconds: float, from_ear: bool, known: Known, usable: Tensor, bad: Tensor, studio: Known | None
-    ) -> Critic:
-        torch.manual_seed(0)
-        critic = Critic(len(NAMES)).to(self.device).to(memory_format=torch.channels_last).train()  # type: ignore[call-overload]
-        if from_ear:
-            critic.ear.load_state_dict(torch.load(self.folder / "ear.pt"))
-        groups = 6 if self.tiny else 40
-        mels = known.mels.view(-1, GROUP, *known.mels.shape[1:])
-        strengths = known.strength.view(-1, GROUP, len(NAMES))
-        top = 1e-3 if from_ear else 2e-3
-        optimizer = torch.optim.AdamW(critic.parameters(), lr=top, weight_decay=0.05)
-        begun, step, share = time.time(), 0, 0.0
-        while share < 1:
-            share = min(1.0, (time.time() - begun) / seconds)
-            optimizer.param_groups[0]["lr"] = top * min(1, step / 100 + 0.01) * (1 - share + 0.003)
-            rows = torch.randint(len(mels), (groups,), generator=self.rng, device=self.device)
-            odd = torch.randint(len(bad), (NOT_MUSIC,), generator=self.rng, device=self.device)
-            batch = [mels[rows].flatten(0, 1), bad[odd]]
-            if studio is not None:
-                chosen = torch.randint(len(studio.mels) // 2, (groups // 2,), generator=self.rng, device=self.device)
-                batch.append(studio.mels.view(-1, 2, *studio.mels.shape[1:])[chosen].flatten(0, 1))
-            heard = self._varied_mels(torch.cat(batch).float(), groups)
-            with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
-                told = critic(heard)
-            own = told[: groups * GROUP].view(groups, GROUP, -1)
-            strange = told[groups * GROUP : groups * GROUP + NOT_MUSIC, 0]
-            kept = usable[rows]
-            loss = _ranking(own[:, :, 0], strengths[rows].amax(dim=2), kept, strange)
-            told_kinds = functional.binary_cross_entropy_with_logits(own[:, :, 1:], strengths[rows], reduction="none")
-            loss = loss + 6 * (told_kinds.mean(dim=2) * kept).sum() / kept.sum()
-            if studio is not None:
-                pairs = told[groups * GROUP + NOT_MUSIC :, 0].view(-1, 2)
-                loss = loss + 0.7 * functional.softplus(pairs[:, 1] - pairs[:, 0]).mean()
-            optimizer.zero_grad()
-            loss.backward()
-            nn.utils.clip_grad_norm_(critic.parameters(), 1.0)
-            optimizer.step()
-            step += 1
-        self.say(f"critic: {step} steps, loss {float(loss.detach()):.3f}")
-        return critic.eval()
-
-    def _varied_mels(self, mels: Tensor, groups: int) -> Tensor:
-        """A part of all, and for each group a tone of its own (a curve over bands) and a bit less or more level."""
-        length = self.chance.choice((500, 700, 900, 1200))
-        start = self.chance.randint(0, mels.shape[1] - length)
-        cut = mels[:, start : start + length]
-        curves = torch.randn(groups, 1, 5, generator=self.rng, device=self.device) * 0.05
-        smooth = functional.interpolate(curves, cut.shape[2], mode="linear")  # (groups, 1, 96)
-        added = torch.zeros(len(cut), 1, cut.shape[2], device=self.device)
-        added[: groups * GROUP] = smooth.repeat_interleave(GROUP, dim=0)
-        return (cut + added).clamp(min=-2)
-
-
-class Today(nn.Module):
-    """nano as it is, asked for nothing: what it says of musicality."""
-
-    def __init__(self, folder: Path, nets: tuple[Musicnn, Musicnn]) -> None:
-        super().__init__()
-        state = load_file(folder / "nano.safetensors")
-        parts = split_state(state)
-        found = dict(zip(musicnn_names(), nets, strict=True))
-        with patch.object(encoder, "load_minilm", nn.Identity), patch.object(musicnn, "load_musicnn", found.get):
-            self.encoder, self.head = encoder.Nano(), RewardHead(_today())
-        self.encoder.load_state_dict(parts["encoder"], strict=False)
-        self.head.load_state_dict(parts["head"])
-        self.register_buffer("empty", torch.load(folder / "empty.pt"))
-        self.eval()
-
     @torch.no_grad()
-    def forward(self, sounds: Tensor) -> Tensor:
-        empty = self.get_buffer("empty").expand(len(sounds), -1, -1)
-        return self.head(PromptTokens(empty, empty), self.encoder.encode_sound(sounds))[:, 1]
+    def keep(self, name: str, judge: Judge) -> None:
+        if judge.layer is None:
+            state = {key: tensor.cpu() for key, tensor in judge.state_dict().items()}
+            torch.save(state, self.out / f"{name.replace(' ', '-').replace(',', '').replace('+', 'p')}.pt")
+        self.scores[name] = {pack: judge(own.sums).cpu() for pack, own in self.asked.items()}
 
 
-def _today() -> HeadConfig:
-    own = Downsampling("mean+mlp", 1, mlp_ratio=1.0)
-    return HeadConfig(
-        dim=encoder.DIM, heads=6, dim_head=64, ff_hidden=768, prompt_depth=2, joint_depth=2, mlp_dim=256,
-        take=own, reference=own, text=own,
-    )  # fmt: skip
+def nulls(sums: Tensor) -> Tensor:
+    """Of summaries (n, 7874): level, brightness, how much changes and how fast, over all of the ear's bands; (n, 4)."""
+    mean, deviation, _, change = sums[:, FLOOR : FLOOR + 384].float().view(len(sums), 4, 96).unbind(dim=1)
+    bright = mean[:, 48:].mean(dim=1) - mean[:, :48].mean(dim=1)
+    found = torch.stack([mean.mean(dim=1), bright, deviation.mean(dim=1), change.mean(dim=1)], dim=1)
+    return (found - found.mean(dim=0)) / found.std(dim=0)
 
 
-def studio_flaws(clips: Tensor) -> tuple[Tensor, list[tuple[int, str, float]]]:
+def _told(scores: Tensor, known: Tensor) -> Tensor:
+    """Squared covariance of scores (n,) with standardised nulls (n, 4)."""
+    return ((scores - scores.mean())[:, None] * (known - known.mean(dim=0))).mean(dim=0).square().sum()
+
+
+def studio_flaws(clips: Tensor) -> tuple[Tensor, list[Row]]:
     """Clips with each of the studio's flaws of recordings, which work otherwise than those learned from."""
     jobs = [
         (place, flaw.name, strength)
@@ -428,45 +357,35 @@ def _spoil(sound: NDArray[np.float32], place: int, name: str, strength: float) -
     return flaw.apply(sound[:, None], HEARD_RATE, strength, np.random.default_rng(place))[:, 0]
 
 
-def _summed(model: Linear, known: Known) -> Tensor:
-    return model(known.sums.float())
-
-
-def _judged(critic: Critic, known: Known) -> Tensor:
-    return torch.cat([critic(part.float())[:, 0] for part in known.mels.split(256)])
+def _cut(known: Known, count: int) -> Known:
+    return Known(*(column[count:] for column in known))
 
 
 def joined(parts: Sequence[Known]) -> Known:
     return Known(*(torch.cat(column) for column in zip(*parts, strict=True)))
 
 
-def _ranking(own: Tensor, strength: Tensor, usable: Tensor, strange: Tensor) -> Tensor:
+def _ranking(own: Tensor, strength: Tensor, strange: Tensor, weight: float) -> Tensor:
     """Of scores (groups, 5): clean, harmless, worse, worst, another; what is not music is below what is not ruined."""
     clean, twin, worse, worst, another = own.unbind(dim=1)
-    use = usable.float()
     better = torch.stack([clean, twin, clean, clean, worse], dim=1)
     lesser = torch.stack([worse, worst, worst, another, worst], dim=1)
-    there = torch.stack([use[:, 2], use[:, 3], use[:, 3], use[:, 4], use[:, 3]], dim=1)
-    same = (functional.softplus(lesser - better) * there).sum() / there.sum().clamp(min=1)
+    same = functional.softplus(lesser - better).mean()
     intact = torch.cat([clean, twin])
-    bad, sure = own[:, 2:].flatten(), (use[:, 2:] * (strength[:, 2:] / 0.4).clamp(max=1)).flatten()
+    bad, sure = own[:, 2:].flatten(), (strength[:, 2:] / 0.4).clamp(max=1).flatten()
     across = functional.softplus(bad[None] - intact[:, None]) * sure[None]
     apart = across.sum() / (sure.sum() * len(intact)).clamp(min=1)
-    tolerable = own.flatten()[((strength < 0.6) & usable).flatten()]
+    tolerable = own.flatten()[(strength < 0.6).flatten()]
     odd = functional.softplus(1.0 + strange[None] - tolerable[:, None]).mean()
-    return same + 1.5 * apart + 0.5 * odd + 0.3 * (clean - twin).square().mean()
+    return same + weight * apart + 0.5 * odd + 0.3 * (clean - twin).square().mean()
 
 
-def _right(scores: Tensor, rows: Sequence[tuple[int, str, float]]) -> str:
-    """How often clean clips are above flawed ones, by strength: of the same clip, and of others."""
+def _right(scores: Tensor, rows: Sequence[Row]) -> str:
+    """How often clean clips are above those of the studio's flaws, by strength: of the same clip, and of others."""
     clean = scores[torch.tensor([name == "" for _, name, _ in rows])]
     found = []
     for strength in TEST_STRENGTHS:
-        places = [
-            i
-            for i, (_, name, own) in enumerate(rows)
-            if own == strength and name != "not music" and not name.startswith("studio")
-        ]
+        places = [i for i, (_, name, own) in enumerate(rows) if own == strength and name.startswith("studio")]
         bad, owner = scores[torch.tensor(places)], torch.tensor([rows[i][0] for i in places])
         same = (clean[owner] > bad).float().mean()
         across = (clean[:, None] > bad[None]).float().mean()

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from cmi.audio import Waveform
-from cmi.reward.model.blend import EXTRA, SCALE, TAGGED, WEIGHT, BlendedHead
+from cmi.reward.model.blend import EXTRA, OWN, SCALE, TAGGED, WEIGHT, BlendedHead
 from cmi.reward.model.encoders.nano import RATE
 from cmi.reward.model.head import PromptTokens, RewardHead
 from cmi.reward.model.reward_model import RewardModel
@@ -64,7 +64,7 @@ def test_what_a_text_asks_of_tags_is_what_the_untrained_scorer_says(nano, head, 
 def test_over_the_bank_the_heads_own_score_has_mean_0_and_deviation_1_under_any_text(nano, head, text):
     prompt = asked(nano, text)
     clips = RewardHead.thin(head, head.bank_tokens)
-    clips = torch.cat([clips, clips.new_zeros(*clips.shape[:2], EXTRA)], dim=2)  # tags and features say nothing
+    clips = torch.cat([clips, clips.new_zeros(*clips.shape[:2], EXTRA + 1)], dim=2)  # nothing is said beside them
     scores = head.judge(prompt.expand(len(clips), -1, -1), clips)[:, 0] / SCALE
     assert float(scores.mean()) == pytest.approx(0, abs=1e-3) and float(scores.std()) == pytest.approx(1, abs=1e-3)
 
@@ -75,7 +75,7 @@ def test_a_prompt_without_words_asks_nothing_of_tags_and_a_reference_is_nearest_
     assert not asked(nano, "")[0, 0, dim:-2].any()
     like = asked(nano, "", heard)
     assert not like[0, 0, dim : dim + TAGGED].any()
-    take, bank = head.thin(heard)[0, 0, -224:], head._direction(head.bank_features)
+    take, bank = head.thin(heard)[0, 0, -225:-1], head._direction(head.bank_features)
     scores = torch.cat([take[None], bank]) @ like[0, 0, dim + TAGGED : -3] + like[0, 0, -3]
     assert scores[0] > scores[1:].max()
     assert float(scores[1:].mean()) == pytest.approx(0, abs=1e-3)
@@ -88,7 +88,7 @@ def test_a_prompt_without_words_asks_nothing_of_tags_and_a_reference_is_nearest_
 def test_what_is_untrained_is_added_with_its_weight(nano, head, sound):
     prompt, take = asked(nano, "piano"), head.thin(nano.hear(sound))
     lifted = take.clone()
-    lifted[0, :, -EXTRA:-224] += prompt[0, 0, head.config.dim :][:TAGGED]
+    lifted[0, :, -EXTRA - 1 : -225] += prompt[0, 0, head.config.dim :][:TAGGED]
     more = prompt[0, 0, head.config.dim :][:TAGGED].square().sum()
     assert torch.allclose(
         head.judge(prompt, lifted)[:, 0] - head.judge(prompt, take)[:, 0], SCALE * WEIGHT * more, rtol=1e-3
@@ -102,6 +102,28 @@ def test_a_padded_prompt_is_the_prompt(nano, head):
     mask = torch.arange(padded.shape[1])[None] < joined.shape[1]
     alone, together = head.fuse(joined), head.fuse(padded.expand(2, -1, -1), mask.expand(2, -1))
     assert torch.allclose(together[1, : joined.shape[1]], alone[0], atol=1e-3)
+
+
+@torch.inference_mode()
+def test_craft_is_one_number_of_a_chunk_that_is_added_to_musicality_and_falls_with_noise(nano, head, sound):
+    hiss = 0.1 * torch.randn(sound.shape, generator=torch.Generator().manual_seed(1))
+    heard, worse = nano.hear(sound), nano.hear(sound + hiss)
+    assert heard[0, :, -1].unique().numel() == 1 and heard[0, 0, -1] > worse[0, 0, -1]
+    lifted = heard.clone()
+    lifted[..., -1] += 1
+    prompt = asked(nano, "piano")
+    scores = [head.judge(prompt, head.thin(tokens))[0] for tokens in (heard, lifted)]
+    assert torch.allclose(scores[1] - scores[0], torch.tensor([0.0, 1.0]), atol=1e-5)
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("seconds", [0.5, 4, 6])
+def test_craft_of_a_shorter_clip_is_what_it_is_alone(nano, sound, seconds):
+    length = int(seconds * RATE)
+    both = torch.stack([sound, torch.nn.functional.pad(sound[:length], (0, len(sound) - length))])
+    together = nano.encoder.encode_sound(both, torch.tensor([len(sound), length]))
+    alone = nano.encoder.encode_sound(sound[None, :length])
+    assert float(together[1, 0, -1]) == pytest.approx(float(alone[0, 0, -1]), abs=2e-3)
 
 
 def test_a_take_has_one_score_alone_and_in_company(nano, sound, tmp_path: Path):
@@ -126,8 +148,9 @@ def test_a_take_under_5_seconds_is_scored_with_a_note(nano, sound):
 @torch.inference_mode()
 def test_a_training_starts_from_the_head_that_was_trained(sound, wheel):
     model = RewardModel.from_pretrained("nano", device="cpu")
-    own = model(PromptTokens(read(model, "piano"), read(model, "")), model.hear(sound))
+    heard = model.hear(sound)
+    own, craft = model(PromptTokens(read(model, "piano"), read(model, "")), heard), heard[0, 0, -1]
     plain = model.plain()
     scores = plain(PromptTokens(read(plain, "piano"), read(plain, "")), plain.hear(sound))
     assert type(plain.head) is RewardHead and plain.hear(sound).shape[2] == plain.head.config.dim
-    assert scores[0, 1] == pytest.approx(float(own[0, 1]), abs=1e-5)  # musicality is the head's own
+    assert float(own[0, 1]) == pytest.approx(OWN * float(scores[0, 1]) + float(craft), abs=1e-4)

@@ -5,13 +5,14 @@
                 + 2 x the mean of   text:      musicnn's tags . what the text asks of them (`cmi.reward.scoring.tags`)
                                     reference: cosine of musicnn's mean features of the take and of the reference
                   each in deviations from its mean over a bank, too
+    musicality = OWN x the head's own + `craft`, which is told from the sound alone (`cmi.reward.model.encoders.craft`)
 
 A trained head has a bias for each text, which a bank takes away: one pass over it for each distinct prompt, kept with
 the prompt. The bank's clips and tracks are free music, named in `recipes/nano`.
 
-A sound's tokens have EXTRA numbers more than a text's, the same in all of a chunk: the log-odds of musicnn's tags, and
-the mean of its features. A fused prompt's tokens have as many, what it asks of each, and three more: what is added, and
-the mean and deviation of the head's own score.
+A sound's tokens have EXTRA + 1 numbers more than a text's, the same in all of a chunk: the log-odds of musicnn's tags,
+the mean of its features, and its craft. A fused prompt's tokens have EXTRA, what it asks of each, and three more: what
+is added, and the mean and deviation of the head's own score.
 """
 
 import torch
@@ -26,6 +27,7 @@ CLIPS, CLIP_TOKENS, MORE_CLIPS, TRACKS = 51, 12, 102, 194  # of the bank
 POWER = 3  # of cosines, as in `cmi.reward.scoring.tags`
 WEIGHT = 2.0  # of what is untrained: about the ratio of the deviations of both on real music
 SCALE = 0.36  # the mean over texts of the head's deviation in the bank: its own scores keep the size they were taught
+OWN = 0.4077  # of the head's own musicality; `recipes/nano/ship.py` fits it on songs that are not reported
 EMPTY = 2  # tokens of a text without words
 
 
@@ -69,7 +71,7 @@ class BlendedHead(RewardHead):
 
     def _of_reference(self, reference: Tensor) -> Tensor:
         """Weights of a take's features, and what is added to their sum: (B, r, D + EXTRA) -> (B, 224 + 1)."""
-        weights = self._direction(reference[..., -FEATURES:].mean(dim=1))
+        weights = self._direction(reference[..., -FEATURES - 1 : -1].mean(dim=1))
         usual = self._direction(self.bank_features) @ weights.T  # (clips, B)
         mean, spread = usual.mean(dim=0)[:, None], usual.std(dim=0, correction=0)[:, None]
         return torch.cat([weights, -mean], dim=1) / spread
@@ -93,15 +95,17 @@ class BlendedHead(RewardHead):
 
     def thin(self, take: Tensor) -> Tensor:
         thinned = super().thin(take[..., : self.config.dim])
-        tags, features = take[..., self.config.dim :].mean(dim=1).split([TAGGED, FEATURES], dim=1)  # over chunks
-        return _beside(thinned, torch.cat([_unusual(tags, self.bank_tags), self._direction(features)], dim=1))
+        beside = take[..., self.config.dim :].mean(dim=1)  # over chunks
+        tags, features, craft = beside.split([TAGGED, FEATURES, 1], dim=1)
+        return _beside(thinned, torch.cat([_unusual(tags, self.bank_tags), self._direction(features), craft], dim=1))
 
     def judge(self, prompt: Tensor, take: Tensor, prompt_mask: Mask = None, take_mask: Mask = None) -> Tensor:
         dim = self.config.dim
         alignment, musicality = super().judge(prompt[..., :dim], take[..., :dim], prompt_mask, take_mask).unbind(dim=1)
         asked, (added, mean, spread) = prompt[:, 0, dim:-3], prompt[:, 0, -3:].unbind(dim=1)
-        untrained = (asked * take[:, 0, dim:]).sum(dim=1) + added
-        return torch.stack([SCALE * ((alignment - mean) / spread + WEIGHT * untrained), musicality], dim=1)
+        untrained = (asked * take[:, 0, dim:-1]).sum(dim=1) + added
+        own = SCALE * ((alignment - mean) / spread + WEIGHT * untrained)
+        return torch.stack([own, OWN * musicality + take[:, 0, -1]], dim=1)
 
 
 def _beside(tokens: Tensor, numbers: Tensor) -> Tensor:

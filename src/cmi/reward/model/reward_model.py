@@ -138,7 +138,7 @@ class RewardModel(
         if isinstance(self.head, BlendedHead):
             plain = RewardHead(self.head.config)
             plain.load_state_dict(self.head.state_dict(), strict=False)
-            self.head, self.encoder.tagged = plain, False
+            self.head, self.encoder = plain, self.encoder.plain()
         return self
 
     @property

@@ -55,7 +55,7 @@ def test_a_shorter_clip_gives_the_tokens_it_gives_alone(encoder, sound):
 @torch.inference_mode()
 def test_every_length_gives_as_many_tokens_as_counted(encoder, sound, samples):
     tokens = encoder.encode_sound(sound[None, :samples])
-    assert tokens.shape == (1, encoder.count(samples), DIM + EXTRA)
+    assert tokens.shape == (1, encoder.count(samples), DIM + EXTRA + 1)
     assert tokens.isfinite().all()
 
 

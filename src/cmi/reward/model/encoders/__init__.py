@@ -47,6 +47,10 @@ class FrozenEncoder(nn.Module):
         """Changes with any weight; '' if the checkpoint's name tells that."""
         return ""
 
+    def plain(self) -> Self:
+        """Without what stands beside tokens."""
+        return self
+
     def count(self, samples: int) -> int:
         """How many tokens a chunk of that many samples gives."""
         raise NotImplementedError

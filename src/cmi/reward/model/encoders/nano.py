@@ -28,7 +28,8 @@ from cmi._util.hub import quiet_transformers
 from cmi._util.pretrained import SAFE
 from cmi._util.weights import Shapes, in_own_memory
 from cmi.reward.model.encoders import FrozenEncoder, musicnn
-from cmi.reward.model.encoders.ear import ANSWERS, WORD, Ear
+from cmi.reward.model.encoders.craft import PART, Craft, Heard
+from cmi.reward.model.encoders.ear import ANSWERS, HOP, WORD, Ear, log_mel
 from cmi.reward.model.encoders.ear import FRAME as EAR_FRAME
 from cmi.reward.model.encoders.musicnn import windows
 from cmi.reward.model.head import mask_of, masked_mean
@@ -84,6 +85,7 @@ class Features(NamedTuple):
     heard: Tensor  # (B, t, 128), the ear's words
     answered: Tensor  # (B, 113), the ear's answers
     tags: Tensor  # (B, 100), log-odds
+    craft: Tensor  # (B, 1), how well it is made; (B, 0) where that is not asked
 
 
 class Nano(FrozenEncoder):
@@ -98,9 +100,10 @@ class Nano(FrozenEncoder):
     exact = True  # in fp32 on every device: it is small
 
     def __init__(self, tagged: bool = False) -> None:
-        """If `tagged`, the log-odds of musicnn's tags and the mean of its features stand beside a chunk's tokens."""
+        """If `tagged`, beside a chunk's tokens: log-odds of musicnn's tags, the mean of its features, and `Craft`."""
         super().__init__()
         self.tagged = tagged
+        self.craft = Craft() if tagged else None
         self.ear = Ear()
         self.music = Reduction(4 * musicnn.DIM, MUSIC)
         self.heard = Reduction(WORD, HEARD)
@@ -125,7 +128,7 @@ class Nano(FrozenEncoder):
         return -(-samples // TOKEN) + 1
 
     def encode_sound(self, samples: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """(B, n) -> (B, count(n), 384): a shorter chunk's bridge follows its own last token. If tagged, 708 wide."""
+        """(B, n) -> (B, count(n), 384): a shorter chunk's bridge follows its own last token. If tagged, 709 wide."""
         rows = self.tokens(features := self.features(samples, lengths))
         if lengths is not None:
             bridge = self.bridge(features.tags)[:, None]  # (B, 1, 384)
@@ -135,7 +138,8 @@ class Nano(FrozenEncoder):
             return rows
         there = mask_of(None if lengths is None else -(-lengths // TOKEN), features.music.shape[1])
         mean = masked_mean(self.music(features.music), there)
-        return torch.cat([rows, torch.cat([features.tags, mean], dim=1)[:, None].expand(-1, rows.shape[1], -1)], dim=2)
+        beside = torch.cat([features.tags, mean, features.craft], dim=1)[:, None]
+        return torch.cat([rows, beside.expand(-1, rows.shape[1], -1)], dim=2)
 
     def tokens(self, features: Features) -> Tensor:
         """(B, t + 1, 384): the last is the bridge."""
@@ -151,12 +155,29 @@ class Nano(FrozenEncoder):
         mel = musicnn.mel(halve_rate(level), half)  # (B, T, 96)
         frames = [net.frames(mel, frame_counts) for net in self.taggers]  # type: ignore[operator]
         tags = [net.odds(own, frame_counts) for net, own in zip(self.taggers, frames, strict=True)]  # type: ignore[operator]
-        ear = self.ear.frames(level, lengths)  # (B, t, 320)
+        ear_mel = log_mel(level, lengths)  # (B, t, 96)
+        ear = self.ear(ear_mel, None if lengths is None else -(-lengths // HOP))  # (B, t / 16, 320)
         ear_counts = None if lengths is None else -(-lengths // EAR_FRAME)
         music = [part for net in frames for part in windows(net, MUSICNN_FRAMES, count, frame_counts)[:2]]
         words = self.ear.words(ear, count, ear_counts)
         answered = self.ear.answers(words, None if lengths is None else -(-lengths // TOKEN))
-        return Features(torch.cat(music, dim=-1), words, answered, torch.cat(tags, dim=-1))
+        crafts = []
+        for clip in range(len(level) if self.tagged else 0):  # one by one: each at its own length
+            length = samples.shape[1] if lengths is None else int(lengths[clip])
+            ends = ((length + 1) // 2 // musicnn.HOP + 1,) * 3 + (-(-length // HOP), -(-length // TOKEN))
+            heard = [x[clip, :end] for x, end in zip((*frames, mel, ear_mel, words), ends, strict=True)]
+            crafts.append(self._craft(heard, length / RATE))
+        craft = torch.stack(crafts) if self.tagged else level.new_zeros(len(level), 0)
+        return Features(torch.cat(music, dim=-1), words, answered, torch.cat(tags, dim=-1), craft)
+
+    def _craft(self, heard: list[Tensor], seconds: float) -> Tensor:
+        """Of one clip, the mean of its parts: musicnn's frames of both nets, both log-mels, and words -> (1,)."""
+        assert self.craft is not None
+        found = []
+        for part in zip(*(torch.tensor_split(x, max(1, round(seconds / PART))) for x in heard), strict=True):
+            first, second, mel, ear, words = (x[None] for x in part)
+            found.append(self.craft(Heard((first, second), mel, ear, words, self.ear.answers(words))))
+        return torch.stack(found).mean(dim=0)
 
     def bridge(self, tags: Tensor) -> Tensor:
         """The names of the tags that are heard more than usual, mixed: (B, 100) -> (B, 384), as long as DIM's root."""
@@ -173,6 +194,10 @@ class Nano(FrozenEncoder):
     @classmethod
     def from_shapes(cls, shapes: Shapes) -> Self:
         return cls(tagged="bank_tags" in shapes)  # as only the checkpoint of a `BlendedHead` has
+
+    def plain(self) -> Self:
+        self.tagged, self.craft = False, None
+        return self
 
     def load_tokenizer(self, folder: Path | None) -> Tokenize:
         return load_tokenizer()
