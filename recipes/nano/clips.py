@@ -7,7 +7,7 @@
 OUT/<name>-000.opus ...    64 clips each, one after the other, 24 kHz, 12 s
 OUT/<name>.json            a line for each clip, in order: the song and its package; or the pair and its role
 
-Whole packages are kept for testing (`TESTED`): no song of theirs is learned from.
+Whole packages are kept for testing (`TESTED`): no song of theirs is learned from. Their clips are the pack `tests`.
 """
 
 import argparse
@@ -37,7 +37,7 @@ TOGETHER = 64  # clips in a file
 LEVEL, LOUDEST = 0.08, 0.98
 SILENT = 0.003  # RMS
 OPUS_LEVEL = 0.85  # of libsndfile's compression: about 40 kbit/s
-PLACES = (0.3, 0.62)  # of a song, at which its excerpts begin
+PLACES = {"tests": 0.3, "music-b": 0.62, "music-c": 0.08}  # of a song, at which the excerpts of a pack begin
 TESTED = frozenset(
     "naev-data hyperrogue-music supertuxkart-data fretsonfire-songs-muldjord singularity-music "
     "freedroidrpg-data".split()
@@ -71,8 +71,9 @@ def main() -> None:
     arguments.out.mkdir(parents=True, exist_ok=True)
     if arguments.kind == "music":
         tracks = [(track, folder) for folder in arguments.music for track in find_tracks(folder)]
-        for place, name in zip(PLACES, "ab", strict=True):
-            write(arguments.out, f"music-{name}", music_clips(tracks, place))
+        for name, place in PLACES.items():
+            clips = music_clips(tracks, place)
+            write(arguments.out, name, ((clip, about) for clip, about in clips if about["test"] == (name == "tests")))
     elif arguments.kind == "studio":
         write(arguments.out, "studio", studio_clips(arguments.pairs, arguments.seed, ("train",)))
         write(arguments.out, "studio-test", studio_clips(arguments.pairs // 2, arguments.seed + 1, ("test", "heldout")))
