@@ -4,6 +4,7 @@ import io
 import os
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -13,16 +14,10 @@ from cmi import __version__
 from cmi._util.errors import InputError
 from cmi._util.files import DISK_FULL, cannot_write
 from cmi._util.printable import ESCAPE
-from cmi.cli import arena, bench, data, judge, rewardbench, studio
 from cmi.cli.command import StoppedByUser, prepare_commands
-from cmi.cli.demo import demo
 from cmi.cli.output import show_error
-from cmi.cli.pick import pick
-from cmi.cli.probe import probe
-from cmi.cli.score import score
-from cmi.cli.train import train
 
-# in the order of use, as `cmi --help` shows them
+# In the order of use, as `cmi --help` shows them. Each is a module here with a function of that name, or a group `app`.
 PANELS = {
     "Start here": ("demo",),
     "What is my generator worth?": ("score", "pick", "probe"),
@@ -46,18 +41,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-_PANEL = {name: panel for panel, names in PANELS.items() for name in names}
-for command in (demo, score, pick, probe, train):
-    app.command(rich_help_panel=_PANEL[command.__name__])(command)
-for group, name in (
-    (data, "data"),
-    (rewardbench, "rewardbench"),
-    (bench, "bench"),
-    (studio, "studio"),
-    (judge, "judge"),
-    (arena, "arena"),
-):
-    app.add_typer(group.app, name=name, rich_help_panel=_PANEL[name])
+for panel, names in PANELS.items():
+    for name in names:
+        module = import_module(f"{__name__}.{name}")
+        if hasattr(module, "app"):
+            app.add_typer(module.app, name=name, rich_help_panel=panel)
+        else:
+            app.command(rich_help_panel=panel)(getattr(module, name))
 prepare_commands(app)
 
 

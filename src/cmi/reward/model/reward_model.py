@@ -143,7 +143,7 @@ class RewardModel(
 
     @property
     def precision(self) -> str:
-        return "bf16" if next(self.encoder.parameters()).dtype == torch.bfloat16 else "fp32"
+        return "bf16" if next(self.head.parameters()).dtype == torch.bfloat16 else "fp32"
 
     @property
     def full_name(self) -> str:
