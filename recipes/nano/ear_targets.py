@@ -15,18 +15,17 @@ from torch import Tensor
 
 from cmi._util.errors import InputError
 from cmi._util.workers import process_pool
-from cmi.studio.captions import facts
+from cmi.studio.captions import WORDS, facts
 from cmi.studio.corpus import KINDS
 from cmi.studio.flaws import FLAWS
 from cmi.studio.recordings import RATE, SECONDS, TakeSource, piece_of
 from cmi.studio.styles import STYLES
-from cmi.studio.wordings import INSTRUMENTS
 
 SAMPLES = RATE * SECONDS
 NAMES: dict[str, tuple[str, ...]] = {
     "flaw": tuple(FLAWS),
     "style": (*STYLES, *(kind.style for kind in KINDS.values())),
-    "instrument": tuple(INSTRUMENTS),
+    "instrument": tuple(WORDS.instruments),
     "density": ("sparse", "moderate", "busy"),
     "mode": ("major", "minor"),
     "voice": ("voice",),

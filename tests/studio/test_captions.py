@@ -14,9 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cmi._util.errors import InputError
-from cmi.studio import wordings
 from cmi.studio.captions import (
     ATTRIBUTES,
+    FAMILY,
+    MOODS,
+    WORDS,
     Caption,
     Facts,
     alterable,
@@ -67,18 +69,19 @@ def meanings(table) -> dict[str, set]:
     return read
 
 
-STYLE_WORDS = meanings({style: (*words.genres, *words.nouns) for style, words in wordings.STYLES.items()})
-INSTRUMENT_WORDS = meanings(wordings.INSTRUMENTS)
-MOOD_WORDS = meanings(wordings.MOODS)
-DENSITY_WORDS = meanings(wordings.DENSITIES)
-METRE_WORDS = meanings(wordings.METRES)
-PACE_WORDS = meanings({i: (*pace.adjectives, *pace.tempos) for i, pace in enumerate(wordings.PACES)})
+STYLE_WORDS = meanings({style: (*words.genres, *words.nouns) for style, words in WORDS.styles.items()})
+INSTRUMENT_WORDS = meanings(WORDS.instruments)
+MOOD_WORDS = meanings(MOODS)
+DENSITY_WORDS = meanings(WORDS.densities)
+METRE_WORDS = meanings(WORDS.metres)
+PACE_WORDS = meanings({i: (*pace.adjectives, *pace.tempos) for i, pace in enumerate(WORDS.paces)})
 MODE_WORDS = {f"{mode}{after}": {mode} for mode in ("major", "minor") for after in ("", "-key")}
+VOCALS = {True: WORDS.patterns["vocals"], False: WORDS.patterns["no vocals"]}
 VOCAL_WORDS = meanings(
-    {sings: [pattern for place in places.values() for pattern in place] for sings, places in wordings.VOCALS.items()}
-    | {False: [p.rstrip(".") for place in wordings.VOCALS[False].values() for p in place]}
+    {sings: [pattern for place in places.values() for pattern in place] for sings, places in VOCALS.items()}
+    | {False: [p.rstrip(".") for place in VOCALS[False].values() for p in place]}
 )
-VOCAL_WORDS |= {p.rstrip("."): {True} for place in wordings.VOCALS[True].values() for p in place}
+VOCAL_WORDS |= {p.rstrip("."): {True} for place in VOCALS[True].values() for p in place}
 TABLES = {
     "style": STYLE_WORDS, "mood": MOOD_WORDS, "density": DENSITY_WORDS, "metre": METRE_WORDS, "mode": MODE_WORDS,
     "vocals": VOCAL_WORDS,
@@ -107,7 +110,7 @@ def assert_true(made: Caption, true: Facts, of=ATTRIBUTES) -> None:
             elif isinstance(meant, int):
                 assert abs(meant - true.tempo) <= 0.5, (made.text, true)
             elif attribute == "tempo":
-                limits = [0.0, *(pace.below for pace in wordings.PACES)]
+                limits = [0.0, *(pace.below for pace in WORDS.paces)]
                 assert any(limits[i] <= true.tempo < limits[i + 1] for i in meant), (made.text, true)
             else:
                 assert getattr(true, attribute) in meant, (made.text, attribute, true)
@@ -192,18 +195,18 @@ def test_captions_of_one_piece_vary(style):
 
 
 def test_there_are_thirty_templates_and_synonyms_for_all_that_is_composed():
-    assert len(set(wordings.FRAMES)) >= 30
-    assert set(STYLES) | {kind.style for kind in KINDS.values()} == set(wordings.STYLES)
-    assert {*INSTRUMENTS, "drums"} == set(wordings.INSTRUMENTS)
+    assert len(set(WORDS.frames)) >= 30
+    assert set(STYLES) | {kind.style for kind in KINDS.values()} == set(WORDS.styles)
+    assert {*INSTRUMENTS, "drums"} == set(WORDS.instruments)
     composed = {mood for style in STYLES.values() for moods in style.moods.values() for mood in moods}
-    assert composed | {kind.mood for kind in KINDS.values()} <= set(wordings.MOODS)
+    assert composed | {kind.mood for kind in KINDS.values()} <= set(MOODS)
 
 
 def test_a_word_has_one_meaning():
     """Else a caption might say by a synonym what is contrary to the fact, or of another attribute."""
     for word, moods in MOOD_WORDS.items():
-        families = [wordings.FAMILY[mood] for mood in moods]
-        assert not any({a, b} in wordings.CONTRARY_MOODS for a in families for b in families), word
+        families = [FAMILY[mood] for mood in moods]
+        assert not any({a, b} in WORDS.contrary_moods for a in families for b in families), word
     for table in (STYLE_WORDS, INSTRUMENT_WORDS, DENSITY_WORDS, METRE_WORDS, PACE_WORDS):
         assert all(len(meant) == 1 for meant in table.values())
     words = [word for table in (*TABLES.values(), INSTRUMENT_WORDS, PACE_WORDS) for word in table]
@@ -211,7 +214,7 @@ def test_a_word_has_one_meaning():
 
 
 def test_frames_say_nothing_about_the_music():
-    frames = " ".join((*wordings.FRAMES, *wordings.TAG_FRAMES, *wordings.NOUNS))
+    frames = " ".join((*WORDS.frames, *WORDS.tag_frames, *WORDS.nouns))
     for table in (*TABLES.values(), INSTRUMENT_WORDS, PACE_WORDS):
         assert not found(frames, table)
 

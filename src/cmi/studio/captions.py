@@ -1,7 +1,7 @@
 """Captions: text prompts that are known to be true or false of a piece.
 
 A caption states some of the facts as tags, labels or sentences: always the style or two instruments (one if there is
-only one), and one more fact. All words are in `wordings`.
+only one), and one more fact. All words are in captions.toml.
 
 `holds` compares a caption with the facts of any piece. It is undecided if listeners might disagree: folk for a fiddle
 tune, an electric piano for a piano, 80 for 160 beats a minute. Instruments are false if at least half of those named
@@ -12,17 +12,20 @@ the altered fact would look odd beside the true style (a fast lullaby), the styl
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from random import Random
-from typing import get_args
+from typing import Literal, NamedTuple, get_args
 
+from cmi._util.config import read_config
 from cmi._util.errors import InputError
-from cmi.studio import wordings
 from cmi.studio.piece import Mode, Piece, Role
 from cmi.studio.styles import STYLES
-from cmi.studio.wordings import Attribute, Place
 
+Attribute = Literal["style", "mood", "tempo", "density", "instruments", "metre", "mode", "vocals"]
+Place = Literal["tag", "adjective", "tail", "sentence", "label"]
+Words = tuple[str, ...]
 ATTRIBUTES: tuple[Attribute, ...] = get_args(Attribute)
 
 _PROMINENCE: tuple[Role, ...] = ("melody", "harmony", "drums", "bass", "pad")
@@ -34,6 +37,43 @@ _FAR = 0.4  # relative difference of tempos that are clearly different
 _OCTAVE = 0.05  # tolerance around the double or half tempo, which might be tapped the same
 _TRIES = 2000
 _ARTICLE = re.compile(r"\b([Aa]) (?=(?!eu|uni|one\b)[aeiou8])", re.IGNORECASE)
+
+
+class StyleWords(NamedTuple):
+    genres: Words = ()  # to stand before 'track'
+    nouns: Words = ()  # to stand alone
+
+
+class Pace(NamedTuple):
+    below: float  # beats a minute
+    adjectives: Words  # of a piece
+    tempos: Words  # of a tempo
+
+
+@dataclass(frozen=True)
+class CaptionWords:
+    nouns: Words
+    uncounted: Words
+    separators: Words
+    tag_frames: Words
+    label_separators: Words
+    frames: Words
+    near_styles: tuple[frozenset[str], ...]
+    kin: tuple[frozenset[str], ...]
+    contrary_moods: tuple[frozenset[str], ...]
+    needs: Mapping[str, Words]
+    styles: Mapping[str, StyleWords]
+    instruments: Mapping[str, Words]
+    moods: Mapping[str, Mapping[str, Words]]  # by family
+    densities: Mapping[str, Words]
+    metres: Mapping[int, Words]
+    paces: tuple[Pace, ...]
+    patterns: Mapping[str, Mapping[Place, Words]]
+
+
+WORDS = read_config(files("cmi.studio") / "captions.toml", CaptionWords)
+MOODS = {mood: words for family in WORDS.moods.values() for mood, words in family.items()}
+FAMILY = {mood: name for name, family in WORDS.moods.items() for mood in family}
 
 
 @dataclass(frozen=True)
@@ -65,9 +105,9 @@ def facts(piece: Piece, vocals: bool = False) -> Facts:
     parts = sorted((part for part in piece.parts if part.notes), key=lambda part: _PROMINENCE.index(part.role))
     instruments = tuple(dict.fromkeys(part.instrument for part in parts))
     for what, word, words in (
-        ("style", known.style, wordings.STYLES),
-        ("mood", known.mood, wordings.MOODS),
-        *(("instrument", name, wordings.INSTRUMENTS) for name in instruments),
+        ("style", known.style, WORDS.styles),
+        ("mood", known.mood, MOODS),
+        *(("instrument", name, WORDS.instruments) for name in instruments),
     ):
         if word not in words:
             raise InputError(f"{piece.name}: captions have no words for the {what} {word!r}")
@@ -78,7 +118,7 @@ def facts(piece: Piece, vocals: bool = False) -> Facts:
 
 def sayable(facts: Facts) -> tuple[Attribute, ...]:
     """Attributes that can be stated: not a metre of two, nor 'no vocals' with a choir."""
-    unsaid = {"metre": facts.metre not in wordings.METRES, "vocals": "choir" in facts.instruments and not facts.vocals}
+    unsaid = {"metre": facts.metre not in WORDS.metres, "vocals": "choir" in facts.instruments and not facts.vocals}
     return tuple(attribute for attribute in ATTRIBUTES if not unsaid.get(attribute))
 
 
@@ -86,7 +126,7 @@ def alterable(facts: Facts) -> tuple[Attribute, ...]:
     """Attributes that a caption can be clearly wrong about."""
     unclear = {
         "density": facts.density == "moderate",
-        "metre": facts.metre not in wordings.METRES,
+        "metre": facts.metre not in WORDS.metres,
         "vocals": "choir" in facts.instruments,
     }
     return tuple(attribute for attribute in ATTRIBUTES if not unclear.get(attribute))
@@ -157,9 +197,9 @@ def _is_contrary(attribute: Attribute, claimed: Facts, true: Facts) -> bool:
     """Whether two different values of an attribute exclude each other."""
     if attribute == "style":
         waltzes = claimed.style == "waltz" and true.metre == 3
-        return not waltzes and {claimed.style, true.style} not in wordings.NEAR_STYLES
+        return not waltzes and {claimed.style, true.style} not in WORDS.near_styles
     if attribute == "mood":
-        return {wordings.FAMILY[claimed.mood], wordings.FAMILY[true.mood]} in wordings.CONTRARY_MOODS
+        return {FAMILY[claimed.mood], FAMILY[true.mood]} in WORDS.contrary_moods
     if attribute == "tempo":
         ratio = claimed.tempo / true.tempo
         octave = any(abs(ratio / octave - 1) < _OCTAVE for octave in (0.5, 2))
@@ -167,7 +207,7 @@ def _is_contrary(attribute: Attribute, claimed: Facts, true: Facts) -> bool:
     if attribute == "density":
         return {claimed.density, true.density} == {"sparse", "busy"}
     if attribute == "metre":
-        return {claimed.metre, true.metre} <= set(wordings.METRES)
+        return {claimed.metre, true.metre} <= set(WORDS.metres)
     if attribute == "vocals":
         return "choir" not in true.instruments
     return True
@@ -175,7 +215,7 @@ def _is_contrary(attribute: Attribute, claimed: Facts, true: Facts) -> bool:
 
 def _is_absent(instrument: str, facts: Facts) -> bool:
     """Whether neither the instrument nor a similar one plays."""
-    kin = [names for names in wordings.KIN if instrument in names]
+    kin = [names for names in WORDS.kin if instrument in names]
     return not any(name == instrument or any(name in names for names in kin) for name in facts.instruments)
 
 
@@ -248,7 +288,7 @@ def _write(facts: Facts, says: Sequence[Attribute], named: tuple[str, ...], rng:
         text = _tags(facts, says, named, rng)
     elif kind < 0.32:
         labels = [_say(facts, attribute, "label", named, rng) for attribute in _shuffle(says, rng)]
-        text = rng.choice(wordings.LABEL_SEPARATORS).join(labels)
+        text = rng.choice(WORDS.label_separators).join(labels)
     else:
         text = _sentences(facts, says, named, rng, split=kind < 0.5)
     text = _ARTICLE.sub(r"\1n ", text)
@@ -263,7 +303,7 @@ def _tags(facts: Facts, says: Sequence[Attribute], named: tuple[str, ...], rng: 
     if rng.random() < 0.6:
         order.sort(key=lambda attribute: attribute != "style")
     tags = [_say(facts, attribute, "tag", named, rng) for attribute in order]
-    return rng.choice(wordings.TAG_FRAMES).format(rng.choice(wordings.SEPARATORS).join(tags))
+    return rng.choice(WORDS.tag_frames).format(rng.choice(WORDS.separators).join(tags))
 
 
 def _sentences(facts: Facts, says: Sequence[Attribute], named: tuple[str, ...], rng: Random, split: bool) -> str:
@@ -280,11 +320,11 @@ def _sentences(facts: Facts, says: Sequence[Attribute], named: tuple[str, ...], 
         else:
             tail = _say(facts, attribute, "tail", named, rng, unlike=tails)
             tails.insert(0 if attribute == "instruments" else len(tails), tail)
-    noun = _style(facts, rng, alone=True) if "style" in says else rng.choice(wordings.NOUNS)
+    noun = _style(facts, rng, alone=True) if "style" in says else rng.choice(WORDS.nouns)
     joint = " and " if len(adjectives) == 2 and rng.random() < 0.4 else ", "
     phrase = " ".join(["a", *([joint.join(adjectives)] if adjectives else []), noun])
     phrase += "".join(f"{', ' if i > 1 else ' '}{tail}" for i, tail in enumerate(tails))
-    return " ".join([rng.choice(wordings.FRAMES).format(phrase), *after])
+    return " ".join([rng.choice(WORDS.frames).format(phrase), *after])
 
 
 def _say(
@@ -292,11 +332,11 @@ def _say(
 ) -> str:
     """Word one fact for a place, if possible with another first word than the texts `unlike`."""
     if attribute == "vocals":
-        patterns, word = wordings.VOCALS[facts.vocals][place], ""
+        patterns, word = WORDS.patterns["vocals" if facts.vocals else "no vocals"][place], ""
     elif attribute == "tempo":
         patterns, word = _tempo(facts.tempo, place, rng)
     else:
-        patterns, word = wordings.PATTERNS[attribute][place], _word(facts, attribute, place, named, rng)
+        patterns, word = WORDS.patterns[attribute][place], _word(facts, attribute, place, named, rng)
     begun = [text.split()[0] for text in unlike]
     fresh = [pattern for pattern in patterns if pattern.split()[0] not in begun]
     return rng.choice(fresh or patterns).format(word)
@@ -309,51 +349,48 @@ def _word(facts: Facts, attribute: Attribute, place: Place, named: tuple[str, ..
         return _ensemble(named, place, rng)
     if attribute == "mode":
         return facts.mode
-    words = (
-        wordings.MOODS[facts.mood] if attribute == "mood"
-        else wordings.DENSITIES[facts.density] if attribute == "density"
-        else wordings.METRES[facts.metre]
-    )  # fmt: skip
-    return rng.choice(words)
+    if attribute == "metre":
+        return rng.choice(WORDS.metres[facts.metre])
+    return rng.choice(MOODS[facts.mood] if attribute == "mood" else WORDS.densities[facts.density])
 
 
 def _style(facts: Facts, rng: Random, alone: bool) -> str:
     """Name the style, as a noun phrase if it stands `alone`."""
-    genres, nouns = wordings.STYLES[facts.style]
+    genres, nouns = WORDS.styles[facts.style]
     nouns = tuple(
         noun
         for noun in nouns
-        if noun not in wordings.NEEDS or any(name in facts.instruments for name in wordings.NEEDS[noun])
+        if noun not in WORDS.needs or any(name in facts.instruments for name in WORDS.needs[noun])
     )
     if not alone:
         return rng.choice(genres or nouns)
     word = rng.choice((*genres, *nouns))
-    return word if word in nouns else f"{word} {rng.choice(wordings.NOUNS)}"
+    return word if word in nouns else f"{word} {rng.choice(WORDS.nouns)}"
 
 
 def _ensemble(named: tuple[str, ...], place: Place, rng: Random) -> str:
-    words = [rng.choice(wordings.INSTRUMENTS[name]) for name in named]
+    words = [rng.choice(WORDS.instruments[name]) for name in named]
     if place == "tag" and rng.random() < 0.8:
         return ", ".join(words)
     if place in ("tail", "sentence") and rng.random() < 0.4:
-        words = [word if word.endswith(wordings.UNCOUNTED) else f"a {word}" for word in words]
+        words = [word if word.endswith(WORDS.uncounted) else f"a {word}" for word in words]
     *most, last = words
     joint = rng.choice((" and ", " and ", " and ", " plus ", " & ") if len(words) == 2 else (" and ", ", and "))
     return f"{', '.join(most)}{joint}{last}" if most else last
 
 
-def _tempo(tempo: float, place: Place, rng: Random) -> tuple[tuple[str, ...], str]:
+def _tempo(tempo: float, place: Place, rng: Random) -> tuple[Words, str]:
     """Patterns and a word for the tempo: a number or a pace."""
     if rng.random() < 0.45:
-        return wordings.BPM[place], str(round(tempo))
-    pace = wordings.PACES[_pace(tempo)]
+        return WORDS.patterns["bpm"][place], str(round(tempo))
+    pace = WORDS.paces[_pace(tempo)]
     if place == "adjective" or (place == "tag" and rng.random() < 0.6):
         return ("{}",), rng.choice(pace.adjectives)
-    return wordings.PACE[place], rng.choice(pace.tempos)
+    return WORDS.patterns["pace"][place], rng.choice(pace.tempos)
 
 
 def _pace(tempo: float) -> int:
-    return next(i for i, pace in enumerate(wordings.PACES) if tempo < pace.below)
+    return next(i for i, pace in enumerate(WORDS.paces) if tempo < pace.below)
 
 
 def _shuffle(says: Sequence[Attribute], rng: Random) -> list[Attribute]:
