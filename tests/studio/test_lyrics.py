@@ -19,7 +19,7 @@ def lines_of(seed: int, lines: int = 4) -> list[str]:
 
 
 def rhyme(line: str) -> str:
-    return next(name for name, closes in lyrics._RHYMES.items() if line.endswith(tuple(closes.split(", "))))
+    return next(name for name, closes in lyrics.WORDS.rhymes.items() if line.endswith(closes))
 
 
 @settings(max_examples=50, deadline=None)

@@ -8,11 +8,24 @@ instruments and mood are those of the kind; all notes have one velocity.
 
 import importlib.util
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from cmi._util.config import read_config
 from cmi._util.errors import InputError, MissingExtra
-from cmi.studio.piece import Attributes, InstrumentPart, Mode, MusicalKey, Note, Piece, Role, by_start, even_beats
+from cmi.studio.piece import (
+    INSTRUMENTS,
+    Attributes,
+    InstrumentPart,
+    Mode,
+    MusicalKey,
+    Note,
+    Piece,
+    Role,
+    by_start,
+    even_beats,
+)
 
 VELOCITY = 80
 
@@ -22,64 +35,17 @@ class Kind(NamedTuple):
     style: str
     mood: str
     tempo: float  # beats a minute, if the score has no mark
-    instrument: tuple[str, int]  # its name and program
+    instrument: str
+    titles: tuple[str, ...]
 
 
-KINDS = {
-    "bach": Kind(".mxl", "chorale", "solemn", 72.0, ("church organ", 19)),
-    "ryansMammoth": Kind(".abc", "fiddle tune", "lively", 112.0, ("violin", 40)),
-}
+KINDS = read_config(files("cmi.studio") / "corpus.toml", dict[str, Kind])
 SPARSE, BUSY = 1.5, 3.5  # onsets a second
-CHORALES = """
-    5.7 6.6 9.7 10.7 11.6 13.6 14.5 16.6 17.7 20.7 20.11 24.6 25.6 26.6 28.6 30.6 32.6 36.4-2 36.8-2 37.6 39.7 40.6
-    42.7 43.11 44.7 45.7 47.5 48.7 55.5 57.8 64.4 64.8 65.7 66.6 67.7 69.6-a 70.7 72.6 74.8 78.7 80.8 81.7 84.5 86.6
-    88.7 89.6 90.5 92.9 94.8 99.6 101.7 103.6 104.6 108.6 110.7 111.6 112.5 113.8 114.7 115.6 116.6 117.4 122.6 123.6
-    125.6 126.6 133.6 139.6 140.7 144.3 144.6 145-a 146.8 148.6 151.5 153.9 154.3 154.8 155.5 156.6 157.5 158.4 159.5
-    162.6-lpz 164.6 165.6 168.6 169.7 177.4 177.5 178.7 179.6 180.7 183.5 187.7 188.6 190.7 194.6 194.12 197.5 197.7-a
-    197.10 226.2 227.1 227.7 227.11 229.2 244.3 244.10 244.25 244.29-a 244.32 244.37 244.44 244.46 245.5 245.11 245.14
-    245.17 245.22 245.26 245.28 245.40 248.12-2 248.23-s 248.33-3 248.35-3 248.42-s 248.46-5 248.53-5 248.64-s 253 256
-    257 258 259 260 262 263 264 267 269 272 278 279 280 281 282 285 286 287 290 292 294 295 299 301 302 303 306 307
-    308 310 313 315 316 317 318 320 321 323 325 326 327 329 330 331 332 333 334 336 338 339 345 346 347 348 349 350
-    352 353 355 356 358 359 360 361 363 366 367 368 373 375 376 377 378 379 380 381 385 386 388 389 390 391 392 393
-    394 395 396 397 398 400 401 402 404 405 406 407 409 410 411 414 415 416 417 418 419 420 421 424 427 428 429 430
-    431 432 433 434 435 436 438
-""".split()
-TUNES = """
-    AlbemarleHornpipe AllAboardReel AmericanHornpipe ApolloClubHornpipe ArmyAndNavyReel AutographHornpipe
-    BalkanHornpipe BecauseHeWasABonnieLadReel BellesOfSouthBostonHornpipe BenButlersReel BlanchardsHornpipe
-    BloomingMeadowsJig BobTaylorsClog BonnieKatesReel BostonReel BraesOfDumblaneReel BrokenSixpenceReel
-    BuckleysHornpipe BunchOfRosesReel CaleSmithsPastimeReel CaliforniaHornpipe CameronsFavoriteLancashireClog
-    CapeCodReel CharmingKatysReel CinncinnatiHornpipe CoquetteHornpipe CountessOfLoudensReel CupidoHornpipe
-    DanishHornpipe DemocraticHornpipe DevilsDreamReel DominoHighlandFling DublinBoysJig DundeeHornpipe DuxburyHornpipe
-    ElksFestivalHornpipe ErieHornpipe EveryBodysHornpipe FightAboutTheFiresideReel FishermansFrolicLancashireClog
-    FloridaCrackersHornpipe ForestFlowerHighlandFling FoxieMaryReel GarthlandsStrathspey
-    GoToTheDevilAndShakeYourselfJig GoldenTressesHornpipe GoodByeSweetheartReel GreatWesternLancashireClog
-    GreenTreesOfAtholReel HandOrganHornpipe HarlequinHornpipe HasteToTheWeddingJig HenriettaHornpipe HopJig
-    HullsVictoryHornpipe HumourOfGlenJig IdylHornpipe IndianRiverHornpipe JackSmithsFavoriteReel
-    JacksonsMorningBrushJig JauntingCarHornpipe JennysBabyReel JimmyHolmesFavoriteReel JohnnysGoneToFranceReel
-    JudysReel KeyWestHornpipe KilwinningsSteepleReel LadyBairdsStrathspey LadyEdmontonsReel LadyHarrietsReel
-    LampLightersHornpipe LandOfSweetErinJig LarryDownsReel LeesDoubleClog LeviathanHornpipe LochNaGarStrathspey
-    LordDalhousiesReel LordMoirasHornpipe MaidOfAthensReel MarchionessOfHuntlysStrathspey MarquisHansleysReel
-    MarshallHillsHornpipe MinnieFostersClog MissCampbellsReel MissDrummondOfPerthStrathspey MissJessWatsonsHornpipe
-    MissPlaudysReel MollRoe MorningfairHornpipe MountYourBaggageJig MunciesFavoriteLancashireClog MyPrettyFairMaidJig
-    NaglesLastJig NationalLancersHornpipe NedKendallsFavoriteReel NewBedfordReel NewLineReel NielGowsReel
-    NorthStarHornpipe OccidentalHornpipe OldFigaryOJig OldZipCoonReel_G OnceUponMyCheekReel OstinellisReel
-    OwnysBestJig PaddyCareysFortuneJig PaddyMurphysWife PaddyOnTheRailroadReel PaddyWhackJig PalermoHornpipe
-    PantomimeReel ParrysHornpipe PatInHisGloryJig PeasantsDanceHornpipe PeggyWhifflesReel PicnicReel PipersLassReel
-    PothougeJig PrettyJanesReel PrimaDonnaHornpipe PrinceRegentsHornpipe QueenOfTheWestHornpipe RackettyJacksReel
-    RamblerFromClareJig RathkealeHuntReel RidingOnAHandCarJig RootHogOrDieJig RoseOfTheValleyReel SailorsRansomReel
-    SamHidesJig SaratogaReel SebastapolHornpipe SheeLaNaQuiraJig ShunstersHornpipe SpiritOf1881Hornpipe
-    SportingBoysJig SweetEllenOrFigureEight TatterJackWelchJig TerpsichoreanHornpipe TivoliJig TripToGalwayJig
-    UnknownReel WadeHamptonsHornpipe WeeBitReel WhipplesHornpipe WideAwakeReel WillottsHornpipe YachtClubReel
-""".split()
 
 
 def corpus_names() -> list[str]:
-    """Names for `read_score`: 'bach/bwv10.7', 'ryansMammoth/AlbemarleHornpipe', ...
-
-    Selected for one metre, at least eight complete bars, an unambiguous key, and fast reading (0.1 to 0.4 s).
-    """
-    return [f"bach/bwv{number}" for number in CHORALES] + [f"ryansMammoth/{title}" for title in TUNES]
+    """Names for `read_score`: 'bach/bwv10.7', 'ryansMammoth/AlbemarleHornpipe', ..."""
+    return [f"{folder}/{title}" for folder, kind in KINDS.items() for title in kind.titles]
 
 
 def repeated(piece: Piece, seconds: float) -> Piece:
@@ -169,9 +135,8 @@ def _tempo(score: Any, beat: float) -> float | None:
 
 
 def _part(kind: Kind, index: int, parts: int, notes: tuple[Note, ...]) -> InstrumentPart:
-    instrument, program = kind.instrument
     role: Role = "melody" if index == 0 else "bass" if index == parts - 1 else "harmony"
-    return InstrumentPart(role, instrument, program, notes)
+    return InstrumentPart(role, kind.instrument, INSTRUMENTS[kind.instrument].program, notes)
 
 
 def _density(notes: list[tuple[Note, ...]], seconds: float) -> Literal["sparse", "moderate", "busy"]:

@@ -9,10 +9,13 @@ Conventions
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from cmi._util.config import read_config
 
 Role = Literal["melody", "harmony", "bass", "drums", "pad"]
 Mode = Literal["major", "minor"]
@@ -107,51 +110,4 @@ DRUMS: Mapping[str, int] = {
     "pedal hat": 44, "open hat": 46, "crash": 49, "ride": 51, "tambourine": 54, "shaker": 70,
 }  # fmt: skip
 
-_CHORDS: tuple[Role, ...] = ("harmony", "melody", "pad", "bass")
-_PADS: tuple[Role, ...] = ("pad", "harmony", "melody", "bass")
-_TUNE: tuple[Role, ...] = ("melody",)
-_LOW: tuple[Role, ...] = ("bass",)
-_BOTH: tuple[Role, ...] = ("melody", "bass")
-
-INSTRUMENTS: Mapping[str, Instrument] = {
-    "piano": Instrument(0, _CHORDS, 73),
-    "electric piano": Instrument(4, _CHORDS, 73),
-    "harpsichord": Instrument(6, _CHORDS, 74),
-    "celesta": Instrument(8, _CHORDS, 79),
-    "music box": Instrument(10, _CHORDS, 79),
-    "vibraphone": Instrument(11, _CHORDS, 74),
-    "marimba": Instrument(12, _CHORDS, 72),
-    "organ": Instrument(16, _CHORDS, 72),
-    "church organ": Instrument(19, _CHORDS, 72),
-    "accordion": Instrument(21, _CHORDS, 74),
-    "classical guitar": Instrument(24, _CHORDS, 70),
-    "acoustic guitar": Instrument(25, _CHORDS, 70),
-    "jazz guitar": Instrument(26, _CHORDS, 70),
-    "electric guitar": Instrument(27, _CHORDS, 70),
-    "distorted guitar": Instrument(30, _CHORDS, 70),
-    "harp": Instrument(46, _CHORDS, 74),
-    "banjo": Instrument(105, _CHORDS, 72),
-    "strings": Instrument(48, _PADS, 74),
-    "synth strings": Instrument(50, _PADS, 74),
-    "choir": Instrument(52, _PADS, 70),
-    "synth pad": Instrument(89, _PADS, 72),
-    "brass section": Instrument(61, ("melody", "harmony", "pad", "bass"), 70),
-    "synth lead": Instrument(81, ("melody", "harmony", "pad", "bass"), 74),
-    "violin": Instrument(40, _TUNE, 76),
-    "fiddle": Instrument(110, _TUNE, 75),
-    "cello": Instrument(42, _BOTH, 66),
-    "trumpet": Instrument(56, _TUNE, 71),
-    "trombone": Instrument(57, _BOTH, 66),
-    "french horn": Instrument(60, ("melody", "harmony", "bass"), 67),
-    "saxophone": Instrument(66, _TUNE, 68),
-    "oboe": Instrument(68, _TUNE, 75),
-    "bassoon": Instrument(70, _LOW),
-    "clarinet": Instrument(71, _TUNE, 71),
-    "flute": Instrument(73, _TUNE, 78),
-    "pan flute": Instrument(75, _TUNE, 76),
-    "harmonica": Instrument(22, _TUNE, 73),
-    "tuba": Instrument(58, _LOW),
-    "upright bass": Instrument(32, _LOW),
-    "bass guitar": Instrument(33, _LOW),
-    "synth bass": Instrument(38, _LOW),
-}
+INSTRUMENTS: Mapping[str, Instrument] = read_config(files("cmi.studio") / "instruments.toml", dict[str, Instrument])

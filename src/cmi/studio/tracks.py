@@ -12,35 +12,18 @@ import tempfile
 import zipfile
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
+from cmi._util.config import read_config
 from cmi._util.errors import InputError
 from cmi._util.files import cannot_write, make_folder, move_into_place, write_whole
 from cmi.audio import AUDIO_SUFFIXES, content_hash, duration
 
 SHORTEST = 20.0  # seconds; what is shorter is a jingle or a sound effect
 LICENCES = "licences.jsonl"
-PACKAGES = {  # hours of tracks of SHORTEST or more in Debian 12, and the kind of game they were made for
-    "warzone2100-music": (4.05, "strategy"),
-    "ufoai-music": (4.0, "strategy"),
-    "planetblupi-music-ogg": (2.72, "strategy"),
-    "wesnoth-1.16-music": (2.13, "fantasy strategy"),
-    "naev-data": (2.12, "space"),
-    "supertux-data": (1.64, "platform"),
-    "widelands-data": (1.58, "settlement"),
-    "hedgewars-data": (1.56, "comic artillery"),
-    "nexuiz-music": (1.4, "shooter"),
-    "supertuxkart-data": (1.2, "racing"),
-    "colobot-common-sounds": (1.1, "programming"),
-    "singularity-music": (1.07, "simulation"),
-    "freedroidrpg-data": (0.85, "role-playing"),
-    "drascula-music": (0.77, "adventure"),
-    "flare-game": (0.67, "fantasy role-playing"),
-    "fretsonfire-songs-sectoid": (0.45, "guitar playing, with the notes as MIDI"),
-    "fretsonfire-songs-muldjord": (0.44, "guitar playing, with the notes as MIDI"),
-    "hyperrogue-music": (0.4, "puzzle"),
-}
+PACKAGES = read_config(files("cmi.studio") / "tracks.toml", dict[str, tuple[float, str]])  # hours and kind
 
 
 class Track(NamedTuple):
