@@ -2,6 +2,7 @@
 
 import shlex
 from html import escape
+from importlib.resources import files
 from pathlib import Path
 from urllib.parse import quote
 
@@ -13,35 +14,12 @@ from cmi.report.numbers import interval, percent
 
 CHANCE = 0.5
 
-STYLE = """
-.takes { display: grid; gap: 1rem; margin: 1.5rem 0; padding: 0; list-style: none }
-.takes li { display: grid; grid-template-columns: 3rem minmax(16rem, 1fr) minmax(0, 1fr) minmax(0, 1.3fr); gap: 1rem;
-  align-items: start; padding: 1rem 1.25rem; background: var(--surface); border: 1px solid var(--line);
-  border-radius: .75rem }
-.takes li.best { border-color: var(--accent); background: var(--accent-soft) }
-.rank { font: 1.8rem/1 Charter, Georgia, serif; color: var(--quiet) }
-.best .rank, .badge { color: var(--accent) }
-.takes h3 { margin: 0 0 .5rem; font-size: 1rem; font-weight: 600 }
-.takes p { margin: 0; font-variant-numeric: tabular-nums }
-.takes audio { display: block; width: 100%; height: 2.4rem }
-.bar { display: block }
-.bar .axis { stroke: var(--line) }
-.bar .chance { stroke: var(--quiet); stroke-dasharray: 2 2 }
-.bar rect, .bar circle { fill: var(--take-b) }
-.bar rect { opacity: .4 }
-.bar.scorer rect, .bar.scorer circle { fill: var(--accent) }
-tr.scorer td { font-weight: 600 }
-@media (max-width: 50rem) {
-  .takes li { grid-template-columns: 2rem 1fr }
-  .takes li > :nth-child(n+3) { grid-column: 2 }
-}
-"""
-
 
 def page_of(demo: Demo, out: Path) -> str:
     """Write the HTML; recordings are linked relative to `out`, the page's folder."""
     body = "\n".join([_head(demo), _takes(demo, out), _pairs(demo), _probe(demo), _mir(demo), _bench(demo), _next(out)])
-    return page("cmi: a demonstration", body, STYLE)
+    style = files("cmi.demo").joinpath("page.css").read_text(encoding="utf-8")
+    return page("cmi: a demonstration", body, style)
 
 
 def _head(demo: Demo) -> str:

@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
+from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
@@ -238,61 +239,9 @@ def page_of(piece: Piece, seed: int, versions: Sequence[ShownVersion]) -> str:
         "Seed": str(seed),
     }
     rows = "\n".join(_row(version) for version in versions)
-    body = BODY.format(title=escape(piece.name), caption=escape(text), facts=fact_list(shown), rows=rows)
-    return page(f"{piece.name}: clean and flawed", body, CSS, SCRIPT)
-
-
-def _row(version: ShownVersion) -> str:
-    about = [version.description[:1].upper() + version.description[1:]]
-    alt = f"Waveform and spectrogram of {version.name}"
-    if version.measured:
-        about += [f"Strength {version.strength:g}", f"Measured: {version.measured}", f"Marked: {version.where}"]
-        alt += f"; it differs most from the clean version {version.where}"
-    lines = "\n".join(f"<p>{escape(line)}</p>" for line in about)
-    return ROW.format(
-        name=escape(version.name),
-        about=lines,
-        audio=escape(version.audio),
-        picture=escape(version.picture),
-        label=escape(f"{version.name}: {version.description}"),
-        alt=escape(alt),
-        width=round(SIZE[0] * DOTS),
-        height=round(SIZE[1] * DOTS),
-    )
-
-
-CSS = """
-main { max-width: 80rem }
-table { width: 100% }
-th, td { padding: 1rem 1rem 1rem 0; vertical-align: top; white-space: normal }
-tbody th { width: 20rem; color: var(--ink); font-size: 1rem }
-tbody h2 { margin: 0 0 .25rem; padding: 0; border: 0; font-size: 1.15rem }
-tbody p { margin: 0 }
-audio { display: block; width: 100%; margin-top: .75rem }
-img { display: block; width: 100%; height: auto; border-radius: .5rem }
-@media (max-width: 50rem) {
-  table, tbody, tr, th, td { display: block }
-  thead { display: none }
-  tbody th { width: auto; padding-bottom: 0; border: 0 }
-  td { padding-right: 0 }
-}
-"""
-
-SCRIPT = """
-const same = document.getElementById("same");
-let last = null;
-document.addEventListener("play", ({ target }) => {
-  if (last && last !== target) {
-    last.pause();
-    if (same.checked && !last.ended) target.currentTime = last.currentTime;
-  }
-  last = target;
-}, true);
-"""
-
-BODY = """<h1>{title}</h1>
-<blockquote>{caption}</blockquote>
-{facts}
+    body = f"""<h1>{escape(piece.name)}</h1>
+<blockquote>{escape(text)}</blockquote>
+{fact_list(shown)}
 <p><label><input type="checkbox" id="same" checked> Continue from the same moment when switching versions</label></p>
 <table role="table">
 <caption>One version plays at a time. Orange marks where a version differs most from the clean one.</caption>
@@ -302,13 +251,26 @@ BODY = """<h1>{title}</h1>
 {rows}
 </tbody>
 </table>"""
+    style, script = (files("cmi.studio").joinpath(name).read_text(encoding="utf-8") for name in ("show.css", "show.js"))
+    return page(f"{piece.name}: clean and flawed", body, style, script)
 
-ROW = """<tr role="row">
+
+def _row(version: ShownVersion) -> str:
+    about = [version.description[:1].upper() + version.description[1:]]
+    alt = f"Waveform and spectrogram of {version.name}"
+    if version.measured:
+        about += [f"Strength {version.strength:g}", f"Measured: {version.measured}", f"Marked: {version.where}"]
+        alt += f"; it differs most from the clean version {version.where}"
+    lines = "\n".join(f"<p>{escape(line)}</p>" for line in about)
+    audio, label = escape(version.audio), escape(f"{version.name}: {version.description}")
+    width, height = (round(inches * DOTS) for inches in SIZE)
+    picture = f'src="{escape(version.picture)}" alt="{escape(alt)}" width="{width}" height="{height}" loading="lazy"'
+    return f"""<tr role="row">
 <th role="rowheader" scope="row">
-<h2>{name}</h2>
-{about}
+<h2>{escape(version.name)}</h2>
+{lines}
 <audio controls preload="none" src="{audio}" aria-label="{label}"></audio>
 <a class="quiet" href="{audio}" download>{audio}</a>
 </th>
-<td role="cell"><img src="{picture}" alt="{alt}" width="{width}" height="{height}" loading="lazy"></td>
+<td role="cell"><img {picture}></td>
 </tr>"""
