@@ -83,26 +83,28 @@ def split_of(piece: str) -> Split:
     return next((split for split, end in zip(SHARES, accumulate(SHARES.values()), strict=True) if place < end), "train")
 
 
-class PairMaker:
-    def __init__(self, rng: random.Random, name: str, split: Split, flaws: Sequence[str]) -> None:
-        self.rng = rng
-        self.name = name
-        self.split: Split = split
-        self.flaws = flaws
+@dataclass
+class _PairMaker:
+    rng: random.Random
+    name: str
+    split: Split
+    flaws: Sequence[str]
+    lyrics = ""
 
-    def blemish(self) -> tuple[str, float]:
+    def draw_flaw(self) -> tuple[str, float]:
         """Draw the flaw of the worse take of a musicality pair."""
         return self.rng.choice(self.flaws), self.rng.choice(STRENGTHS)
 
-    def shared_blemish(self) -> tuple[str, float]:
+    def draw_shared_flaw(self) -> tuple[str, float]:
         """Draw the flaw of both takes of an alignment pair, or none."""
         return (self.rng.choice(self.flaws), SHARED_STRENGTH) if self.rng.random() < BOTH_FLAWED else ("", 0.0)
 
-    def flaw_seed(self, flaw: str) -> int:
-        return self.rng.randrange(2**31) if flaw else 0
-
     def gain(self) -> float:
         return round(self.rng.uniform(-WIDEST_GAIN, WIDEST_GAIN), 2)
+
+    def take(self, source: TakeSource, offset: int, flaw: str = "", strength: float = 0.0) -> TakeRecipe:
+        flaw_seed = self.rng.randrange(2**31) if flaw else 0
+        return TakeRecipe(source, offset, flaw, strength, flaw_seed, self.lyrics, self.gain())
 
     def pair(
         self,
@@ -112,9 +114,8 @@ class PairMaker:
         worse: TakeRecipe,
         confidence: int,
         truth: dict[str, Any],
+        reference: TakeRecipe | None,
         caption: Caption | None = None,
-        lyrics: str = "",
-        reference: TakeRecipe | None = None,
     ) -> PairPlan:
         flaw = worse.flaw
         known = {"flaw": flaw, "strength": worse.strength, "family": FLAWS[flaw].family if flaw else ""}
@@ -125,7 +126,7 @@ class PairMaker:
             axis=axis,
             text=text,
             caption=caption,
-            lyrics=lyrics,
+            lyrics=self.lyrics,
             reference=reference,
             better=better,
             worse=worse,
@@ -152,57 +153,44 @@ OTHER_TEMPOS = (1.6, 0.62, 1.45, 0.7, 1.8, 0.55)
 SLOWEST, FASTEST = 45.0, 200.0
 
 
-def plan_piece_pair(
-    rng: random.Random,
-    name: str,
-    split: Split,
-    axis: Axis,
-    flaws: Sequence[str],
-    first_seed: int,
-    scores: Sequence[str] = (),
-) -> PairPlan:
-    """Plan a pair of pieces composed from `first_seed` on, or of scores."""
-    maker = _PiecePairMaker(rng, name, split, flaws, first_seed, scores)
-    return maker.musicality() if axis == "musicality" else maker.alignment()
-
-
-class _PiecePairMaker(PairMaker):
+@dataclass
+class _PiecePairMaker(_PairMaker):
     """Composed pieces belong to this pair only, and so to one split."""
 
-    def __init__(
-        self, rng: random.Random, name: str, split: Split, flaws: Sequence[str], first_seed: int, scores: Sequence[str]
-    ) -> None:
-        super().__init__(rng, name, split, flaws)
-        self.first_seed = first_seed
+    first_seed: int
+    scores: Sequence[str]
+
+    def __post_init__(self) -> None:
+        rng = self.rng
         self.modality: Modality = rng.choices(list(MODALITIES), list(MODALITIES.values()))[0]
-        if scores:
-            self.source, self.another, self.third = (TakeSource(score=score) for score in _three(rng, scores))
+        if self.scores:
+            self.source, self.another, self.third = (TakeSource(score=score) for score in _three(rng, self.scores))
         else:
             wishes = (("style", rng.choice(list(STYLES))),)
             seconds = 2 * SECONDS if "audio" in self.modality else SECONDS  # the reference is the piece's other half
-            seeds = (first_seed, first_seed + 1, first_seed + 2)
+            seeds = range(self.first_seed, self.first_seed + 3)
             self.source, self.another, self.third = (TakeSource(seed, wishes, seconds) for seed in seeds)
         self.lyrics = write_lyrics(rng, LINES) if "lyrics" in self.modality else ""
         self.facts = self._facts(self.source)
         self.caption = caption(self.facts, rng)
 
     def musicality(self) -> PairPlan:
-        flaw, strength = self.blemish()
+        flaw, strength = self.draw_flaw()
         across = self.rng.random() < ACROSS
-        better = self._take(self.source)
-        worse = self._take(self.another if across else self.source, flaw, strength)
+        better = self.take(self.source, 0)
+        worse = self.take(self.another if across else self.source, 0, flaw, strength)
         return self._pair("musicality", better, worse, sure_of(strength), "across" if across else "same")
 
     def alignment(self) -> PairPlan:
-        flaw, strength = self.shared_blemish()
+        flaw, strength = self.draw_shared_flaw()
         otherwise = self._otherwise()
         asked = [part for part in ("lyrics", "audio") if part in self.modality]
         violated = self.rng.choice(["style", *otherwise, *asked])
-        better = self._take(self.source, flaw, strength)
+        better = self.take(self.source, 0, flaw, strength)
         if violated == "lyrics":
-            worse = replace(self._take(self.another, flaw, strength), lyrics=write_lyrics(self.rng, LINES))
+            worse = replace(self.take(self.another, 0, flaw, strength), lyrics=write_lyrics(self.rng, LINES))
         else:
-            worse = self._take(otherwise.get(violated) or self._of_another_style(), flaw, strength)
+            worse = self.take(otherwise.get(violated) or self._of_another_style(), 0, flaw, strength)
         confidence = 3 if violated in otherwise else 4 if violated == "lyrics" else 5
         return self._pair("alignment", better, worse, confidence, violated)
 
@@ -232,15 +220,10 @@ class _PiecePairMaker(PairMaker):
     def _facts(self, source: TakeSource) -> Facts:
         return facts(piece_of(source), vocals=bool(self.lyrics))
 
-    def _take(self, source: TakeSource, flaw: str = "", strength: float = 0.0) -> TakeRecipe:
-        return TakeRecipe(source, 0, flaw, strength, self.flaw_seed(flaw), self.lyrics, self.gain())
-
     def _pair(self, axis: Axis, better: TakeRecipe, worse: TakeRecipe, confidence: int, kind: str) -> PairPlan:
         reference, relation = self._reference() if "audio" in self.modality else (None, "")
         truth = {"kind": kind, "modality": self.modality, "reference": relation, "says": sorted(self.caption.says)}
-        return self.pair(
-            axis, self.caption.text, better, worse, confidence, truth, self.caption, self.lyrics, reference
-        )
+        return self.pair(axis, self.caption.text, better, worse, confidence, truth, reference, self.caption)
 
     def _reference(self) -> tuple[TakeRecipe, str]:
         if self.rng.random() < SAME_STYLE or piece_of(self.source).seconds < 1.5 * SECONDS:
@@ -267,40 +250,30 @@ TEXTS = (
 )
 
 
-def can_flaw_recordings(name: str) -> bool:
-    return isinstance(FLAWS[name], SoundFlaw)
+@dataclass
+class _TrackPairMaker(_PairMaker):
+    one: Track
+    other: Track
 
-
-def plan_track_pair(
-    rng: random.Random, name: str, split: Split, axis: Axis, flaws: Sequence[str], tracks: Sequence[Track]
-) -> PairPlan:
-    """Plan a pair of one or two of the tracks."""
-    maker = _TrackPairMaker(rng, name, split, [flaw for flaw in flaws if can_flaw_recordings(flaw)])
-    one, other = rng.sample(tracks, 2)
-    return maker.musicality(one, other) if axis == "musicality" else maker.alignment(one, other)
-
-
-class _TrackPairMaker(PairMaker):
-    def musicality(self, one: Track, other: Track) -> PairPlan:
-        flaw, strength = self.blemish()
+    def musicality(self) -> PairPlan:
+        flaw, strength = self.draw_flaw()
         across = self.rng.random() < ACROSS
-        here, there = self._places(one)
-        reference = self._take(one, there) if self.rng.random() < REFERRED else None
-        better = self._take(one, here)
-        worse = self._take(other, self._places(other)[0], flaw, strength) if across else None
-        truth = {"kind": "across" if across else "same", "modality": _modality(reference)}
-        worse = worse or self._take(one, here, flaw, strength)
+        here, there = self._places(self.one)
+        reference = self._excerpt(self.one, there) if self.rng.random() < REFERRED else None
+        better = self._excerpt(self.one, here)
+        other = (self.other, self._places(self.other)[0]) if across else (self.one, here)
+        worse = self._excerpt(*other, flaw, strength)
+        truth = {"kind": "across" if across else "same", "modality": "text+audio" if reference else "text"}
         text = self.rng.choice(TEXTS)
-        return self.pair("musicality", text, better, worse, sure_of(strength), truth, reference=reference)
+        return self.pair("musicality", text, better, worse, sure_of(strength), truth, reference)
 
-    def alignment(self, one: Track, other: Track) -> PairPlan:
-        flaw, strength = self.shared_blemish()
-        here, there = self._places(one)
-        reference = self._take(one, there)
-        better, worse = self._take(one, here, flaw, strength), self._take(other, self._places(other)[0], flaw, strength)
-        truth = {"kind": "audio", "modality": _modality(reference), "reference": "same piece"}
-        text = self.rng.choice(TEXTS)
-        return self.pair("alignment", text, better, worse, 4, truth, reference=reference)
+    def alignment(self) -> PairPlan:
+        flaw, strength = self.draw_shared_flaw()
+        here, there = self._places(self.one)
+        reference, better = self._excerpt(self.one, there), self._excerpt(self.one, here, flaw, strength)
+        worse = self._excerpt(self.other, self._places(self.other)[0], flaw, strength)
+        truth = {"kind": "audio", "modality": "text+audio", "reference": "same piece"}
+        return self.pair("alignment", self.rng.choice(TEXTS), better, worse, 4, truth, reference)
 
     def _places(self, track: Track) -> tuple[int, int]:
         """Start seconds of two excerpts of a track, without overlap if it is long enough."""
@@ -309,13 +282,8 @@ class _TrackPairMaker(PairMaker):
         free = [place for place in range(last + 1) if abs(place - here) >= SECONDS]
         return here, self.rng.choice(free) if free else (0 if here > last / 2 else last)
 
-    def _take(self, track: Track, offset: int, flaw: str = "", strength: float = 0.0) -> TakeRecipe:
-        source = TakeSource(track=track.name[:16], path=str(track.path))
-        return TakeRecipe(source, offset, flaw, strength, self.flaw_seed(flaw), gain=self.gain())
-
-
-def _modality(reference: TakeRecipe | None) -> str:
-    return "text" if reference is None else "text+audio"
+    def _excerpt(self, track: Track, offset: int, flaw: str = "", strength: float = 0.0) -> TakeRecipe:
+        return self.take(TakeSource(track=track.name[:16], path=str(track.path)), offset, flaw, strength)
 
 
 HELD_OUT = ("hum", "pumping", "smear", "detuned-copy", "tempo-drift", "stuck", "clashing-keys")
@@ -338,12 +306,16 @@ def plan_pair(number: int, seed: int, material: Material) -> PairPlan:
     split: Split = rng.choices(list(SHARES), list(SHARES.values()))[0]
     axis: Axis = rng.choice(("musicality", "alignment"))
     name, flaws = pair_name(number, seed), _flaws(split, material.held_out)
+    on_sound = [flaw for flaw in flaws if isinstance(FLAWS[flaw], SoundFlaw)]
     made_of = rng.random()
     tracks = _tracks(split, material.tracks)
-    if made_of < material.tracks_share and len(tracks) > 1 and any(map(can_flaw_recordings, flaws)):
-        return plan_track_pair(rng, name, split, axis, flaws, tracks)
-    scores = _scores(split) if material.scores and made_of < material.tracks_share + material.scores else ()
-    return plan_piece_pair(rng, name, split, axis, flaws, seed * 10_000_000 + number * 4, scores)
+    maker: _TrackPairMaker | _PiecePairMaker
+    if made_of < material.tracks_share and len(tracks) > 1 and on_sound:
+        maker = _TrackPairMaker(rng, name, split, on_sound, *rng.sample(tracks, 2))
+    else:
+        scores = _scores(split) if material.scores and made_of < material.tracks_share + material.scores else ()
+        maker = _PiecePairMaker(rng, name, split, flaws, seed * 10_000_000 + number * 4, scores)
+    return maker.musicality() if axis == "musicality" else maker.alignment()
 
 
 def pair_name(number: int, seed: int) -> str:
