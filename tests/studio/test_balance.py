@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cmi.studio.balance import MOST, balanced, null_accuracies
+from cmi.studio.make import MOST, balanced, null_accuracies
 from cmi.studio.recordings import MeasuredTake
 
 heard = st.builds(MeasuredTake, st.floats(-30, -10), st.just(30.0), st.floats(100, 8000), st.integers(0, 500))

@@ -20,7 +20,7 @@ from cmi.report.tables import Table
 from cmi.reward.scoring.score_log import score_takes
 from cmi.reward.scoring.scorers import NamedScorer, require_scores
 from cmi.stats.intervals import Interval, wilson
-from cmi.studio.balance import null_accuracies
+from cmi.studio.make import measured_pair, null_accuracies
 from cmi.studio.recordings import MeasuredTake
 from cmi.take import Score, Take
 
@@ -147,10 +147,7 @@ def read_heard(folder: Path) -> dict[str, tuple[MeasuredTake, MeasuredTake]]:
     if not (folder / "made.jsonl").is_file():
         raise InputError(f"{folder}: no made.jsonl, expected a folder of `cmi studio make`")
     lines = (json.loads(line) for line in (folder / "made.jsonl").read_text(encoding="utf-8").splitlines())
-    return {
-        line["pair"]: (MeasuredTake(*line["takes"]["better"]["heard"]), MeasuredTake(*line["takes"]["worse"]["heard"]))
-        for line in lines
-    }
+    return {line["pair"]: measured_pair(line) for line in lines}
 
 
 def measure_accuracy(scorer: NamedScorer, folder: Path, splits: Sequence[str] = SPLITS) -> list[Table]:

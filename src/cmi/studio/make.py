@@ -6,24 +6,26 @@
     about.json           settings, counts, accuracies of nulls by split, and the tracks used
 
 More pairs are made than asked for. Then each split is balanced: pairs are dropped, and their recordings deleted, until
-no null is right in more than 53 % (in small training splits, in one pair more).
+no null, such as 'the louder take wins', is right in more than 53 % (in small training splits, in one pair more).
 """
 
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint, milp
 
 from cmi._util.files import claim, write_whole
 from cmi._util.runlog import RunLog, read_records
 from cmi._util.workers import process_pool
 from cmi.preferences import preference_row, write_rows
 from cmi.report.tables import Table
-from cmi.studio.balance import Pair as HeardPair
-from cmi.studio.balance import balanced, null_accuracies
 from cmi.studio.pairs import Material, pair_name, plan_pair
 from cmi.studio.recordings import RATE, SECONDS, MeasuredTake, recipe_record, record, write_flac
 from cmi.studio.render import soundfont
@@ -33,7 +35,11 @@ MORE = 1.25  # pairs made per pair asked for, because balancing drops some
 TESTED = ("test", "heldout")  # splits that are balanced strictly, even if that leaves few pairs
 SILENT = -60.0  # dBFS; flaws would be inaudible
 
+NULLS = ("louder", "longer", "brighter", "more notes")  # the take with more of each of MeasuredTake's fields
+MOST = 0.53  # highest accuracy of a null or its opposite in a balanced split
+
 Made = dict[str, Any]  # a line of made.jsonl
+HeardPair = tuple[MeasuredTake, MeasuredTake]  # the better and the worse
 
 
 def make_set(
@@ -53,7 +59,7 @@ def make_set(
     write_rows((made["row"] for made in kept), folder / "preferences.jsonl")
     about = {**settings, "kept": len(kept), "splits": _summary(kept), **_used(kept, material)}
     write_whole(folder / "about.json", json.dumps(about, indent=2) + "\n")
-    wanted = {take["take"] for made in kept for take in made["takes"].values()}
+    wanted = {name for made in kept for name in _names(made)}
     for path in (folder / "audio").glob("*.flac"):
         if path.stem not in wanted:
             path.unlink()
@@ -110,7 +116,8 @@ def _names(made: Made) -> list[str]:
     return [take["take"] for take in made["takes"].values()]
 
 
-def _heard(made: Made) -> HeardPair:
+def measured_pair(made: Made) -> HeardPair:
+    """The measured takes of a line of made.jsonl."""
     better, worse = (MeasuredTake(*made["takes"][role]["heard"]) for role in ("better", "worse"))
     return better, worse
 
@@ -126,9 +133,51 @@ def _keep(pairs: Iterable[Made]) -> list[Made]:
     ]
     kept: set[str] = set()
     for (split, _), group in _groups(audible).items():
-        pairs_heard = {made["pair"]: _heard(made) for made in group}
-        kept.update(balanced(pairs_heard, strictly=split in TESTED))
+        kept.update(balanced({made["pair"]: measured_pair(made) for made in group}, strictly=split in TESTED))
     return [made for made in audible if made["pair"] in kept]
+
+
+def verdicts(pair: HeardPair) -> dict[str, float]:
+    """Each null's verdict on a pair: 1 for the better take, -1 for the worse, 0 for a tie."""
+    return {name: float((better > worse) - (better < worse)) for name, better, worse in zip(NULLS, *pair, strict=True)}
+
+
+def null_accuracies(pairs: Sequence[HeardPair]) -> dict[str, float]:
+    """Accuracy of each null; a tie counts half."""
+    said = [verdicts(pair) for pair in pairs]
+    return {name: sum(0.5 + said_of[name] / 2 for said_of in said) / len(said) if said else 0.5 for name in NULLS}
+
+
+def balanced(pairs: Mapping[str, HeardPair], strictly: bool) -> list[str]:
+    """Return the largest set of pair ids for which no null, nor its opposite, is right more often than MOST.
+
+    If not `strictly`, a null may also be right once more than it is wrong, so that a few pairs can be kept.
+    """
+    kinds: dict[tuple[float, ...], list[str]] = {}
+    for name, pair in pairs.items():
+        kinds.setdefault(tuple(verdicts(pair).values()), []).append(name)
+    if not kinds:
+        return []
+    leans, most = np.array(list(kinds)), np.array([len(names) for names in kinds.values()])
+    wanted = _count_kept(leans, most, by_share=2 * MOST - 1)
+    if not strictly:
+        wanted = max(wanted, _count_kept(leans, most, by_count=1), key=sum)
+    kept = {name for names, count in zip(kinds.values(), wanted, strict=True) for name in names[:count]}
+    return [name for name in pairs if name in kept]
+
+
+def _count_kept(
+    leans: NDArray[np.float64], most: NDArray[np.int64], by_share: float = 0.0, by_count: int = 0
+) -> list[int]:
+    """The most pairs of each kind for which no lean exceeds that share of all, or that count."""
+    both_ways = np.concatenate((leans, -leans), axis=1).T - by_share  # (2 nulls, kinds)
+    found = milp(
+        -np.ones(len(most)),
+        integrality=np.ones(len(most)),
+        bounds=Bounds(0, most),
+        constraints=LinearConstraint(both_ways, ub=by_count + 1e-9),
+    )
+    return [round(count) for count in found.x]
 
 
 def _groups(pairs: Iterable[Made]) -> dict[tuple[str, str], list[Made]]:
@@ -145,7 +194,7 @@ def _summary(pairs: list[Made]) -> list[dict[str, Any]]:
             "axis": axis,
             "pairs": len(group),
             "flaws": sorted({flaw for made in group if (flaw := made["row"]["truth"]["flaw"])}),
-            "nulls": null_accuracies([_heard(made) for made in group]),
+            "nulls": null_accuracies([measured_pair(made) for made in group]),
         }
         for (split, axis), group in sorted(_groups(pairs).items())
     ]
