@@ -189,9 +189,9 @@ def test_the_same_in_any_order_and_in_another_process():
 
 
 def test_what_can_not_be_played_is_one_sentence():
-    with pytest.raises(InputError, match="can't be played"):
+    with pytest.raises(InputError, match="cannot be played"):
         render(single(128))
-    with pytest.raises(InputError, match="can't be played"):
+    with pytest.raises(InputError, match="cannot be played"):
         render(piece(part([Note(0, 0, 60, 90)])))
     with pytest.raises(InputError, match="no program 200 in this soundfont"):
         render(single(60, 200))

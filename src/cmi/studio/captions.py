@@ -287,7 +287,7 @@ def _write(facts: Facts, says: Sequence[Attribute], named: tuple[str, ...], rng:
     if kind < 0.25:
         text = _tags(facts, says, named, rng)
     elif kind < 0.32:
-        labels = [_say(facts, attribute, "label", named, rng) for attribute in _shuffle(says, rng)]
+        labels = [_say(facts, attribute, "label", named, rng) for attribute in rng.sample(says, len(says))]
         text = rng.choice(WORDS.label_separators).join(labels)
     else:
         text = _sentences(facts, says, named, rng, split=kind < 0.5)
@@ -299,7 +299,7 @@ def _write(facts: Facts, says: Sequence[Attribute], named: tuple[str, ...], rng:
 
 def _tags(facts: Facts, says: Sequence[Attribute], named: tuple[str, ...], rng: Random) -> str:
     """Write tags, usually with the style first."""
-    order = _shuffle(says, rng)
+    order = rng.sample(says, len(says))
     if rng.random() < 0.6:
         order.sort(key=lambda attribute: attribute != "style")
     tags = [_say(facts, attribute, "tag", named, rng) for attribute in order]
@@ -312,7 +312,8 @@ def _sentences(facts: Facts, says: Sequence[Attribute], named: tuple[str, ...], 
     adjectives: list[str] = []
     tails: list[str] = []
     after: list[str] = []
-    for attribute in _shuffle([attribute for attribute in says if attribute != "style"], rng):
+    others = [attribute for attribute in says if attribute != "style"]
+    for attribute in rng.sample(others, len(others)):
         if split and rng.random() < 0.6:
             after.append(_say(facts, attribute, "sentence", named, rng))
         elif attribute not in ("instruments", "metre") and len(adjectives) < room and rng.random() < 0.75:
@@ -391,7 +392,3 @@ def _tempo(tempo: float, place: Place, rng: Random) -> tuple[Words, str]:
 
 def _pace(tempo: float) -> int:
     return next(i for i, pace in enumerate(WORDS.paces) if tempo < pace.below)
-
-
-def _shuffle(says: Sequence[Attribute], rng: Random) -> list[Attribute]:
-    return rng.sample(says, len(says))

@@ -12,13 +12,12 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from cmi.studio.piece import Mode, MusicalKey, PieceSection
+from cmi.studio.piece import SCALES, MusicalKey, PieceSection
 from cmi.studio.styles import Harmony, Style
 
 PHRASE = 4  # bars
 WHOLE_BAR = "1"  # a grid
 STRONG_BEATS = {3: (0,), 4: (0, 2)}  # by metre
-SCALES: dict[Mode, tuple[int, ...]] = {"major": (0, 2, 4, 5, 7, 9, 11), "minor": (0, 2, 3, 5, 7, 8, 10)}
 
 _COLOURS = {"": (0, 2, 4), "6": (0, 2, 4, 5), "7": (0, 2, 4, 6), "9": (0, 2, 4, 1)}  # steps above the root
 _SECOND_CHORD = 2  # the beat on which a shared bar changes chord, in three as in four

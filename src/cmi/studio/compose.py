@@ -16,7 +16,7 @@ from cmi._util.errors import InputError
 from cmi.studio.chart import Chart, lay_out
 from cmi.studio.piece import INSTRUMENTS, Attributes, Mode, MusicalKey, Piece, Role, even_beats
 from cmi.studio.players import play
-from cmi.studio.styles import STYLES, Style
+from cmi.studio.styles import STYLES
 
 __all__ = ["INSTRUMENTS", "STYLES", "Density", "compose"]
 
@@ -53,7 +53,11 @@ def compose(
     tempo = drawn_tempo if tempo is None else float(tempo)
     metre, mode, density = metre or drawn_metre, mode or drawn_mode, density or drawn_density
     key, mood = MusicalKey(rng.randrange(12), mode), rng.choice(chosen.moods[mode])
-    players = _draw_players(rng, chosen) if instruments is None else _assign_roles(instruments)
+    if instruments is None:
+        drawn = {role: rng.choice(choices) for role, choices in chosen.players.items()}
+        players = {role: instrument for role, instrument in drawn.items() if instrument}
+    else:
+        players = _assign_roles(instruments)
     bars, sections = lay_out(rng, chosen.harmony[mode], key, metre, _count_bars(seconds, tempo, metre))
     chart = Chart(rng, chosen, key, metre, _DENSITIES.index(density) + 1, bars)
     return Piece(
@@ -96,12 +100,6 @@ def _possible_styles(
             raise InputError(f"style {style!r} has no drums; these have: {', '.join(drummed)}")
     own = [name for name in able if tempo is None or STYLES[name].tempos[0] <= tempo <= STYLES[name].tempos[1]]
     return own or able
-
-
-def _draw_players(rng: random.Random, style: Style) -> dict[Role, str]:
-    """Draw one of the style's players per role."""
-    drawn = {role: rng.choice(choices) for role, choices in style.players.items()}
-    return {role: name for role, name in drawn.items() if name}
 
 
 def _assign_roles(instruments: Sequence[str]) -> dict[Role, str]:

@@ -18,7 +18,6 @@ from cmi.studio.piece import (
     INSTRUMENTS,
     Attributes,
     InstrumentPart,
-    Mode,
     MusicalKey,
     Note,
     Piece,
@@ -114,8 +113,7 @@ def _key(name: str, score: Any) -> MusicalKey:
     stated = score.recurse().getElementsByClass("Key").first()
     if stated is None or stated.mode not in ("major", "minor"):
         raise InputError(f"{name}: states no major or minor key")
-    mode: Mode = "major" if stated.mode == "major" else "minor"
-    return MusicalKey(stated.tonic.pitchClass, mode)
+    return MusicalKey(stated.tonic.pitchClass, stated.mode)
 
 
 def _notes(part: Any, beat: float, lead: float) -> tuple[Note, ...]:

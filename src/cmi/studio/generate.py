@@ -99,8 +99,9 @@ def generate_set(
     """Write a folder of takes and return its manifest."""
     if not 1 <= prompts <= MOST or not 1 <= candidates <= MOST:
         raise InputError(f"{prompts} prompts and {candidates} candidates, expected 1 to {MOST} of each")
-    settings = {"prompts": prompts, "candidates": candidates, "seed": seed, **_settings()}
-    claim(folder, settings, "cmi studio generate")
+    asked = {"prompts": prompts, "candidates": candidates, "seed": seed, "heeded": HEEDED, "clean": CLEAN}
+    rendered = {"soundfont": soundfont().name, "rate": RATE, "seconds": SECONDS}
+    claim(folder, {**asked, **rendered}, "cmi studio generate")
     manifest = folder / MANIFEST
     wanted = list(product(range(prompts), range(candidates)))
     with process_pool(workers) as pool, RunLog(manifest) as log:
@@ -155,7 +156,8 @@ def _compose(asked: Caption, heeded: Sequence[Attribute], rng: random.Random, fi
     for name in styles:  # some styles lack drums or the metre; the last can play everything
         sources = [_source(piece, {"style": name, **wishes}) for piece in pieces]
         try:
-            return next((source for source in sources if _in_mood(asked, source)), sources[0])
+            in_mood = (source for source in sources if piece_of(source).attributes.mood == asked.facts.mood)
+            return next(in_mood, sources[0])
         except InputError:
             continue
     raise AssertionError("the piece that a caption was written for can be composed")
@@ -164,10 +166,6 @@ def _compose(asked: Caption, heeded: Sequence[Attribute], rng: random.Random, fi
 def _source(seed: int, wishes: dict[str, Any]) -> TakeSource:
     # a source's wishes are said to be words and numbers; the composer takes the names of several instruments too
     return TakeSource(seed, cast("tuple[tuple[str, str | float], ...]", tuple(wishes.items())), SECONDS)
-
-
-def _in_mood(asked: Caption, source: TakeSource) -> bool:
-    return piece_of(source).attributes.mood == asked.facts.mood
 
 
 def _make(folder: Path, seed: int, place: tuple[int, int]) -> dict[str, Any]:
@@ -206,8 +204,3 @@ def _file(folder: Path, prompt: int, candidate: int) -> Path:
 
 def _rng(what: str, seed: int, number: int) -> random.Random:
     return random.Random(f"cmi.studio.generate {what} {seed} {number}")  # noqa: S311
-
-
-def _settings() -> dict[str, Any]:
-    """Further settings that the bytes depend on."""
-    return {"heeded": HEEDED, "clean": CLEAN, "soundfont": soundfont().name, "rate": RATE, "seconds": SECONDS}

@@ -102,12 +102,13 @@ def record(recipe: TakeRecipe) -> tuple[Sound, MeasuredTake]:
         piece = piece_of(recipe.source)
         if isinstance(flaw, PieceFlaw):
             piece = flaw.apply(piece, recipe.strength, rng)
-        sound = _fitted_stereo(_played(piece, recipe.lyrics, recipe.offset), SECONDS * RATE)
+        sound = _fit(_played(piece, recipe.lyrics, recipe.offset), SECONDS * RATE)
         notes = _notes_between(piece, recipe.offset, recipe.offset + SECONDS)
     if isinstance(flaw, SoundFlaw):
         sound = flaw.apply(sound, RATE, recipe.strength, rng)
     sound = _at_level(sound, LOUDNESS + recipe.gain)
-    return sound, MeasuredTake(_decibels(sound), len(sound) / RATE, _brightness(sound), notes)
+    decibels = round(20 * float(np.log10(max(_loudness(sound), 1e-9))), 3)
+    return sound, MeasuredTake(decibels, len(sound) / RATE, _brightness(sound), notes)
 
 
 def write_flac(sound: Sound, path: Path) -> None:
@@ -126,24 +127,16 @@ def _played(piece: Piece, lyrics: str, offset: int) -> Sound:
         return render(piece, RATE, span=span)
     band = replace(piece, parts=tuple(part for part in piece.parts if part is not melody))
     backing = render(band, RATE, span=span)
-    voice = _fitted(_sung(melody.notes, piece.beats, lyrics)[offset * RATE :], len(backing))
+    voice = _fit(_sung(melody.notes, piece.beats, lyrics)[offset * RATE :], len(backing))
     loudness = rms(voice[:, None])
     return backing + (voice * np.float32(VOICE_LEVEL * rms(backing) / loudness if loudness else 0))[:, None]
 
 
 @lru_cache(maxsize=4)
 def _sung(notes: tuple[Note, ...], beats: tuple[float, ...], lyrics: str) -> NDArray[np.float32]:
-    return sing(_singable(notes), partial(clock, beats), lyrics, RATE)
-
-
-def _singable(notes: tuple[Note, ...]) -> list[Note]:
-    """Transpose the melody down by octaves into a voice's range."""
+    """Sing the melody, transposed down by octaves into a voice's range."""
     lowered = [note._replace(pitch=note.pitch - 12 * max(0, -(-(note.pitch - 69) // 12))) for note in notes]
-    return sorted(lowered)
-
-
-def _fitted(voice: NDArray[np.float32], length: int) -> NDArray[np.float32]:
-    return np.pad(voice[:length], (0, max(0, length - len(voice))))
+    return sing(lowered, partial(clock, beats), lyrics, RATE)
 
 
 def _from_track(path: Path, offset: int) -> Sound:
@@ -155,12 +148,12 @@ def _from_track(path: Path, offset: int) -> Sound:
     except soundfile.SoundFileError as error:
         raise InputError(f"{path}: can't be read as a track ({error}); move it away to go on without it") from error
     stereo = np.repeat(sound, 2, axis=1) if sound.shape[1] == 1 else sound[:, :2]
-    return _fitted_stereo(soxr.resample(stereo, rate, RATE), SECONDS * RATE)
+    return _fit(soxr.resample(stereo, rate, RATE), SECONDS * RATE)
 
 
-def _fitted_stereo(sound: Sound, length: int) -> Sound:
+def _fit(sound: NDArray[np.float32], length: int) -> NDArray[np.float32]:
     """Cut or pad to an exact length, so that length is uninformative."""
-    return np.pad(sound[:length], ((0, max(0, length - len(sound))), (0, 0)))
+    return np.pad(sound[:length], ((0, max(0, length - len(sound))), *[(0, 0)] * (sound.ndim - 1)))
 
 
 def _at_level(sound: Sound, decibels: float) -> Sound:
@@ -173,10 +166,6 @@ def _at_level(sound: Sound, decibels: float) -> Sound:
 def _loudness(sound: Sound) -> float:
     """RMS of the mono mix, which is what models hear."""
     return rms((np.float32(0.5) * (sound[:, 0] + sound[:, 1]))[:, None])
-
-
-def _decibels(sound: Sound) -> float:
-    return round(20 * float(np.log10(max(_loudness(sound), 1e-9))), 3)
 
 
 def _brightness(sound: Sound) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cmi._util.errors import InputError, MissingExtra
-from cmi.studio.piece import InstrumentPart, Note, Piece
+from cmi.studio.piece import InstrumentPart, Piece
 from cmi.studio.soundfont import DRUM_BANK, Font, open_font, release, tone
 
 LOUDNESS = 10 ** (-18 / 20)  # RMS
@@ -74,7 +74,8 @@ def _play(piece: Piece, part: InstrumentPart, font: Font, sound: NDArray[np.floa
     ends = piece.clock([note.start + note.length for note in part.notes])
     scratch = np.empty_like(sound)  # reused, because allocating it for each note is 50 % slower
     for note, start, end in zip(part.notes, starts, ends, strict=True):
-        _require_playable(piece, part, note)
+        if not (0 <= note.pitch <= 127 and 1 <= note.velocity <= 127 and note.start >= 0 and note.length > 0):
+            raise InputError(f"{piece.name}: the {part.instrument} has {note}, which cannot be played")
         first, held = round(start * rate) - begin, round((end - start) * rate)
         voice = font.voice(bank, program, note.pitch, note.velocity)
         falling = release(voice.release, rate)
@@ -88,8 +89,3 @@ def _play(piece: Piece, part: InstrumentPart, font: Font, sound: NDArray[np.floa
         dying = max(0, held - missed)
         heard[:, dying:] *= falling[max(0, missed - held) :][: max(0, count - dying)]
         into += heard
-
-
-def _require_playable(piece: Piece, part: InstrumentPart, note: Note) -> None:
-    if not (0 <= note.pitch <= 127 and 1 <= note.velocity <= 127 and note.start >= 0 and note.length > 0):
-        raise InputError(f"{piece.name}: the {part.instrument} has {note}, which can't be played")

@@ -88,10 +88,6 @@ class Region:
     filter_swing: float
     resonance: float  # dB
 
-    def bend(self, key: int) -> float:
-        """Cents from the recording's own pitch to a key's."""
-        return (key - self.root) * self.scale + self.tune
-
 
 @dataclass(frozen=True, eq=False)
 class SoundfontVoice:
@@ -122,7 +118,6 @@ class Font:
         self._tables = tables
         self._recordings = np.frombuffer(chunks["smpl"], "<i2")
         self._presets = {(int(head["bank"]), int(head["preset"])): i for i, head in enumerate(tables["phdr"][:-1])}
-        self._regions: dict[tuple[int, int], list[Region]] = {}
         self._voices: dict[tuple[int, tuple[Region, ...]], SoundfontVoice] = {}
 
     @lru_cache(maxsize=10_000)  # noqa: B019  fonts are few and stay open
@@ -133,14 +128,13 @@ class Font:
         nearest = tuple(region for region, far in zip(regions, distances, strict=True) if far == min(distances))
         return self._voices.setdefault((key, nearest), SoundfontVoice(key, nearest, self._recordings))
 
+    @lru_cache(maxsize=1000)  # noqa: B019
     def _preset(self, bank: int, program: int) -> list[Region]:
         if (bank, program) not in self._presets:
             what = "drum kit" if bank == DRUM_BANK else "program"
             raise InputError(f"{self.path}: no {what} {program} in this soundfont")
-        if (bank, program) not in self._regions:
-            regions = _preset_regions(self._tables, self._presets[bank, program])
-            self._regions[bank, program] = [_prompt(region, self._recordings) for region in regions]
-        return self._regions[bank, program]
+        regions = _preset_regions(self._tables, self._presets[bank, program])
+        return [_prompt(region, self._recordings) for region in regions]
 
 
 class _KeptSamples(OrderedDict[tuple[SoundfontVoice, float, float, int], _Samples]):
@@ -150,9 +144,7 @@ class _KeptSamples(OrderedDict[tuple[SoundfontVoice, float, float, int], _Sample
 _tones = _KeptSamples()
 
 
-@lru_cache(maxsize=2)
-def open_font(path: Path) -> Font:
-    return Font(path)
+open_font = lru_cache(maxsize=2)(Font)
 
 
 def tone(voice: SoundfontVoice, cents: float, seconds: float, rate: int) -> _Samples:
@@ -199,7 +191,7 @@ def _make_tone(voice: SoundfontVoice, cents: float, seconds: float, rate: int) -
 def _layer(voice: SoundfontVoice, region: Region, cents: float, seconds: float, rate: int) -> _Samples:
     time = np.arange(round(min(seconds, _lasts(region.volume)) * rate), dtype=np.float32) / np.float32(rate)
     swing = _modulation(region.modulation, time)
-    bend = region.bend(voice.key) + cents
+    bend = (voice.key - region.root) * region.scale + region.tune + cents
     if region.pitch_swing:
         sound = _played_bent(voice.recordings, region, bend + region.pitch_swing * swing, rate)
     else:

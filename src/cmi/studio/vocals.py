@@ -178,7 +178,7 @@ def sing(melody: Sequence[Note], clock: _Clock, lyrics: str, rate: int = 44_100)
         places, in_vowel = _places(syllable, onset, start, finish, (frames + first) * FRAME)
         heard = np.clip(np.rint(places / FRAME).astype(int), 0, len(spoken.voiced) - 1)
         voice.periodic[frames], voice.noise[frames] = spoken.periodic[heard], spoken.noise[heard]
-        voice.pitch[frames] = np.where(spoken.voiced[heard] | in_vowel, _hertz(note.pitch), 0)
+        voice.pitch[frames] = np.where(spoken.voiced[heard] | in_vowel, 440 * 2 ** ((note.pitch - 69) / 12), 0)
     song = np.zeros(round(ends[-1] * rate), np.float32)
     begin = round(first * FRAME * rate)
     sung_part = soxr.resample(synthesize(voice, HOP, RATE), RATE, rate)[: song.size - begin]
@@ -217,10 +217,6 @@ def _places(
     vowel = max(start, onset + squeezed)
     song = [onset, vowel, finish - coda, finish]
     return np.interp(times, song, syllable), (times >= vowel) & (times < finish - coda)
-
-
-def _hertz(pitch: int) -> float:
-    return 440 * 2 ** ((pitch - 69) / 12)
 
 
 @lru_cache(maxsize=1000)  # half a megabyte each

@@ -23,13 +23,12 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from cmi.studio.piece import InstrumentPart, MusicalKey, Note, Piece, by_start
+from cmi.studio.piece import SCALES, InstrumentPart, Note, Piece, by_start
 
 LATEST = 0.2  # seconds
 WRONG_SHARE = 0.5
 OUT_OF_TUNE = 80.0  # cents
 WIDEST_DRIFT = 0.6  # octaves of tempo
-SCALES = {"major": (0, 2, 4, 5, 7, 9, 11), "minor": (0, 2, 3, 5, 7, 8, 10)}
 
 Place = tuple[int, int]  # which part, which of its notes
 
@@ -121,11 +120,8 @@ def _off_key(piece: Piece, place: Place, step: int) -> int:
     part, note = place
     pitch = piece.parts[part].notes[note].pitch
     playable = [p for p in (pitch + step, pitch - step) if 0 <= p <= 127]
-    return next((p for p in playable if not _in_key(p, piece.key)), playable[0])
-
-
-def _in_key(pitch: int, key: MusicalKey) -> bool:
-    return (pitch - key.tonic) % 12 in SCALES[key.mode]
+    scale = SCALES[piece.key.mode]
+    return next((p for p in playable if (p - piece.key.tonic) % 12 not in scale), playable[0])
 
 
 def _wander(count: int, rng: Generator) -> NDArray[np.float64]:
