@@ -9,7 +9,7 @@ Clips are distributed over one process per core, as shards of `cmi bench run`.
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -27,12 +27,12 @@ from cmi.bench.scoring.many_files import DEFAULT_EMBEDDER, Settings, score_all
 from cmi.bench.scoring.one_file import BenchCell
 from cmi.bench.scoring.responses import find_responses
 from cmi.bench.scoring.tables import score_tables
+from cmi.demo import Progress, counter
 from cmi.report.numbers import interval, number
 from cmi.report.tables import Table
 from cmi.studio.mir import make_mir_set
 
 PROTOCOL: Protocol = "strict"
-Progress = Callable[[str, int, int], None]
 
 
 def hear_mir(folder: Path, listener: str, clips: int, seconds: int, seed: int, on_progress: Progress) -> list[Table]:
@@ -40,8 +40,8 @@ def hear_mir(folder: Path, listener: str, clips: int, seconds: int, seed: int, o
 
     Questions that failed, for lack of a package or network, are asked again by the next call.
     """
-    made = iter(range(1, 2 * clips + 1))
-    make_mir_set(folder, clips, seed, lambda: on_progress("MIR clips recorded", next(made), 2 * clips), seconds)
+    on_made = counter(on_progress, "MIR clips recorded", 2 * clips)
+    make_mir_set(folder, clips, seed, lambda: on_made(1), seconds)
     data = read_data([folder / "annotations"])
     named = load_listener(listener, Options())
     answers = folder / f"answers-{hashlib.sha256(named.full.encode()).hexdigest()[:8]}"

@@ -7,8 +7,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from cmi.demo.run import Demo
-from cmi.demo.tables import PAIRS_NOTE, TakeRow, picked_sentence, prompt_text, take_rows
-from cmi.probe.accuracy import ALL, Accuracy, Proportion, table
+from cmi.demo.tables import PAIRS_NOTE, TakeRow, judged_pairs, picked_sentence, prompt_text, take_rows
+from cmi.probe.accuracy import Accuracy, Proportion, table
 from cmi.report.html import details, fact_list, interval_bar, page, table_html
 from cmi.report.numbers import interval, percent
 
@@ -59,7 +59,7 @@ def _card(row: TakeRow, out: Path) -> str:
 
 
 def _pairs(demo: Demo) -> str:
-    rows = "\n".join(row for found in demo.accuracies if found.group == ALL for row in _pair_rows(demo.model, found))
+    rows = "\n".join(_pair_row(*row) for row in judged_pairs(demo))
     heads = "".join(f"<th>{head}</th>" for head in ("axis", "by", "n", "right", "95 %", "0 to 100 %, chance dashed"))
     return f"""<h2>Pairs whose better take is known</h2>
 <p>How often the better take of a pair wins, by the scorer and by null baselines. Seed
@@ -74,12 +74,7 @@ def _pairs(demo: Demo) -> str:
 {details("As a benchmark of reward models: CMI-RewardBench", [table_html(table) for table in demo.rewardbench])}"""
 
 
-def _pair_rows(model: str, found: Accuracy) -> list[str]:
-    nulls = [_pair_row(found, f"{name} wins", null, "null") for name, null in found.nulls.items()]
-    return [_pair_row(found, model, found.scorer, "scorer"), *nulls]
-
-
-def _pair_row(found: Accuracy, name: str, share: Proportion, kind: str) -> str:
+def _pair_row(found: Accuracy, kind: str, name: str, share: Proportion) -> str:
     bar = interval_bar(name, share.value, share.interval, CHANCE, kind)
     cells = (found.axis, name, str(found.n), f"{percent(share.value)} %", interval(share.interval, 0, 100))
     return f'<tr class="{kind}">{"".join(f"<td>{escape(cell)}</td>" for cell in cells)}<td>{bar}</td></tr>'

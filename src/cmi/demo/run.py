@@ -18,7 +18,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from importlib.resources import as_file, files
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ from cmi._util.records import read_records
 from cmi.bench.scoring.many_files import DEFAULT_EMBEDDER, Settings, score_all
 from cmi.bench.scoring.responses import find_responses
 from cmi.bench.scoring.tables import score_tables
+from cmi.demo import Progress, counter
 from cmi.demo.mir import hear_mir
 from cmi.demo.small_probe import small_probe
 from cmi.preferences import read_preferences
@@ -58,8 +58,6 @@ from cmi.studio.render import soundfont
 from cmi.take import Take
 
 SCORES = "scores.jsonl"
-
-Progress = Callable[[str, int, int], None]  # what is done, how many of how many
 
 
 @dataclass(frozen=True)
@@ -143,18 +141,8 @@ def _rewardbench(out: Path, scorer: NamedScorer, on_progress: Progress) -> list[
     folder = out / "rewardbench"
     questions = benchmark.prepare([f"studio={out / 'pairs'}"], folder, "all")
     takes = len({key for question in questions for key in question.keys})
-
-    def told(what: str) -> Callable[[int], None]:
-        done = count()
-
-        def on_done(more: int) -> None:
-            for _ in range(more):
-                on_progress(what, next(done) + 1, takes)
-
-        return on_done
-
-    benchmark.measure_takes(questions, folder, told("takes heard for nulls"))
-    on_scored = told("takes scored for CMI-RewardBench")
+    benchmark.measure_takes(questions, folder, counter(on_progress, "takes heard for nulls", takes))
+    on_scored = counter(on_progress, "takes scored for CMI-RewardBench", takes)
     benchmark.score_questions(questions, About(scorer.name), scorer, folder, on_scored, out / SCORES)
     [source] = read_sources([folder])
     own = [system for system in source.systems if system.about.name == scorer.name]
@@ -165,14 +153,7 @@ def _score(
     out: Path, takes: list[Take], scorer: NamedScorer, what: str, on_progress: Progress
 ) -> list[ScoredTake | InputError]:
     """InputError for the first take that cannot be scored."""
-    done = 0
-
-    def on_scored(more: int) -> None:
-        nonlocal done
-        done += more
-        on_progress(what, done, len(takes))
-
-    results = score_takes(takes, scorer, [out / SCORES], on_scored)
+    results = score_takes(takes, scorer, [out / SCORES], counter(on_progress, what, len(takes)))
     require_scores(results)
     return results
 
@@ -201,11 +182,6 @@ def _kept(path: Path, settings: dict[str, Any]) -> dict[str, Any] | None:
 def _bench(log: Path, on_progress: Progress) -> list[Table]:
     with as_file(files("cmi.bench").joinpath("samples")) as samples:
         found = find_responses([samples / "responses"])
-        done: list[str] = []
-
-        def on_scored(name: str) -> None:
-            done.append(name)
-            on_progress("sample answers scored", len(done), len(found))
-
+        on_scored = counter(on_progress, "sample answers scored", len(found))
         settings = Settings(samples / "annotations", ["strict"], DEFAULT_EMBEDDER, "", 1000, cache_folder())
-        return score_tables(score_all(found, settings, log, on_scored, on_embedded=lambda count: None))
+        return score_tables(score_all(found, settings, log, lambda name: on_scored(1), on_embedded=lambda count: None))

@@ -1,11 +1,11 @@
 """The demonstration's tables for the terminal."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from cmi.demo.run import Demo
-from cmi.probe.accuracy import ALL, Proportion
+from cmi.probe.accuracy import ALL, Accuracy, Proportion
 from cmi.report.numbers import interval, number, percent
 from cmi.report.tables import Table
 from cmi.reward.pick.pick import Ranked
@@ -70,7 +70,7 @@ PAIRS_NOTE = (
 
 
 def demo_tables(demo: Demo) -> list[Table]:
-    return [_ranking(demo), preferences(demo), demo.probe[0], demo.mir[0], demo.bench[0]]
+    return [_ranking(demo), _pairs(demo), demo.probe[0], demo.mir[0], demo.bench[0]]
 
 
 def _ranking(demo: Demo) -> Table:
@@ -86,13 +86,22 @@ def _ranking(demo: Demo) -> Table:
     return Table(f"Takes ranked by {demo.model}", headers, rows, labels=2, notes=notes)
 
 
-def preferences(demo: Demo) -> Table:
-    """How often the scorer and each null prefer the better take of a pair."""
-    rows = []
+def judged_pairs(demo: Demo) -> Iterator[tuple[Accuracy, Literal["scorer", "null"], str, Proportion]]:
+    """How often the scorer, then each null, prefers the better take of a pair: for each axis, with its name."""
     for found in demo.accuracies:
         if found.group == ALL:
-            rows.append([found.axis, demo.model, str(found.n), *_share(found.scorer)])
-            rows += [[found.axis, f"({name} wins)", str(found.n), *_share(null)] for name, null in found.nulls.items()]
+            yield found, "scorer", demo.model, found.scorer
+            yield from ((found, "null", f"{name} wins", null) for name, null in found.nulls.items())
+
+
+def _pairs(demo: Demo) -> Table:
+    rows = [
+        [
+            *(found.axis, by if kind == "scorer" else f"({by})", str(found.n)),
+            *(percent(share.value), interval(share.interval, 0, 100)),
+        ]
+        for found, kind, by, share in judged_pairs(demo)
+    ]
     return Table(
         "Pairs judged: how often the better take wins",
         ["axis", "by", "n", "right (%)", "95 %"],
@@ -100,7 +109,3 @@ def preferences(demo: Demo) -> Table:
         labels=2,
         notes=[PAIRS_NOTE],
     )
-
-
-def _share(share: Proportion) -> tuple[str, str]:
-    return percent(share.value), interval(share.interval, 0, 100)

@@ -20,6 +20,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 
 import soundfile
@@ -36,28 +37,20 @@ USAGE = {"prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050}
 ABOUT: Body = {"id": "fake", "created": 0, "model": "fake"}
 
 
+@dataclass(eq=False)
 class FakeEndpoint:
     """`billed` counts the good answers made per key, `calls` all calls by outcome."""
 
-    def __init__(
-        self,
-        answer: Callable[[Body], str],
-        latency: float = 0.0,
-        rate: float | None = None,
-        faults: float = 0.0,
-        kinds: Sequence[str] = FAULTS,
-        formats: Sequence[str] = ("json_schema", "json_object"),
-        seed: int = 0,
-        stream_only: bool = False,
-    ) -> None:
-        self.answer = answer
-        self.latency = latency
-        self.rate = rate
-        self.faults = faults
-        self.kinds = kinds
-        self.formats = formats
-        self.seed = seed
-        self.stream_only = stream_only
+    answer: Callable[[Body], str]
+    latency: float = 0.0  # seconds
+    rate: float | None = None  # calls a second
+    faults: float = 0.0
+    kinds: Sequence[str] = FAULTS
+    formats: Sequence[str] = ("json_schema", "json_object")
+    seed: int = 0
+    stream_only: bool = False
+
+    def __post_init__(self) -> None:
         self.url = ""
         self.billed: Counter[str] = Counter()
         self.calls: Counter[str] = Counter()
