@@ -11,7 +11,7 @@ pitch bends, cuts notes off without release, and gives samples of up to 1e22 tha
 import struct
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -67,9 +67,10 @@ class Envelope(NamedTuple):
 class Region:
     """How one recording in the font plays a range of notes."""
 
+    recordings: NDArray[np.int16]  # the font's
     keys: tuple[int, int]
     velocities: tuple[int, int]
-    start: int  # samples into the font's sound, as are the next three
+    start: int  # samples into the recordings, as are the next three
     end: int
     loop_start: int
     loop_end: int
@@ -89,13 +90,11 @@ class Region:
     resonance: float  # dB
 
 
-@dataclass(frozen=True, eq=False)
-class SoundfontVoice:
-    """The recordings that sound together for a key."""
+class SoundfontVoice(NamedTuple):
+    """The regions that sound together for a key."""
 
     key: int
     regions: tuple[Region, ...]
-    recordings: NDArray[np.int16]
 
     @property
     def release(self) -> float:
@@ -118,23 +117,29 @@ class Font:
         self._tables = tables
         self._recordings = np.frombuffer(chunks["smpl"], "<i2")
         self._presets = {(int(head["bank"]), int(head["preset"])): i for i, head in enumerate(tables["phdr"][:-1])}
-        self._voices: dict[tuple[int, tuple[Region, ...]], SoundfontVoice] = {}
 
     @lru_cache(maxsize=10_000)  # noqa: B019  fonts are few and stay open
     def voice(self, bank: int, program: int, key: int, velocity: int) -> SoundfontVoice:
-        """The voice of a note, by the nearest region; equal notes have the same voice."""
+        """The voice of a note, by the nearest regions."""
         regions = self._preset(bank, program)
         distances = [_outside(key, region.keys) + 128 * _outside(velocity, region.velocities) for region in regions]
-        nearest = tuple(region for region, far in zip(regions, distances, strict=True) if far == min(distances))
-        return self._voices.setdefault((key, nearest), SoundfontVoice(key, nearest, self._recordings))
+        nearest = (region for region, far in zip(regions, distances, strict=True) if far == min(distances))
+        return SoundfontVoice(key, tuple(nearest))
 
     @lru_cache(maxsize=1000)  # noqa: B019
     def _preset(self, bank: int, program: int) -> list[Region]:
         if (bank, program) not in self._presets:
             what = "drum kit" if bank == DRUM_BANK else "program"
             raise InputError(f"{self.path}: no {what} {program} in this soundfont")
-        regions = _preset_regions(self._tables, self._presets[bank, program])
-        return [_prompt(region, self._recordings) for region in regions]
+        tables, regions = self._tables, []
+        for preset in _zones(tables["phdr"], tables["pbag"], tables["pgen"], self._presets[bank, program], _INSTRUMENT):
+            for zone in _zones(tables["inst"], tables["ibag"], tables["igen"], preset[_INSTRUMENT], _SAMPLE):
+                rest = {op: n for op, n in preset.items() if op not in _NOT_ADDITIVE}
+                added = {op: zone.get(op, _DEFAULTS.get(op, 0)) + n for op, n in rest.items()}
+                ranges = (_overlap(preset.get(op, _ANY), zone.get(op, _ANY)) for op in (_KEYS, _VELOCITIES))
+                sample = tables["shdr"][zone[_SAMPLE]]
+                regions.append(_region(self._recordings, sample, _DEFAULTS | zone | added, *ranges))
+        return regions
 
 
 class _KeptSamples(OrderedDict[tuple[SoundfontVoice, float, float, int], _Samples]):
@@ -177,7 +182,7 @@ def release(seconds: float, rate: int) -> _Samples:
 
 
 def _make_tone(voice: SoundfontVoice, cents: float, seconds: float, rate: int) -> _Samples:
-    layers = [_layer(voice, region, cents, seconds, rate) for region in voice.regions]
+    layers = [_layer(region, voice.key, cents, seconds, rate) for region in voice.regions]
     sound = np.zeros((2, max(layer.size for layer in layers)), np.float32)
     for region, layer in zip(voice.regions, layers, strict=True):
         for channel, side in zip(sound, (0.5 - region.pan, 0.5 + region.pan), strict=True):
@@ -188,49 +193,49 @@ def _make_tone(voice: SoundfontVoice, cents: float, seconds: float, rate: int) -
     return sound
 
 
-def _layer(voice: SoundfontVoice, region: Region, cents: float, seconds: float, rate: int) -> _Samples:
+def _layer(region: Region, key: int, cents: float, seconds: float, rate: int) -> _Samples:
     time = np.arange(round(min(seconds, _lasts(region.volume)) * rate), dtype=np.float32) / np.float32(rate)
-    swing = _modulation(region.modulation, time)
-    bend = (voice.key - region.root) * region.scale + region.tune + cents
+    rise, lost = _rise_and_loss(region.modulation, time)
+    swing = rise - lost
+    bend = (key - region.root) * region.scale + region.tune + cents
     if region.pitch_swing:
-        sound = _played_bent(voice.recordings, region, bend + region.pitch_swing * swing, rate)
+        sound = _played_bent(region, bend + region.pitch_swing * swing, rate)
     else:
-        sound = _played(voice.recordings, region, bend, time.size, rate)
+        sound = _played(region, bend, time.size, rate)
     time, swing = time[: sound.size], swing[: sound.size]
     sound = _low_passed(sound, region.filter + np.float32(region.filter_swing) * swing, region.resonance, rate)
     return sound * (_volume(region.volume, time) * np.float32(region.level))
 
 
-def _played(recordings: NDArray[np.int16], region: Region, bend: float, count: int, rate: int) -> _Samples:
+def _played(region: Region, bend: float, count: int, rate: int) -> _Samples:
     """Up to `count` samples of the recording, transposed by `bend` cents."""
     source_rate = region.rate * 2 ** (bend / 1200)
-    unrolled = _unrolled(recordings, region, int((count / rate + _EDGE) * source_rate) + 1)
+    unrolled = _unrolled(region, int((count / rate + _EDGE) * source_rate) + 1)
     return soxr.resample(unrolled, source_rate, rate, quality="MQ")[:count]
 
 
-def _played_bent(
-    recordings: NDArray[np.int16], region: Region, bends: NDArray[np.floating[Any]], rate: int
-) -> _Samples:
+def _played_bent(region: Region, bends: NDArray[np.floating[Any]], rate: int) -> _Samples:
     """The recording with a varying transposition."""
     steps = region.rate / rate * np.exp2(bends / 1200)
     positions = np.cumsum(steps, dtype=np.float64) - steps[0]
-    unrolled = _unrolled(recordings, region, int(positions[-1]) + 2)
+    unrolled = _unrolled(region, int(positions[-1]) + 2)
     whole = positions.astype(np.int32)
     whole = whole[: np.searchsorted(whole, unrolled.size - 1)]
     before, after = unrolled[whole], unrolled[1:][whole]
     return before + (positions[: whole.size] - whole).astype(np.float32) * (after - before)
 
 
-def _unrolled(recordings: NDArray[np.int16], region: Region, count: int) -> _Samples:
+def _unrolled(region: Region, count: int) -> _Samples:
     """The first `count` samples of the recording, with its loop repeated."""
-    if not region.looped or region.start + count <= region.loop_end:
-        recording = recordings[
-            region.start : region.start + count if region.looped else min(region.start + count, region.end)
-        ]
+    end = region.start + count
+    if not region.looped:
+        recording = region.recordings[region.start : min(end, region.end)]
+    elif end <= region.loop_end:
+        recording = region.recordings[region.start : end]
     else:
-        around = recordings[region.loop_start : region.loop_end]
-        times = -(-(region.start + count - region.loop_end) // around.size)
-        recording = np.concatenate([recordings[region.start : region.loop_end], *[around] * times])[:count]
+        around = region.recordings[region.loop_start : region.loop_end]
+        times = -(-(end - region.loop_end) // around.size)
+        recording = np.concatenate([region.recordings[region.start : region.loop_end], *[around] * times])[:count]
     return recording.astype(np.float32) / np.float32(32_768)
 
 
@@ -265,16 +270,15 @@ def _lasts(volume: Envelope) -> float:
 
 
 def _volume(envelope: Envelope, time: _Samples) -> _Samples:
-    rise = np.clip((time - np.float32(envelope.delay)) / np.float32(envelope.attack), 0, 1)
-    since = time - np.float32(envelope.delay + envelope.attack + envelope.hold)
-    lost = np.clip(since / np.float32(envelope.decay), 0, np.float32(envelope.sustain))
+    rise, lost = _rise_and_loss(envelope, time)
     return rise * np.exp(lost * np.float32(-5 * np.log(10)))  # 100 dB are five tens
 
 
-def _modulation(envelope: Envelope, time: _Samples) -> _Samples:
+def _rise_and_loss(envelope: Envelope, time: _Samples) -> tuple[_Samples, _Samples]:
+    """From 0 to 1 in the attack, and from 0 to the sustain's loss in the decay."""
     rise = np.clip((time - np.float32(envelope.delay)) / np.float32(envelope.attack), 0, 1)
     since = time - np.float32(envelope.delay + envelope.attack + envelope.hold)
-    return rise - np.clip(since / np.float32(envelope.decay), 0, np.float32(envelope.sustain))
+    return rise, np.clip(since / np.float32(envelope.decay), 0, np.float32(envelope.sustain))
 
 
 def _chunks(path: Path) -> dict[str, memoryview]:
@@ -299,18 +303,6 @@ def _leaves(content: memoryview) -> Iterator[tuple[str, memoryview]]:
         content = content[8 + size + size % 2 :]
 
 
-def _preset_regions(tables: dict[str, NDArray[Any]], index: int) -> Iterator[Region]:
-    for preset in _zones(tables["phdr"], tables["pbag"], tables["pgen"], index, _INSTRUMENT):
-        for zone in _zones(tables["inst"], tables["ibag"], tables["igen"], preset[_INSTRUMENT], _SAMPLE):
-            added = {op: zone.get(op, _DEFAULTS.get(op, 0)) + n for op, n in preset.items() if op not in _NOT_ADDITIVE}
-            yield _region(
-                _DEFAULTS | zone | added,
-                tables["shdr"][zone[_SAMPLE]],
-                _overlap(preset.get(_KEYS, _ANY), zone.get(_KEYS, _ANY)),
-                _overlap(preset.get(_VELOCITIES, _ANY), zone.get(_VELOCITIES, _ANY)),
-            )
-
-
 def _zones(
     heads: NDArray[Any], bags: NDArray[Any], gens: NDArray[Any], index: int, last: int
 ) -> Iterator[dict[int, int]]:
@@ -330,32 +322,35 @@ def _overlap(one: int, other: int) -> tuple[int, int]:
     return max(one & 255, other & 255), min(one >> 8 & 255, other >> 8 & 255)
 
 
-def _prompt(region: Region, recordings: NDArray[np.int16]) -> Region:
-    """Skip the initial silence of a region's recording, so that notes are on time."""
-    recording = np.abs(recordings[region.start : region.end].astype(np.int32))
-    first = region.start + int(np.argmax(recording > SILENCE * recording.max(initial=0)))
-    return replace(region, start=min(first, region.loop_start) if region.looped else first)
-
-
 def _outside(value: int, limits: tuple[int, int]) -> int:
     """How far a value lies outside a range."""
     return max(limits[0] - value, value - limits[1], 0)
 
 
-def _region(gens: dict[int, int], sample: Any, keys: tuple[int, int], velocities: tuple[int, int]) -> Region:
+def _region(
+    recordings: NDArray[np.int16],
+    sample: Any,
+    gens: dict[int, int],
+    keys: tuple[int, int],
+    velocities: tuple[int, int],
+) -> Region:
     def amount(op: int, coarse: int | None = None) -> int:
         return gens.get(op, 0) + (32_768 * gens.get(coarse, 0) if coarse is not None else 0)
 
-    loop_start = int(sample["loop_start"]) + amount(2, 45)
-    loop_end = int(sample["loop_end"]) + amount(3, 50)
+    start, end = int(sample["start"]) + amount(0, 4), int(sample["end"]) + amount(1, 12)
+    loop_start, loop_end = int(sample["loop_start"]) + amount(2, 45), int(sample["loop_end"]) + amount(3, 50)
+    looped = bool(amount(54) & 1) and loop_end > loop_start
+    loudness = np.abs(recordings[start:end].astype(np.int32))
+    start += int(np.argmax(loudness > SILENCE * loudness.max(initial=0)))  # skip silence, so that notes are on time
     return Region(
+        recordings=recordings,
         keys=keys,
         velocities=velocities,
-        start=int(sample["start"]) + amount(0, 4),
-        end=int(sample["end"]) + amount(1, 12),
+        start=min(start, loop_start) if looped else start,
+        end=end,
         loop_start=loop_start,
         loop_end=loop_end,
-        looped=bool(amount(54) & 1) and loop_end > loop_start,
+        looped=looped,
         rate=int(sample["rate"]),
         root=int(sample["root"]) if gens[58] < 0 else gens[58],
         scale=gens[56],
