@@ -309,14 +309,6 @@ def test_a_choir_is_neither_called_instrumental_nor_denied_vocals():
     assert holds(caption(WALTZ, random.Random(1), ("vocals",)), "vocals", choir) is None
 
 
-def test_others_are_where_a_wrong_caption_takes_its_facts_from():
-    rng = random.Random(3)
-    made = [wrong_caption(WALTZ, rng, others=[CHORALE]) for _ in range(20)]
-    assert {one.facts for one in made} == {CHORALE}
-    with pytest.raises(InputError, match="none of 1 other pieces is contrary to this one in density"):
-        wrong_caption(WALTZ, rng, "density", others=[CHORALE])
-
-
 def test_facts_are_of_the_parts_that_sound_the_most_prominent_first():
     note = (Note(0, 1, 60, 80),)
     parts = (

@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cmi._util.errors import InputError
-from cmi.studio.compose import INSTRUMENTS, STYLES, compose
-from cmi.studio.piece import InstrumentPart, Note, Piece, even_beats
+from cmi.studio.compose import compose
+from cmi.studio.piece import INSTRUMENTS, InstrumentPart, Note, Piece, even_beats
+from cmi.studio.styles import STYLES
 
 SEEDS = range(5)
 SCALES = {"major": {0, 2, 4, 5, 7, 9, 11}, "minor": {0, 2, 3, 5, 7, 8, 10, 11}}
@@ -63,7 +64,8 @@ def notes_a_beat(piece: Piece) -> float:
 
 
 def test_another_process_with_another_hash_seed_writes_the_same_piece():
-    code = "from cmi.studio.compose import STYLES, compose; print([compose(7, style=style) for style in STYLES])"
+    imports = "from cmi.studio.compose import compose; from cmi.studio.styles import STYLES"
+    code = f"{imports}; print([compose(7, style=style) for style in STYLES])"
     environment = os.environ | {"PYTHONHASHSEED": "12345"}
     other = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert other.stdout.strip() == repr([compose(7, style=style) for style in STYLES])

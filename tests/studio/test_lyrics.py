@@ -4,14 +4,15 @@ import os
 import random
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cmi._util.errors import InputError
-from cmi.studio import lyrics
-from cmi.studio.lyrics import syllables, write_lyrics
+from cmi.studio import lyrics, vocals
+from cmi.studio.lyrics import write_lyrics
 
 
 def lines_of(seed: int, lines: int = 4) -> list[str]:
@@ -40,12 +41,17 @@ def test_every_verse_rhymes_and_no_word_rhymes_with_itself(seed):
     assert len({line.split()[-1] for line in lines}) == 4
 
 
-@settings(deadline=None)
-@given(st.integers(0, 10**9))
+@cache
+def syllables(word: str) -> int:
+    return len(vocals._syllables(vocals._speak(word)[1]))
+
+
+@pytest.mark.parametrize("seed", range(50))
 def test_every_line_can_be_sung_in_a_phrase_of_simple_words(seed):
     for line in lines_of(seed):
-        assert 6 <= syllables(line) <= 15, line
-        assert sum(syllables(word) > 2 for word in line.split()) <= 2, line
+        words = [syllables(word) for word in line.lower().split()]
+        assert 6 <= sum(words) <= 15, line
+        assert sum(count > 2 for count in words) <= 2, line
         assert line[0].isupper() and line.replace(" ", "").isalpha()
 
 
@@ -53,27 +59,6 @@ def test_there_are_thousands_of_lyrics_and_seeds_share_few_lines():
     written = [lines_of(seed) for seed in range(2000)]
     assert len({tuple(lines) for lines in written}) == 2000
     assert len({line for lines in written for line in lines}) > 0.85 * 4 * 2000
-
-
-@pytest.mark.parametrize(
-    ("line", "count"),
-    [
-        ("", 0), ("Golden river in the morning light", 9), ("We loved and wanted little apples", 9),
-        ("Houses, changes, wishes", 6), ("She walked alone; the stones breathe", 7), ("Whole tables smile", 4),
-        ("don't ring the bell", 4), ("Every evening, maybe something", 8), ("stories carried", 4),
-    ],
-)  # fmt: skip
-def test_syllables_of_plain_english(line, count):
-    assert syllables(line) == count
-
-
-def test_syllables_agree_with_a_speech_synthesizer():
-    vocals = pytest.importorskip("cmi.studio.vocals")
-    pytest.importorskip("espeakng_loader")
-    words = sorted({word for seed in range(150) for line in lines_of(seed) for word in line.lower().split()})
-    wrong = [word for word in words if len(vocals._syllables(vocals._speak(word)[1])) != syllables(word)]
-    assert len(words) > 150
-    assert set(wrong) <= {"quiet"}  # a diphthong to espeak-ng
 
 
 def test_no_lines_is_one_sentence():

@@ -9,7 +9,7 @@ import soundfile
 from cmi._util.errors import InputError
 from cmi.audio import content_hash
 from cmi.studio import tracks
-from cmi.studio.tracks import LICENCES, PACKAGES, fetch_debian, find_tracks, read_licences, survey
+from cmi.studio.tracks import LICENCES, PACKAGES, fetch_debian, find_tracks, read_licences
 
 RATE = 8_000
 SMALL = "fb-music-high"  # 1.5 MB
@@ -39,19 +39,13 @@ def test_order_depends_on_content_not_on_names(tmp_path):
     assert [track.name for track in one] == [track.name for track in two] == sorted(track.name for track in one)
 
 
-def test_what_is_left_out_has_its_reason(tmp_path):
+def test_jingles_copies_and_broken_files_are_left_out(tmp_path):
     write(tmp_path / "a.wav", 20)
     shutil.copy(tmp_path / "a.wav", tmp_path / "b.wav")
     write(tmp_path / "jingle.wav", 19.9)
     (tmp_path / "broken.ogg").write_bytes(b"OggS and then noise" * 100)
     (tmp_path / "empty.mp3").touch()
-    seen = survey(tmp_path)
-    assert [track.path.name for track in seen.found] == ["a.wav"]
-    reasons = {item.path.name: item.reason for item in seen.unusable}
-    assert reasons["b.wav"] == f"the same file as {tmp_path / 'a.wav'}"
-    assert reasons["jingle.wav"] == "19.9 s, expected 20 s or more"
-    assert "empty" in reasons["empty.mp3"]
-    assert reasons["broken.ogg"]
+    assert [track.path.name for track in find_tracks(tmp_path)] == ["a.wav"]
 
 
 def test_a_folder_that_is_not_there_is_one_sentence(tmp_path):
@@ -94,7 +88,7 @@ def test_a_package_is_fetched_with_its_licence_and_only_once(apt, tmp_path, monk
 
 
 def test_a_package_that_is_not_there_is_one_sentence_and_leaves_nothing(apt, tmp_path):
-    with pytest.raises(InputError, match="no-such-music-package can't be downloaded"):
+    with pytest.raises(InputError, match="no-such-music-package cannot be downloaded"):
         fetch_debian(["no-such-music-package"], tmp_path)
     assert not list(tmp_path.glob("*music*"))
     assert not list(tmp_path.glob(".fetching*"))

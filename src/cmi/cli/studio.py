@@ -88,7 +88,7 @@ def fetch(
     from cmi.cli.progress import progress
 
     with _studio():
-        from cmi.studio.tracks import LICENCES, PACKAGES, fetch_debian, survey
+        from cmi.studio.tracks import LICENCES, PACKAGES, fetch_debian, find_tracks
 
     if not packages:
         for name, (hours, kind) in PACKAGES.items():
@@ -99,7 +99,7 @@ def fetch(
         for package in packages:
             fetch_debian([package], folder)
             bar.advance(task)
-    found = survey(folder).found
+    found = find_tracks(folder)
     print(f"{len(found)} tracks, {sum(track.seconds for track in found) / 3600:.2f} h; {folder / LICENCES}")
 
 

@@ -144,24 +144,24 @@ def caption(facts: Facts, rng: Random, says: Collection[Attribute] | None = None
     return Caption(_write(facts, drawn, named, rng), facts, frozenset(drawn), named)
 
 
-def wrong_caption(facts: Facts, rng: Random, about: Attribute | None = None, others: Sequence[Facts] = ()) -> Caption:
+def wrong_caption(facts: Facts, rng: Random, about: Attribute | None = None) -> Caption:
     """Write a caption that is false about the attribute `about` and otherwise true, or false as a whole.
 
-    If it is wrong about the style or as a whole, it describes another piece. The result's `wrong` says what is clearly
-    false. `caption(facts, rng, made.says)` is a true counterpart. Other facts come from `others`, or are invented.
+    If it is wrong about the style or as a whole, it describes an invented piece. The result's `wrong` says what is
+    clearly false. `caption(facts, rng, made.says)` is a true counterpart.
     """
     if about is not None and about not in alterable(facts):
         raise InputError(f"a caption cannot be clearly wrong about the {about} of this piece")
     unsayable = tuple(attribute for attribute in ATTRIBUTES if attribute not in sayable(facts))
     must = () if about is None else (about,)
     for _ in range(_TRIES):
-        claimed = _alter(facts, rng.choice(others) if others else _invent(rng, facts.vocals), about)
+        claimed = _alter(facts, _invent(rng, facts.vocals), about)
         drawn = _draw(claimed, rng, must, (*unsayable, *_implausible(claimed, about)))
         made = Caption("", claimed, frozenset(drawn), _name_some(claimed, rng, drawn))
         wrong = false_of(made, facts)
         if (about or ("style" if "style" in drawn else "instruments")) in wrong:
             return replace(made, text=_write(claimed, drawn, made.instruments, rng), wrong=wrong)
-    raise InputError(f"none of {len(others)} other pieces is contrary to this one in {about or 'style or instruments'}")
+    raise InputError(f"no invented piece is contrary to this one in {about or 'style or instruments'}")
 
 
 def paraphrase(caption: Caption, rng: Random) -> Caption:

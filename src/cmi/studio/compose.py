@@ -10,17 +10,13 @@ import math
 import random
 from collections.abc import Sequence
 from itertools import permutations
-from typing import Literal, get_args
+from typing import get_args
 
 from cmi._util.errors import InputError
 from cmi.studio.chart import Chart, lay_out
-from cmi.studio.piece import INSTRUMENTS, Attributes, Mode, MusicalKey, Piece, Role, even_beats
+from cmi.studio.piece import INSTRUMENTS, Attributes, Density, Mode, MusicalKey, Piece, Role, even_beats
 from cmi.studio.players import play
 from cmi.studio.styles import STYLES
-
-__all__ = ["INSTRUMENTS", "STYLES", "Density", "compose"]
-
-Density = Literal["sparse", "moderate", "busy"]
 
 _SLOWEST, _FASTEST = 40, 220  # beats a minute
 _LONGEST = 3600  # seconds

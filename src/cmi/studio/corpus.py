@@ -10,13 +10,14 @@ import importlib.util
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from cmi._util.config import read_config
 from cmi._util.errors import InputError, MissingExtra
 from cmi.studio.piece import (
     INSTRUMENTS,
     Attributes,
+    Density,
     InstrumentPart,
     MusicalKey,
     Note,
@@ -137,7 +138,7 @@ def _part(kind: Kind, index: int, parts: int, notes: tuple[Note, ...]) -> Instru
     return InstrumentPart(role, kind.instrument, INSTRUMENTS[kind.instrument].program, notes)
 
 
-def _density(notes: list[tuple[Note, ...]], seconds: float) -> Literal["sparse", "moderate", "busy"]:
+def _density(notes: list[tuple[Note, ...]], seconds: float) -> Density:
     """Classify by distinct note onsets per second."""
     onsets = len({round(note.start, 3) for part in notes for note in part}) / seconds
     return "sparse" if onsets < SPARSE else "busy" if onsets > BUSY else "moderate"

@@ -29,11 +29,11 @@ from cmi._util.records import read_records
 from cmi._util.runlog import RunLog
 from cmi._util.workers import process_pool
 from cmi.studio.captions import Attribute, Caption, caption, facts, holds
-from cmi.studio.compose import STYLES
 from cmi.studio.flaws import FLAWS
 from cmi.studio.pairs import NOT_USED, WIDEST_GAIN
 from cmi.studio.recordings import RATE, SECONDS, TakeRecipe, TakeSource, piece_of, record, write_flac
 from cmi.studio.render import soundfont
+from cmi.studio.styles import STYLES
 from cmi.take import Score, Take
 
 HEEDED = 0.6  # probability that an attribute of the prompt is followed

@@ -4,7 +4,6 @@ A line is an opening ('we hear the river') and a rhyming phrase ('in the morning
 Verses have four lines, rhymed aabb or abab, with different endings.
 """
 
-import re
 from dataclasses import dataclass
 from importlib.resources import files
 from random import Random
@@ -23,13 +22,9 @@ class LyricWords:
     states: tuple[str, ...]
     themes: dict[str, tuple[str, ...]]
     rhymes: dict[str, tuple[str, ...]]
-    syllables: dict[str, int]  # of words that the rule below miscounts
 
 
 WORDS = read_config(files("cmi.studio") / "lyrics.toml", LyricWords)
-_WORD = re.compile(r"[a-z]+(?:['’][a-z]+)*")
-_VOWELS = re.compile(r"[aeiouy]+")
-_SILENT_END = re.compile(r"(?:[^laeiouy]|[aeiouy]l)e$|[^aeiouytd]ed$|(?:[^aeiouylsxzcgh]|[aeiouy]l|th)es$")
 
 
 def write_lyrics(rng: Random, lines: int = 4) -> str:
@@ -45,11 +40,6 @@ def write_lyrics(rng: Random, lines: int = 4) -> str:
     return "\n\n".join("\n".join(verse) for verse in verses)
 
 
-def syllables(line: str) -> int:
-    """Estimate the number of syllables, and so of notes, of a line by rule."""
-    return sum(_in_word(word) for word in _WORD.findall(line.lower()))
-
-
 def _verse(rng: Random, things: tuple[str, ...], *rhymes: str) -> list[str]:
     closes = {letter: rng.sample(WORDS.rhymes[rhyme], 2) for letter, rhyme in zip("ab", rhymes, strict=True)}
     return [_line(rng, rng.choice(things), closes[letter].pop()) for letter in rng.choice(_SCHEMES)]
@@ -61,9 +51,3 @@ def _line(rng: Random, thing: str, close: str) -> str:
     else:
         line = f"{rng.choice(WORDS.subjects)} {rng.choice(WORDS.verbs)} the {thing} {close}"
     return line[0].upper() + line[1:]
-
-
-def _in_word(word: str) -> int:
-    if word in WORDS.syllables:
-        return WORDS.syllables[word]
-    return max(1, len(_VOWELS.findall(word)) - bool(_SILENT_END.search(word)))

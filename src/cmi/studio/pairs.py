@@ -32,11 +32,11 @@ from typing import Any, Literal
 from cmi._util.errors import InputError
 from cmi.preferences import Preference
 from cmi.studio.captions import Caption, Facts, caption, facts, false_of
-from cmi.studio.compose import STYLES
 from cmi.studio.corpus import corpus_names
 from cmi.studio.flaws import FLAWS, SoundFlaw
 from cmi.studio.lyrics import write_lyrics
 from cmi.studio.recordings import SECONDS, TakeRecipe, TakeSource, piece_of
+from cmi.studio.styles import STYLES
 from cmi.studio.tracks import Track
 from cmi.take import Axis, Modality, Pair, Prompt
 

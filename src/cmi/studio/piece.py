@@ -19,6 +19,7 @@ from cmi._util.config import read_config
 
 Role = Literal["melody", "harmony", "bass", "drums", "pad"]
 Mode = Literal["major", "minor"]
+Density = Literal["sparse", "moderate", "busy"]
 SCALES: dict[Mode, tuple[int, ...]] = {"major": (0, 2, 4, 5, 7, 9, 11), "minor": (0, 2, 3, 5, 7, 8, 10)}
 
 
@@ -56,7 +57,7 @@ class Attributes:
     style: str
     mood: str
     tempo: float  # beats a minute
-    density: Literal["sparse", "moderate", "busy"]
+    density: Density
 
 
 @dataclass(frozen=True)

@@ -32,16 +32,6 @@ class Track(NamedTuple):
     seconds: float
 
 
-class Unusable(NamedTuple):
-    path: Path
-    reason: str
-
-
-class Tracks(NamedTuple):
-    found: list[Track]
-    unusable: list[Unusable]
-
-
 class Fetched(NamedTuple):
     """One line of licences.jsonl. Paths are relative to the folder it lies in."""
 
@@ -54,27 +44,13 @@ class Fetched(NamedTuple):
 
 
 def find_tracks(folder: Path) -> list[Track]:
-    """Audio files under a folder that last at least SHORTEST, without duplicates."""
-    return survey(folder).found
-
-
-def survey(folder: Path) -> Tracks:
-    """The tracks under a folder, and why other audio files are unusable."""
+    """Readable audio files under a folder that last at least SHORTEST, without duplicates."""
     if not folder.is_dir():
         raise InputError(f"{folder}: not a folder, expected one with audio files")
     paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in AUDIO_SUFFIXES and path.is_file())
     with ThreadPoolExecutor(max_workers=4) as pool:
-        looked_at = list(pool.map(_look, paths))
-    found: dict[str, Track] = {}
-    unusable: list[Unusable] = []
-    for item in looked_at:
-        if isinstance(item, Unusable):
-            unusable.append(item)
-        elif item.name in found:
-            unusable.append(Unusable(item.path, f"the same file as {found[item.name].path}"))
-        else:
-            found[item.name] = item
-    return Tracks(sorted(found.values()), unusable)
+        found = [track for track in pool.map(_look, paths) if track]
+    return sorted({track.name: track for track in reversed(found)}.values())  # the first of equal files
 
 
 def fetch_debian(packages: Iterable[str], folder: Path) -> list[Fetched]:
@@ -106,14 +82,12 @@ def read_licences(folder: Path) -> list[Fetched]:
         raise InputError(f"{record}: a line is not a package's record; move the file away to start over") from error
 
 
-def _look(path: Path) -> Track | Unusable:
+def _look(path: Path) -> Track | None:
     try:
         seconds = duration(path)
-        if seconds < SHORTEST:
-            return Unusable(path, f"{seconds:.1f} s, expected {SHORTEST:g} s or more")
-        return Track(content_hash(path), path, seconds)
-    except InputError as error:
-        return Unusable(path, str(error).removeprefix(f"{path}: "))
+        return Track(content_hash(path), path, seconds) if seconds >= SHORTEST else None
+    except InputError:
+        return None
 
 
 def _fetch(package: str, folder: Path) -> Fetched:
@@ -122,14 +96,14 @@ def _fetch(package: str, folder: Path) -> Fetched:
         raise InputError(f"{package!r} is not a Debian package's name")
     with tempfile.TemporaryDirectory(dir=folder, prefix=".fetching-") as scratch:
         room = Path(scratch)
-        _run(["apt-get", "download", package], room, f"{package} can't be downloaded")
+        _run(["apt-get", "download", package], room, f"{package} cannot be downloaded")
         archive = next(room.glob("*.deb"), None)
         if archive is None:
-            raise InputError(f"{package} can't be downloaded: apt-get left no file")
+            raise InputError(f"{package} cannot be downloaded: apt-get left no file")
         about = dict.fromkeys(("Package", "Version", "Source"), "")
         for field in about:
-            about[field] = _run(["dpkg-deb", "-f", archive.name, field], room, f"{archive.name} can't be read").strip()
-        _run(["dpkg-deb", "-x", archive.name, "files"], room, f"{archive.name} can't be unpacked")
+            about[field] = _run(["dpkg-deb", "-f", archive.name, field], room, f"{archive.name} cannot be read").strip()
+        _run(["dpkg-deb", "-x", archive.name, "files"], room, f"{archive.name} cannot be unpacked")
         _unzip_packs(room / "files")
         place = folder / package
         move_into_place(room / "files", place)
