@@ -4,7 +4,7 @@ import pytest
 
 from cmi.bench.ask.run import read_data
 from cmi.demo import mir
-from cmi.demo.mir import hear_mir
+from cmi.demo.mir import answer_mir
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def constant(tmp_path, monkeypatch):
 
 def hear(folder, listener):
     steps = []
-    tables = hear_mir(folder, listener, 2, 4, 1, lambda *step: steps.append(step))
+    tables = answer_mir(folder, listener, 2, 4, 1, lambda *step: steps.append(step))
     return tables[0], steps
 
 
@@ -32,7 +32,7 @@ def column(table, name):
 
 def test_a_listener_stands_beside_nulls_with_n_and_intervals(tmp_path, constant):
     table, steps = hear(tmp_path / "mir", constant)
-    assert ("MIR clips heard", 2, 2) in steps
+    assert ("MIR clips answered", 2, 2) in steps
     assert column(table, "Ears") == column(table, "constant")  # it is one of the nulls itself
     assert set(column(table, "n").values()) == {"2"}
     assert column(table, "unparsed")["pitch", "Acc."] == "2"

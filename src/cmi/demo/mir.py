@@ -35,7 +35,7 @@ from cmi.studio.mir import make_mir_set
 PROTOCOL: Protocol = "strict"
 
 
-def hear_mir(folder: Path, listener: str, clips: int, seconds: int, seed: int, on_progress: Progress) -> list[Table]:
+def answer_mir(folder: Path, listener: str, clips: int, seconds: int, seed: int, on_progress: Progress) -> list[Table]:
     """Return the listener beside the nulls, then each in full. Call it before torch starts threads, because it forks.
 
     Questions that failed, for lack of a package or network, are asked again by the next call.
@@ -46,30 +46,30 @@ def hear_mir(folder: Path, listener: str, clips: int, seconds: int, seed: int, o
     named = load_listener(listener, Options())
     answers = folder / f"answers-{hashlib.sha256(named.full.encode()).hexdigest()[:8]}"
     plan = RunPlan(answers, named.short, named.full, data, retry_failed=True)
-    heard = _hear(listener, plan, clips, on_progress)
+    asked = _ask(listener, plan, clips, on_progress)
     for null in NULLS:
         run(NullListener(null), RunPlan(folder / "nulls", model_name(null), null, data))
-    cells = _score(folder, answers, heard)
+    cells = _score(folder, answers, asked)
     title = f"What can be heard: {clips} pieces of {seconds} s, {clips} notes, protocol {PROTOCOL}"
-    notes = [f"Listener: {named.full}.", *_explain_failures(heard), _NULLS_NOTE]
+    notes = [f"Listener: {named.full}.", *_explain_failures(asked), _NULLS_NOTE]
     nulls = [null.removeprefix("null:") for null in NULLS]
     headers = ["task", "metric", "n", named.short, "95 %", "unparsed", "failed", *nulls, "best null", "its value"]
     return [Table(title, headers, _rows(cells, named.short), labels=2, notes=notes), *score_tables(cells)]
 
 
-def _hear(listener: str, plan: RunPlan, clips: int, on_progress: Progress) -> list[Summary]:
+def _ask(listener: str, plan: RunPlan, clips: int, on_progress: Progress) -> list[Summary]:
     """Ask the listener about all clips; shard i has the i-th clip of each data set."""
 
     def run_shards() -> None:
         with process_pool() as pool:
             shards = [replace(plan, shard=Shard(number, clips)) for number in range(1, clips + 1)]
-            for done, _ in enumerate(pool.map(_hear_shard, [listener] * clips, shards), 1):
-                on_progress("MIR clips heard", done, clips)
+            for done, _ in enumerate(pool.map(_ask_shard, [listener] * clips, shards), 1):
+                on_progress("MIR clips answered", done, clips)
 
     return run_elsewhere(plan, (lambda: None) if is_done(plan) else run_shards).summaries
 
 
-def _hear_shard(listener: str, plan: RunPlan) -> None:
+def _ask_shard(listener: str, plan: RunPlan) -> None:
     run(_load(listener), plan)
 
 
@@ -78,9 +78,9 @@ def _load(listener: str) -> Listener:
     return load_listener(listener, Options()).listener
 
 
-def _score(folder: Path, answers: Path, heard: Sequence[Summary]) -> list[BenchCell]:
+def _score(folder: Path, answers: Path, asked: Sequence[Summary]) -> list[BenchCell]:
     """Score all listeners; leave out data sets to which the listener has no answers."""
-    known = {summary.path for summary in heard if summary.answered}
+    known = {summary.path for summary in asked if summary.answered}
     files = [file for file in find_responses([answers]) if str(file.path) in known]
     settings = Settings(folder / "annotations", [PROTOCOL], DEFAULT_EMBEDDER, "", 1000, cache_folder())
     return score_all(
@@ -118,10 +118,10 @@ def _rows(cells: Sequence[BenchCell], listener: str) -> list[list[str]]:
 _TASKS = {dataset.row: dataset.task.replace("_", " ") for dataset in DATASETS.values()}
 
 
-def _explain_failures(heard: Sequence[Summary]) -> list[str]:
+def _explain_failures(asked: Sequence[Summary]) -> list[str]:
     """Why questions failed: each reason once, with its tasks."""
     tasks: dict[str, list[str]] = {}
-    for summary in heard:
+    for summary in asked:
         if summary.failed:
             share = "" if not summary.answered else f" ({summary.failed} of {summary.questions})"
             tasks.setdefault(summary.error, []).append(DATASETS[summary.dataset].task + share)

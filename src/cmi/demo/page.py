@@ -23,7 +23,7 @@ def page_of(demo: Demo, out: Path) -> str:
 
 
 def _head(demo: Demo) -> str:
-    return f"""<h1>What cmi heard on this machine</h1>
+    return f"""<h1>What cmi measured on this machine</h1>
 <p>All music here was made by cmi’s studio, so the right answers are known by construction. No people were asked, and
 nano was trained on such music, though not on these pieces.</p>
 {fact_list({"Scored by": demo.model, **demo.versions})}"""

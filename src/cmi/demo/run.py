@@ -30,7 +30,7 @@ from cmi.bench.scoring.many_files import DEFAULT_EMBEDDER, Settings, score_all
 from cmi.bench.scoring.responses import find_responses
 from cmi.bench.scoring.tables import score_tables
 from cmi.demo import Progress, counter
-from cmi.demo.mir import hear_mir
+from cmi.demo.mir import answer_mir
 from cmi.demo.small_probe import small_probe
 from cmi.preferences import read_preferences
 from cmi.probe.accuracy import (
@@ -98,7 +98,7 @@ def run_demo(out: Path, load: Callable[[], NamedScorer], plan: DemoPlan, on_prog
         out / "takes", 1, plan.takes, plan.takes_seed, on_made=lambda *step: on_progress("takes generated", *step)
     )
     make_set(out / "pairs", plan.pairs, plan.pairs_seed, on_made=lambda *step: on_progress("pairs recorded", *step))
-    mir = hear_mir(out / "mir", plan.listener, plan.clips, plan.clip_seconds, plan.clips_seed, on_progress)
+    mir = answer_mir(out / "mir", plan.listener, plan.clips, plan.clip_seconds, plan.clips_seed, on_progress)
     scorer = load()  # after the studio's processes were forked, which need no model
     return Demo(
         model=scorer.name,
@@ -141,7 +141,7 @@ def _rewardbench(out: Path, scorer: NamedScorer, on_progress: Progress) -> list[
     folder = out / "rewardbench"
     questions = benchmark.prepare([f"studio={out / 'pairs'}"], folder, "all")
     takes = len({key for question in questions for key in question.keys})
-    benchmark.measure_takes(questions, folder, counter(on_progress, "takes heard for nulls", takes))
+    benchmark.measure_takes(questions, folder, counter(on_progress, "takes measured for nulls", takes))
     on_scored = counter(on_progress, "takes scored for CMI-RewardBench", takes)
     benchmark.score_questions(questions, About(scorer.name), scorer, folder, on_scored, out / SCORES)
     [source] = read_sources([folder])
