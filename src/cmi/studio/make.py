@@ -52,7 +52,17 @@ def make_set(
 ) -> dict[str, Any]:
     """Write about `count` pairs into a folder and return the content of about.json."""
     material = material or Material()
-    settings = {"pairs": count, "seed": seed, **_settings(material)}
+    settings = {
+        "pairs": count,
+        "seed": seed,
+        "held_out": list(material.held_out),
+        "scores": material.scores,
+        "tracks_share": material.tracks_share,
+        "tracks": hashlib.sha256(" ".join(track.name for track in material.tracks).encode()).hexdigest()[:12],
+        "soundfont": soundfont().name,
+        "rate": RATE,
+        "seconds": SECONDS,
+    }
     claim(folder, settings, "cmi studio make")
     (folder / "audio").mkdir(exist_ok=True)
     kept = _make_all(folder, round(count * MORE), seed, material, workers, on_made)
@@ -64,19 +74,6 @@ def make_set(
         if path.stem not in wanted:
             path.unlink()
     return about
-
-
-def _settings(material: Material) -> dict[str, Any]:
-    """Further settings that the bytes depend on."""
-    return {
-        "held_out": list(material.held_out),
-        "scores": material.scores,
-        "tracks_share": material.tracks_share,
-        "tracks": hashlib.sha256(" ".join(track.name for track in material.tracks).encode()).hexdigest()[:12],
-        "soundfont": soundfont().name,
-        "rate": RATE,
-        "seconds": SECONDS,
-    }
 
 
 def _make_all(

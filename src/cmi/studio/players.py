@@ -7,6 +7,7 @@ from itertools import pairwise
 from cmi.studio.chart import WHOLE_BAR, Bar, Chart, Chord, pitch, steps_within, strikes, struck, velocity
 from cmi.studio.melody import melody
 from cmi.studio.piece import DRUMS, INSTRUMENTS, InstrumentPart, Note, Role, by_start
+from cmi.studio.styles import Groove
 
 _BREATH = 0.98  # share of the time to its next sounding that a pitch may last
 
@@ -189,7 +190,7 @@ def _drums(chart: Chart) -> list[Note]:
     for bar in chart.bars:
         hits = [
             (drum, start)
-            for drum, grid in _lanes(chart, bar).items()
+            for drum, grid in _lanes(groove, chart.metre, bar).items()
             for start, _ in strikes(grid, chart.metre, chart.level)
         ]
         if bar.ends_section and not bar.last and groove.fill:
@@ -202,11 +203,9 @@ def _drums(chart: Chart) -> list[Note]:
     return notes
 
 
-def _lanes(chart: Chart, bar: Bar) -> dict[str, str]:
+def _lanes(groove: Groove, metre: int, bar: Bar) -> dict[str, str]:
     """The grids of a bar: fewer in an intro, one stroke at the end."""
-    groove = chart.style.groove
-    assert groove is not None
-    lanes = dict(groove.lanes[chart.metre])
+    lanes = dict(groove.lanes[metre])
     if bar.last:
         return {"kick": WHOLE_BAR, "crash" if groove.crash else next(iter(lanes)): WHOLE_BAR}
     if bar.letter == "intro":
