@@ -5,8 +5,8 @@ a line in licences.jsonl with name, version, source package, licence file and it
 fetched again. Licences differ between and within packages: read each `copyright` file before passing music on.
 """
 
-import hashlib
 import json
+import re
 import subprocess
 import tempfile
 import zipfile
@@ -92,7 +92,7 @@ def _look(path: Path) -> Track | None:
 
 def _fetch(package: str, folder: Path) -> Fetched:
     """Fetch a package, unpack it beside its folder and move it into place."""
-    if not all(c.isascii() and (c.islower() or c.isdigit() or c in "+-.") for c in package) or package[:1] in "+-.":
+    if not re.fullmatch(r"[a-z0-9][a-z0-9+.-]*", package):
         raise InputError(f"{package!r} is not a Debian package's name")
     with tempfile.TemporaryDirectory(dir=folder, prefix=".fetching-") as scratch:
         room = Path(scratch)
@@ -100,9 +100,10 @@ def _fetch(package: str, folder: Path) -> Fetched:
         archive = next(room.glob("*.deb"), None)
         if archive is None:
             raise InputError(f"{package} cannot be downloaded: apt-get left no file")
-        about = dict.fromkeys(("Package", "Version", "Source"), "")
-        for field in about:
-            about[field] = _run(["dpkg-deb", "-f", archive.name, field], room, f"{archive.name} cannot be read").strip()
+        version, source = (
+            _run(["dpkg-deb", "-f", archive.name, field], room, f"{archive.name} cannot be read").strip()
+            for field in ("Version", "Source")
+        )
         _run(["dpkg-deb", "-x", archive.name, "files"], room, f"{archive.name} cannot be unpacked")
         _unzip_packs(room / "files")
         place = folder / package
@@ -112,10 +113,10 @@ def _fetch(package: str, folder: Path) -> Fetched:
         raise InputError(f"{package} states no licence: {licence} is missing")
     return Fetched(
         package=package,
-        version=about["Version"],
-        source=about["Source"] or package,
+        version=version,
+        source=source or package,
         copyright=str(licence.relative_to(folder)),
-        copyright_sha256=hashlib.sha256(licence.read_bytes()).hexdigest(),
+        copyright_sha256=content_hash(licence),
         files=str(place.relative_to(folder)),
     )
 
