@@ -8,16 +8,14 @@ fit           a prompt that does not fit: alignment is lower than with one that 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import erf
-from pathlib import Path
 from statistics import stdev
-from tempfile import TemporaryDirectory
 
 from cmi.probe import versions as probes
-from cmi.probe.probe import Bounds, VersionKey
+from cmi.probe.probe import Bounds, VersionKey, score_versions
 from cmi.probe.versions import CLEAN, Song
 from cmi.report.numbers import interval, percent
 from cmi.report.tables import Table
-from cmi.reward.scoring.scorers import NamedScorer, require_scores
+from cmi.reward.scoring.scorers import NamedScorer
 from cmi.stats.intervals import wilson
 from cmi.take import Score
 
@@ -56,7 +54,8 @@ def small_probe(
     scorer: NamedScorer, songs: Sequence[Song], seed: int, on_scored: Callable[[int, int], None]
 ) -> list[Table]:
     """Return a summary and a table of all versions; `on_scored` gets the number of takes done and in all."""
-    heard = _score_versions(scorer, songs, seed, on_scored)
+    wanted = {one.version for one in EXPECTED} | {(one.against, 0.0) for one in EXPECTED}
+    heard = score_versions(scorer, songs, seed, on_scored, only=wanted)
     spread = {
         axis: stdev(getattr(heard[VersionKey(i, CLEAN)], axis) for i in range(len(songs))) for axis in Score._fields
     }
@@ -79,25 +78,6 @@ def small_probe(
             labels=3,
         ),
     ]
-
-
-def _score_versions(
-    scorer: NamedScorer, songs: Sequence[Song], seed: int, on_scored: Callable[[int, int], None]
-) -> dict[VersionKey, Score]:
-    wanted = {one.version for one in EXPECTED} | {(one.against, 0.0) for one in EXPECTED}
-    heard: dict[VersionKey, Score] = {}
-    with TemporaryDirectory(prefix="cmi-demo-") as name:
-        folder = Path(name)
-        clean = [folder / f"{i}.wav" for i in range(len(songs))]
-        for path, song in zip(clean, songs, strict=True):
-            probes.write_sound(path, song.sound(), probes.RATE)
-        versions = [one for one in probes.plan(songs, clean, seed) if (one.name, one.strength) in wanted]
-        on_scored(0, len(versions))
-        takes = [version.take(folder, clean[version.song]) for version in versions]
-        for version, scored in zip(versions, scorer.judge(takes), strict=True):
-            [heard[VersionKey(version.song, version.name, version.strength)]] = require_scores([scored])
-            on_scored(len(heard), len(versions))
-    return heard
 
 
 def _outcomes(expected: Expected, heard: Mapping[VersionKey, Score], spread: float) -> list[bool]:

@@ -6,7 +6,6 @@ A pair is right if the better take has the higher score on its axis; an equal sc
 listener is asked only with a studio's truth: a take under its own prompt against the same under another pair's.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cmi._util.errors import InputError
+from cmi._util.runlog import read_records
 from cmi.preferences import Preference, read_preferences
 from cmi.report.numbers import interval, percent
 from cmi.report.tables import Table
@@ -146,8 +146,7 @@ def read_heard(folder: Path) -> dict[str, tuple[MeasuredTake, MeasuredTake]]:
     """What nulls know of the better and the worse take of each pair."""
     if not (folder / "made.jsonl").is_file():
         raise InputError(f"{folder}: no made.jsonl, expected a folder of `cmi studio make`")
-    lines = (json.loads(line) for line in (folder / "made.jsonl").read_text(encoding="utf-8").splitlines())
-    return {line["pair"]: measured_pair(line) for line in lines}
+    return {made["pair"]: measured_pair(made) for made in read_records(folder / "made.jsonl")}
 
 
 def measure_accuracy(scorer: NamedScorer, folder: Path, splits: Sequence[str] = SPLITS) -> list[Table]:

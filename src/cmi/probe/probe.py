@@ -11,7 +11,7 @@ Verdicts compare the estimate with the bound, not its interval: with few songs, 
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
@@ -147,17 +147,29 @@ def probe(
     on_scored: Callable[[int, int], None] = lambda done, total: None,
     logs: Sequence[Path] = (),
 ) -> ProbeReport:
-    """Put every version of the songs to the scorer, in chunks; `on_scored` is told how many of how many takes are done.
+    """Put every version of the songs to the scorer; `on_scored` is told how many of how many takes are done."""
+    if len(songs) < FEWEST:
+        raise InputError(f"{len(songs)} songs, expected {FEWEST} or more")
+    return _report(scorer.name, songs, seed, bounds, score_versions(scorer, songs, seed, on_scored, logs))
+
+
+def score_versions(
+    scorer: NamedScorer,
+    songs: Sequence[Song],
+    seed: int,
+    on_scored: Callable[[int, int], None],
+    logs: Sequence[Path] = (),
+    only: Collection[tuple[str, float]] | None = None,
+) -> dict[VersionKey, Score]:
+    """Score the versions of the songs, or only those of these names and strengths.
 
     Files lie in a temporary folder, no more than CHUNK of them and the clean songs at a time.
     """
-    if len(songs) < FEWEST:
-        raise InputError(f"{len(songs)} songs, expected {FEWEST} or more")
     with TemporaryDirectory(prefix="cmi-probe-") as name:
         clean = [Path(name) / f"{i}.wav" for i in range(len(songs))]
         for path, song in zip(clean, songs, strict=True):
             probes.write_sound(path, song.sound(), probes.RATE)
-        versions = list(probes.plan(songs, clean, seed))
+        versions = [one for one in probes.plan(songs, clean, seed) if only is None or (one.name, one.strength) in only]
         heard: dict[VersionKey, Score] = {}
         on_scored(0, len(versions))
         for chunk in _chunks(versions, CHUNK):
@@ -166,7 +178,7 @@ def probe(
                 scores = require_scores(score_takes(takes, scorer, logs, identify=content_hash))
             heard |= {VersionKey(v.song, v.name, v.strength): score for v, score in zip(chunk, scores, strict=True)}
             on_scored(len(heard), len(versions))
-    return _report(scorer.name, songs, seed, bounds, heard)
+    return heard
 
 
 def _chunks(versions: Sequence[ProbeVersion], size: int) -> Iterator[list[ProbeVersion]]:
