@@ -64,17 +64,14 @@ def make_mir_set(
         if not path.exists():
             write_flac(render(clip.piece, RATE)[: clip.seconds * RATE], path)
         for dataset, answer in clip.answers.items():
-            records[dataset].append(_line(dataset, answer, clip.name, clip.seconds))
+            place = f"audio/{path.name}", 0.0, float(clip.seconds)
+            uuid = f"{dataset}-{clip.name}"
+            asked = Instruction(PROMPTS[dataset], answer, *place, source="cmi studio", uuid=uuid)
+            records[dataset].append(json.dumps(asked.to_record()) + "\n")
         on_made()
     for dataset, lines in records.items():
         write_whole(folder / "annotations" / f"CMI_{dataset}.jsonl", "".join(lines))
     return {dataset: len(lines) for dataset, lines in records.items()}
-
-
-def _line(dataset: str, answer: str, clip: str, seconds: int) -> str:
-    place = f"audio/{clip}.flac", 0.0, float(seconds)
-    asked = Instruction(PROMPTS[dataset], answer, *place, source="cmi studio", uuid=f"{dataset}-{clip}")
-    return json.dumps(asked.to_record()) + "\n"
 
 
 def _clips(count: int, seed: int, seconds: int) -> Iterator[MirClip]:
