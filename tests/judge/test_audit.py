@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from cmi.audio import Waveform, load
-from cmi.judge.audit import Audit, audit, youden
-from cmi.judge.audit_items import AuditItem, audit_items
+from cmi.judge.audit import Audit, AuditItem, audit, audit_items, youden
 from cmi.judge.judges import Asked, Told
 from cmi.judge.report import audit_record, audit_table
 from cmi.judge.run import Asking, Judged, askings, judge_pairs

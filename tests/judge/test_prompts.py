@@ -7,8 +7,7 @@ import pytest
 
 from cmi._util.errors import InputError
 from cmi.audio import Waveform
-from cmi.judge.messages import fenced, request_for
-from cmi.judge.prompt_file import read_role
+from cmi.judge.prompt_file import fenced, read_role, request_for
 from cmi.llm.message import Sound, Text
 from cmi.take import Pair, Prompt
 

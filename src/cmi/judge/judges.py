@@ -12,9 +12,8 @@ from functools import partial
 from typing import Protocol
 
 from cmi._util.errors import InputError
-from cmi.judge.messages import request_for
 from cmi.judge.parse import parse, why_unusable
-from cmi.judge.prompt_file import Role
+from cmi.judge.prompt_file import Role, request_for
 from cmi.judge.verdict import Judge, Opinion, Verdict, fault_in
 from cmi.llm import Answer, AudioLLM, Failure, Request
 from cmi.take import Axis, Choice, Pair, Score, Scorer, Take
