@@ -20,13 +20,12 @@ from numpy.typing import NDArray
 
 from cmi.report.numbers import number, percent, signed
 from cmi.report.tables import Table
-from cmi.rewardbench.analysis.groupings import by_modality
 from cmi.rewardbench.evaluation.cells import RewardCell, Versus
 from cmi.rewardbench.evaluation.tables import difference_cells
 from cmi.rewardbench.items import RatedItem
 from cmi.rewardbench.runs.released_results import DURATION_BINS, duration_bin
 from cmi.rewardbench.runs.run_folder import System
-from cmi.rewardbench.runs.sources import Source
+from cmi.rewardbench.runs.sources import Source, by_modality
 from cmi.rewardbench.tasks import MUSICALITY_PREFERENCE, Protocol, key
 from cmi.stats import pearson
 from cmi.take import Score, Take
