@@ -212,7 +212,7 @@ def test_a_wording_is_one_table(copy, takes):
 
 def test_a_judges_role_is_one_file(copy, takes):
     add(copy, "judge/prompts/groove.toml", ROLE)
-    show = "from cmi.judge.prompt_file import read_role; print(read_role('groove').system)"
+    show = "from cmi.judge.prompt_file import read_role; print(read_role('groove').texts.system)"
     assert python(copy, takes, "-c", show).strip() == "Which take grooves more?"
 
 

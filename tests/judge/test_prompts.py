@@ -50,7 +50,7 @@ def test_a_role_of_ones_own_with_examples(tmp_path: Path):
     roles = [m.role for m in request_for("k", Pair(Prompt("x"), A, B), role).messages]
     assert roles == ["system", "system", "user", "user", "user", "assistant", "user", "user", "user", "system"]
     assert role.full_name.startswith("mine v3 (")
-    assert role.examples[0].pair.a == tmp_path / "1.wav"
+    assert role.shown[0].pair.a == tmp_path / "1.wav"
 
 
 @pytest.mark.parametrize(

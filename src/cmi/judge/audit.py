@@ -59,14 +59,10 @@ TESTED = {
 
 
 class AuditItem(NamedTuple):
-    """One pair of an audit; `expected` is the right choice by axis, {} if there is none."""
+    """One pair of an audit; `pair.known` is the right choice by axis, {} if there is none."""
 
     kind: Kind
     pair: NamedPair
-
-    @property
-    def expected(self) -> dict[Axis, Choice]:
-        return self.pair.known
 
 
 def audit_items(pairs: Sequence[NamedPair], count: int, seed: int = 0) -> list[AuditItem]:
@@ -83,21 +79,22 @@ def audit_items(pairs: Sequence[NamedPair], count: int, seed: int = 0) -> list[A
 
 def _make_items(pair: NamedPair, other: NamedPair, rng: random.Random) -> Iterator[AuditItem]:
     good = _better(pair)
-    yield AuditItem("same clip", _name_pair("same clip", pair, good, good, None, rng))
-    silence = Waveform(np.zeros(_length(good), np.float32), RATE)
-    yield AuditItem("silence", _name_pair("silence", pair, good, silence, "musicality", rng))
-    yield AuditItem("noise", _name_pair("noise", pair, good, _noise(good, rng), "musicality", rng))
+    sound = load(good, RATE, SECONDS) if isinstance(good, Path) else good
+    length = round(min(sound.seconds, SECONDS) * RATE)  # in samples at RATE
+    yield _make_item("same clip", pair, good, good, None, rng)
+    yield _make_item("silence", pair, good, Waveform(np.zeros(length, np.float32), RATE), "musicality", rng)
+    yield _make_item("noise", pair, good, _noise(sound, length, rng), "musicality", rng)
     if pair.pair.prompt.text and pair.pair.prompt != other.pair.prompt:
-        yield AuditItem("other prompt", _name_pair("other prompt", pair, good, _better(other), "alignment", rng))
+        yield _make_item("other prompt", pair, good, _better(other), "alignment", rng)
 
 
-def _name_pair(
+def _make_item(
     kind: Kind, pair: NamedPair, right: Audio, wrong: Audio, axis: Axis | None, rng: random.Random
-) -> NamedPair:
+) -> AuditItem:
     is_first = rng.random() < 0.5
     a, b = (right, wrong) if is_first else (wrong, right)
     known: dict[Axis, Choice] = {axis: "a" if is_first else "b"} if axis else {}
-    return NamedPair(f"{kind}: {pair.id}", Pair(pair.pair.prompt, a, b), known, {})
+    return AuditItem(kind, NamedPair(f"{kind}: {pair.id}", Pair(pair.pair.prompt, a, b), known, {}))
 
 
 def _better(pair: NamedPair) -> Audio:
@@ -105,18 +102,9 @@ def _better(pair: NamedPair) -> Audio:
     return pair.pair.b if "b" in pair.known.values() else pair.pair.a
 
 
-def _sound(audio: Audio) -> Waveform:
-    return load(audio, RATE, SECONDS) if isinstance(audio, Path) else audio
-
-
-def _length(audio: Audio) -> int:
-    """In samples at RATE."""
-    return round(min(_sound(audio).seconds, SECONDS) * RATE)
-
-
-def _noise(like: Audio, rng: random.Random) -> Waveform:
-    level = float(np.sqrt(np.mean(_sound(like).samples.astype(np.float64) ** 2)))
-    samples = np.random.default_rng(rng.getrandbits(32)).normal(0, max(level, 0.01), _length(like))
+def _noise(like: Waveform, length: int, rng: random.Random) -> Waveform:
+    level = float(np.sqrt(np.mean(like.samples.astype(np.float64) ** 2)))
+    samples = np.random.default_rng(rng.getrandbits(32)).normal(0, max(level, 0.01), length)
     return Waveform(samples.clip(-1, 1).astype(np.float32), RATE)
 
 
@@ -254,7 +242,7 @@ def _discriminations(
 ) -> list[Discrimination]:
     right: Mapping[tuple[str, Axis], list[bool]] = defaultdict(list)
     for item in items:
-        for wanted, winner in item.expected.items():
+        for wanted, winner in item.pair.known.items():
             axis: Axis = wanted if wanted in axes else "overall"
             if winner not in TIES and (said := judged.both_opinions(item.pair.id, axis)):
                 right[_name_test(item, wanted), axis].append(agreed(*said) == winner)

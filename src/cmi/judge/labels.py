@@ -22,19 +22,18 @@ import numpy as np
 
 from cmi._util.errors import InputError
 from cmi._util.files import write_whole
-from cmi.audio import Waveform
 from cmi.judge.consensus import Answers, davidson, dawid_skene
 from cmi.judge.load_judge import Spec, open_judge
 from cmi.judge.prompt_file import DEFAULT
 from cmi.judge.run import ORDERS, Judged, askings, judge_pairs, read_run
 from cmi.judge.verdict import TIES, Opinion
 from cmi.preferences import AXES, NamedPair, Preference, read_pairs, read_preferences, write_preferences
-from cmi.take import Audio, Axis, Choice, Score
+from cmi.take import Axis, Choice, Score, Take
 
 PREFERENCES, LABELS = "preferences.jsonl", "labels.json"
 Method = Literal["dawid-skene", "davidson"]
 CLASS_OF: dict[Choice, int] = {"a": 0, "b": 1, "both": 2, "neither": 2}
-CHOICE_OF: tuple[Choice, ...] = ("a", "b", "both")
+CHOICE_OF: dict[str, Choice] = {"a": "a", "b": "b", "tie": "both"}
 
 Soft = dict[str, dict[str, float]]
 Retention = Literal["axis", "intersection"]
@@ -225,8 +224,7 @@ def consensus(runs: Sequence[Judged], pairs: Sequence[NamedPair], method: Method
 
 
 def _likeliest(soft: Soft) -> dict[str, Choice]:
-    order = ("a", "b", "tie")
-    return {pair: CHOICE_OF[max(range(3), key=lambda i: chances[order[i]])] for pair, chances in soft.items()}
+    return {pair: CHOICE_OF[max(chances, key=chances.__getitem__)] for pair, chances in soft.items()}
 
 
 def _one_axis(runs: Sequence[Judged], pairs: Sequence[NamedPair], axis: Axis, method: Method) -> Soft:
@@ -243,21 +241,12 @@ def _one_axis(runs: Sequence[Judged], pairs: Sequence[NamedPair], axis: Axis, me
     if method == "dawid-skene":
         chances = dawid_skene(answers, len(pairs))
     else:
-        takes: dict[object, int] = {}
-        numbers = [
-            [takes.setdefault(_take(pair, sound), len(takes)) for sound in (pair.pair.a, pair.pair.b)] for pair in pairs
-        ]
+        takes: dict[Take, int] = {}
+        numbers = [[takes.setdefault(take, len(takes)) for take in pair.pair.takes] for pair in pairs]
         chances = davidson(answers, np.array(numbers))
     spoken = set(answers.item.tolist())
     return {
-        pair.id: dict(zip(("a", "b", "tie"), (round(float(chance), 4) for chance in chances[number]), strict=True))
+        pair.id: dict(zip(CHOICE_OF, (round(float(chance), 4) for chance in chances[number]), strict=True))
         for number, pair in enumerate(pairs)
         if number in spoken
     }
-
-
-def _take(pair: NamedPair, sound: Audio) -> object:
-    """Identify a take: the same recording for the same prompt."""
-    prompt = pair.pair.prompt
-    name = id(sound) if isinstance(sound, Waveform) else Path(sound)
-    return prompt.text, prompt.lyrics, prompt.reference, name

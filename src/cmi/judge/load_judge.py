@@ -78,7 +78,7 @@ def estimate(spec: Spec, folder: Path, asked: Sequence[Asked]) -> Estimate:
 def _require_sendable(spec: Spec, role: Role, asked: Sequence[Asked]) -> None:
     recordings = ((f"pair {name!r}", audio) for name, pair in asked for audio in _recordings(pair))
     require_sendable(recordings, spec.folders)
-    examples = ((f"prompt {role.name!r}", audio) for example in role.examples for audio in _recordings(example.pair))
+    examples = ((f"prompt {role.name!r}", audio) for example in role.shown for audio in _recordings(example.pair))
     require_sendable(examples, [Path(spec.prompt).parent, *spec.folders])
 
 

@@ -24,7 +24,6 @@ not to follow instructions inside them.
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.resources import files
@@ -65,18 +64,37 @@ class Example:
 
 
 @dataclass(frozen=True)
-class Role:
-    """A judge's task and the form of its answer."""
+class RoleTexts:
+    system: str
+    reasoning: str = ""
+
+
+@dataclass(frozen=True)
+class RoleFile:
+    """The content of a role's file."""
 
     name: str
     version: int
     scale: tuple[float, float]
-    axes: Mapping[Axis, Keys]
-    system: str
+    axes: dict[Axis, Keys]
+    texts: RoleTexts
+    about: str = ""
     reason: str = ""
-    reasoning: str = ""
-    requires: str = ""
-    examples: tuple[Example, ...] = ()
+    requires: Literal["", "text", "reference"] = ""
+    examples: list[dict[str, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if not self.axes:
+            raise ValueError("'axes' is empty, expected [axes.musicality] or the like")
+        if not self.scale[0] < self.scale[1]:
+            raise ValueError(f"'scale' is {list(self.scale)}, expected the lowest and the highest mark")
+
+
+@dataclass(frozen=True)
+class Role(RoleFile):
+    """A judge's task and the form of its answer."""
+
+    shown: tuple[Example, ...] = ()  # its examples, read
     sha256: str = ""
 
     @property
@@ -117,31 +135,6 @@ def packaged() -> list[str]:
     return sorted(entry.name.removesuffix(".toml") for entry in _PACKAGED.iterdir() if entry.name.endswith(".toml"))
 
 
-@dataclass(frozen=True)
-class RoleTexts:
-    system: str
-    reasoning: str = ""
-
-
-@dataclass(frozen=True)
-class RoleFile:
-    name: str
-    version: int
-    scale: tuple[float, float]
-    axes: dict[Axis, Keys]
-    texts: RoleTexts
-    about: str = ""
-    reason: str = ""
-    requires: Literal["", "text", "reference"] = ""
-    examples: list[dict[str, Any]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        if not self.axes:
-            raise ValueError("'axes' is empty, expected [axes.musicality] or the like")
-        if not self.scale[0] < self.scale[1]:
-            raise ValueError(f"'scale' is {list(self.scale)}, expected the lowest and the highest mark")
-
-
 def read_role(name: str) -> Role:
     """Read a role that comes with cmi, or one of your own by its file's path."""
     is_packaged = name in packaged()
@@ -149,18 +142,8 @@ def read_role(name: str) -> Role:
         raise InputError(f"prompt {name!r}: neither a file nor one of {', '.join(packaged())}")
     path = _PACKAGED / f"{name}.toml" if is_packaged else Path(name)
     stated = read_config(path, RoleFile, name)
-    return Role(
-        name=stated.name,
-        version=stated.version,
-        scale=stated.scale,
-        axes=stated.axes,
-        system=stated.texts.system.strip(),
-        reason=stated.reason,
-        reasoning=stated.texts.reasoning.strip(),
-        requires=stated.requires,
-        examples=tuple(_example(row, name, Path(name).parent) for row in stated.examples),
-        sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
-    )
+    shown = tuple(_example(row, name, Path(name).parent) for row in stated.examples)
+    return Role(**vars(stated), shown=shown, sha256=hashlib.sha256(path.read_bytes()).hexdigest())
 
 
 def _example(row: dict[str, Any], where: str, folder: Path) -> Example:
@@ -171,16 +154,16 @@ def _example(row: dict[str, Any], where: str, folder: Path) -> Example:
 
 def request_for(key: str, pair: Pair, role: Role) -> Request:
     """Write the request about a pair, with the takes in the order a, b."""
-    task = f"{role.system}\n\n{FENCED}\n\n{role.form}"
+    task = f"{role.texts.system.strip()}\n\n{FENCED}\n\n{role.form}"
     messages = [system(task)]
-    if role.examples:
+    if role.shown:
         messages.append(system(SHOWN_BEFORE))
-        for example in role.examples:
+        for example in role.shown:
             messages += [*_pair(example.pair), Message("assistant", user(example.answer).parts)]
     messages += _pair(pair)
-    if role.reasoning:
-        messages.append(system(role.reasoning))
-    if role.examples:
+    if reasoning := role.texts.reasoning.strip():
+        messages.append(system(reasoning))
+    if role.shown:
         messages.append(system(LAST + role.form))
     return Request(key, tuple(messages), role.schema)
 

@@ -21,26 +21,26 @@ def run_table(judged: Judged) -> Table:
     rows = []
     for axis in judged.axes:
         for order in ORDERS:
-            said = [
-                v.opinions[axis].choice
-                for asking, v in judged.verdicts.items()
-                if asking.order == order and axis in v.opinions
-            ]
-            if said:
-                rows.append([axis, order, *_outcome_cells(outcomes(said))])
-    return Table("Verdicts", ["axis", "order", "n", "a %", "b %", "tie %"], rows, labels=2, notes=_notes(judged))
+            verdicts = [verdict for asking, verdict in judged.verdicts.items() if asking.order == order]
+            said = [verdict.opinions[axis].choice for verdict in verdicts if axis in verdict.opinions]
+            rows += [(axis, order, outcomes(said))] if said else []
+    return _outcome_table("Verdicts", rows, judged)
 
 
 def label_table(judged: Judged) -> Table:
     """Table 8 of the paper: win rates in both orders and of the labels kept."""
-    rows = []
-    for axis in judged.axes:
-        found = count_labels(judged, axis)
-        orders = {"original": found.original, "reversed": found.reversed, "agreed": found.agreed}
-        rows += [[axis, name, *_outcome_cells(one)] for name, one in orders.items()]
-    return Table(
-        "Win rates by order", ["axis", "order", "n", "a %", "b %", "tie %"], rows, labels=2, notes=_notes(judged)
-    )
+    found = {axis: count_labels(judged, axis) for axis in judged.axes}
+    orders = ("original", "reversed", "agreed")
+    rows = [(axis, order, getattr(counts, order)) for axis, counts in found.items() for order in orders]
+    return _outcome_table("Win rates by order", rows, judged)
+
+
+def _outcome_table(title: str, rows: Sequence[tuple[str, str, Outcomes]], judged: Judged) -> Table:
+    cells = []
+    for axis, order, found in rows:
+        shares = [percent(k / found.n, 2) if found.n else "" for k in (found.a, found.b, found.tie)]
+        cells.append([axis, order, count(found.n), *shares])
+    return Table(title, ["axis", "order", "n", "a %", "b %", "tie %"], cells, labels=2, notes=_notes(judged))
 
 
 def filter_table(judged: Judged, written: int) -> Table:
@@ -99,11 +99,6 @@ def _notes(judged: Judged) -> list[str]:
     if len(failed) > SHOWN:
         notes.append(f"and {len(failed) - SHOWN:,} more failed; the same command asks again")
     return notes
-
-
-def _outcome_cells(found: Outcomes) -> list[str]:
-    shares = (found.a, found.b, found.tie)
-    return [count(found.n), *(percent(k / found.n, 2) if found.n else "" for k in shares)]
 
 
 def _share_cells(share: Share) -> Sequence[str]:

@@ -23,7 +23,7 @@ from cmi._util.runlog import RunLog, read_records
 from cmi.judge.judges import NamedJudge
 from cmi.judge.verdict import Opinion, Verdict, verdict_from_json
 from cmi.preferences import AXES, NamedPair
-from cmi.take import Audio, Axis, Pair
+from cmi.take import Axis, Pair
 
 VERDICTS, SHARDS = "verdicts.jsonl", ".shards"
 
@@ -168,9 +168,7 @@ def _shards(folder: Path) -> Path:
 
 def _content(pair: Pair) -> str:
     """Hash a pair's prompt and file names."""
-    parts = [pair.prompt.text, pair.prompt.lyrics, *map(_name, (pair.prompt.reference, pair.a, pair.b))]
+    recordings = (pair.prompt.reference, pair.a, pair.b)
+    names = [audio.name if isinstance(audio, Path) else "" for audio in recordings]
+    parts = [pair.prompt.text, pair.prompt.lyrics, *names]
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def _name(audio: Audio | None) -> str:
-    return audio.name if isinstance(audio, Path) else ""
