@@ -18,11 +18,10 @@ from pathlib import Path
 import numpy as np
 
 from cmi.rewardbench.analysis.analyse import GROUPS, AnalysisSetting, analyse
-from cmi.rewardbench.analysis.groupings import by_modality
 from cmi.rewardbench.evaluation.nulls import TakeFeatures
 from cmi.rewardbench.items import RatedItem, Vote
 from cmi.rewardbench.runs.run_folder import About, System
-from cmi.rewardbench.runs.sources import Source
+from cmi.rewardbench.runs.sources import Source, by_modality
 from cmi.rewardbench.tasks import Key
 from cmi.take import Axis, Choice, Prompt, Score
 

@@ -91,17 +91,13 @@ from cmi.rewardbench.data import DataSet
 from cmi.rewardbench.items import RatedItem, Vote
 from cmi.take import Prompt
 
-DATA_SET = DataSet("tastings", "Tastings", "ours", "our kitchen")
+DATA_SET = DataSet("tastings", "Tastings", "ours", "our kitchen", split="all")
 
 
-def survey(folder, split="test"):
+def rows(folder):
     for place, row in csv_records(folder / "votes.csv", ("a", "b", "winner")):
         takes = folder / row["a"], folder / row["b"]
         yield RatedItem(place, "tastings", Prompt("a song"), takes, votes={"musicality": Vote(row["winner"])})
-
-
-def read(folder, split="test"):
-    return survey(folder, split)
 '''
 ROLE = """
 name = "groove"
@@ -216,7 +212,7 @@ def test_a_wording_is_one_table(copy, takes):
 
 def test_a_judges_role_is_one_file(copy, takes):
     add(copy, "judge/prompts/groove.toml", ROLE)
-    show = "from cmi.judge.prompt_file import read_role; print(read_role('groove').system)"
+    show = "from cmi.judge.prompt_file import read_role; print(read_role('groove').texts.system)"
     assert python(copy, takes, "-c", show).strip() == "Which take grooves more?"
 
 

@@ -32,7 +32,9 @@ def main() -> None:
 
 
 def people_clips(real: Path) -> Iterator[tuple[Clip, dict[str, Any]]]:
-    paths = sorted({Path(str(take)) for item in cmi_real.read(real) if item.dataset in ASKED for take in item.takes})
+    paths = sorted(
+        {Path(str(take)) for item in cmi_real.DATA_SET.read(real) if item.dataset in ASKED for take in item.takes}
+    )
     jobs = [
         (path, place)
         for path in paths

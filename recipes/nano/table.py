@@ -102,7 +102,7 @@ def people(scores: Tensor, about: Sequence[dict[str, Any]], real: Path) -> str:
     rated: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
     right: defaultdict[str, list[bool]] = defaultdict(list)
     place: Callable[[Any], str] = lambda take: str(Path(str(take)).relative_to(real))  # noqa: E731
-    for item in cmi_real.read(real):
+    for item in cmi_real.DATA_SET.read(real):
         own = [said.get(place(take)) for take in item.takes]
         if None in own or item.dataset not in (cmi_real.PEOPLE, cmi_real.SYSTEMS, cmi_real.REWARDS):
             continue

@@ -80,7 +80,7 @@ def test_a_column_that_is_there_already_was_not_meant(tmp_path: Path):
     ("written", "meant"),
     [("winner", "choice"), ("annotator", "rater"), ("prompt", "text"), ("confidense", "confidence")],
 )
-@pytest.mark.parametrize("read", [read_preferences, read_pairs, own.read, read_source])
+@pytest.mark.parametrize("read", [read_preferences, read_pairs, own.DATA_SET.read, read_source])
 def test_an_unknown_field_of_preferences_is_an_error_for_every_reader(tmp_path: Path, read, written: str, meant: str):
     row = {name: value for name, value in PREFERENCE.items() if name != meant} | {written: "a"}
     sentence = said(read, write(tmp_path / "p.jsonl", row))
@@ -90,7 +90,7 @@ def test_an_unknown_field_of_preferences_is_an_error_for_every_reader(tmp_path: 
 
 def test_ratings_name_their_own_columns(tmp_path: Path):
     path = write(tmp_path / "r.jsonl", {"audio": "1.wav", "musicality": 3, "tempo": 120})
-    for read in (own.read, lambda path: read_examples([TrainingSource(ratings=path)])):
+    for read in (own.rows, lambda path: read_examples([TrainingSource(ratings=path)])):
         assert said(read, path) == (
             "r.jsonl line 1: unknown field 'tempo'; call one of your own x_tempo. "
             f"Known fields: {TAKES}, musicality, alignment"
@@ -108,7 +108,7 @@ def test_columns_of_ones_own_begin_with_x(tmp_path: Path):
     assert take[1].audio == tmp_path / "1.wav"
     preferences = write(tmp_path / "p.jsonl", {**PREFERENCE, **mine})
     (labelled,) = read_preferences(preferences)
-    (item,) = own.read(preferences)
+    (item,) = own.DATA_SET.read(preferences)
     (pair,) = read_source(preferences)
     assert labelled.about == item.about == pair.about == read_pairs(preferences)[0].about == mine
     assert Columns(("a",)).own("b") == "x_b" and Columns(("a",)).own("a") == "a"
@@ -125,12 +125,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def read_by_all(preferences: Path) -> None:
     assert list(read_preferences(preferences)) and read_pairs(preferences) and read_source(preferences)
-    assert list(own.read(preferences)) and read_examples([TrainingSource(preferences=preferences)])
+    assert list(own.DATA_SET.read(preferences)) and read_examples([TrainingSource(preferences=preferences)])
 
 
 def test_what_the_studio_writes_is_read_by_every_command(made: Path):
     read_by_all(made / "set" / "preferences.jsonl")
-    assert read_source(made / "set") and list(studio.read(made / "set", None))
+    assert read_source(made / "set") and list(studio.DATA_SET.read(made / "set", "all"))
     manifest = made / "takes" / "takes.jsonl"
     assert len(list(read_takes(manifest))) == 2
     assert [len(group.candidates) for group in read_manifest(manifest)] == [2]

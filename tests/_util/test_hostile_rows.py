@@ -42,18 +42,18 @@ READERS: dict[str, tuple[str, Callable[[Path, Path], Iterable[Any]], dict[str, A
     "preferences": ("p.jsonl", lambda file, folder: read_preferences(file), PREFERENCE, FIELDS),
     "pairs": ("p.jsonl", lambda file, folder: read_pairs(file), PREFERENCE, FIELDS),
     "arena": ("p.jsonl", lambda file, folder: read_source(file), PREFERENCE, ("gold", "truth", "generator_a", *FIELDS)),
-    "own pairs": ("p.jsonl", lambda file, folder: own.read(file), PREFERENCE, ("month", "split", *FIELDS)),
-    "own takes": ("p.jsonl", lambda file, folder: own.read(file), TAKE, ("alignment", "split", *FIELDS)),
+    "own pairs": ("p.jsonl", lambda file, folder: own.rows(file), PREFERENCE, ("month", "split", *FIELDS)),
+    "own takes": ("p.jsonl", lambda file, folder: own.rows(file), TAKE, ("alignment", "split", *FIELDS)),
     "to learn from": (
         "p.jsonl", lambda file, folder: read_examples([TrainingSource(file)]), PREFERENCE, ("split", *FIELDS)
     ),
     "rated": ("p.jsonl", lambda file, folder: read_examples([TrainingSource(ratings=file)]), TAKE, ("alignment", "id")),
-    "cmi-pref": ("cmi_test.jsonl", lambda file, folder: cmi_pref.read(folder), PUBLISHED, ("user id", "lyrics")),
-    "pseudo": ("x_train.jsonl", lambda file, folder: cmi_pref_pseudo.read(folder), PUBLISHED, ("prompt id",)),
-    "released pairs": ("all_test.jsonl", lambda file, folder: released.read(folder), PUBLISHED, ("modality", "lyrics")),
-    "released takes": ("all_test.jsonl", lambda file, folder: released.read(folder), RATED, ("modality", "lyrics")),
-    "music-arena": ("battle_data/1/b.json", lambda file, folder: music_arena.read(folder), BATTLE, ("prompt",)),
-    "musiceval": (f"{PREPARED}/test.jsonl", lambda file, folder: musiceval.read(folder), CLIP, ()),
+    "cmi-pref": ("cmi_test.jsonl", lambda file, folder: cmi_pref.rows(folder), PUBLISHED, ("user id", "lyrics")),
+    "pseudo": ("x_train.jsonl", lambda file, folder: cmi_pref_pseudo.rows(folder), PUBLISHED, ("prompt id",)),
+    "released pairs": ("all_test.jsonl", lambda file, folder: released.rows(folder), PUBLISHED, ("modality", "lyrics")),
+    "released takes": ("all_test.jsonl", lambda file, folder: released.rows(folder), RATED, ("modality", "lyrics")),
+    "music-arena": ("battle_data/1/b.json", lambda file, folder: music_arena.rows(folder), BATTLE, ("prompt",)),
+    "musiceval": (f"{PREPARED}/test.jsonl", lambda file, folder: musiceval.rows(folder), CLIP, ()),
 }  # fmt: skip
 
 
@@ -94,7 +94,7 @@ def test_any_json_is_read_or_refused(tmp_path_factory, rows):
 
 
 @pytest.mark.parametrize("value", [[], {}, True, 3, [["x"]]])
-@pytest.mark.parametrize("read", [read_preferences, read_pairs, own.read])
+@pytest.mark.parametrize("read", [read_preferences, read_pairs, own.rows])
 def test_an_axis_that_is_not_text_is_one_sentence(tmp_path: Path, read: Read, value: object):
     path = tmp_path / "p.jsonl"
     path.write_text(json.dumps(PREFERENCE | {"axis": value}))

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from cmi.audio import Waveform, load
-from cmi.judge.audit import Audit, audit, youden
-from cmi.judge.audit_items import AuditItem, audit_items
+from cmi.judge.audit import Audit, AuditItem, audit, audit_items, youden
 from cmi.judge.judges import Asked, Told
 from cmi.judge.report import audit_record, audit_table
 from cmi.judge.run import Asking, Judged, askings, judge_pairs
@@ -63,7 +62,7 @@ def test_every_kind_is_asked_and_its_answer_is_a_as_often_as_b(items: list[Audit
     assert {kind: kinds.count(kind) for kind in set(kinds)} == dict.fromkeys(
         ("as it is", "same clip", "silence", "noise", "other prompt"), 40
     )
-    silence = [item.expected["musicality"] for item in items if item.kind == "silence"]
+    silence = [item.pair.known["musicality"] for item in items if item.kind == "silence"]
     assert 10 < silence.count("a") < 30
 
 

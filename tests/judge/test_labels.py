@@ -12,8 +12,7 @@ from cmi._util.errors import InputError
 from cmi.audio import Waveform
 from cmi.judge.consensus import Answers, davidson, dawid_skene
 from cmi.judge.judges import PlainJudge, ScorerJudge
-from cmi.judge.label_run import PREFERENCES, write_consensus, write_labels
-from cmi.judge.labels import agreed, count, labels, retained
+from cmi.judge.labels import PREFERENCES, agreed, count, labels, retained, write_consensus, write_labels
 from cmi.judge.run import Asking, Judged, askings, judge_pairs, shard_folder, shard_of
 from cmi.judge.verdict import Opinion, Verdict
 from cmi.preferences import NamedPair, read_pairs, read_preferences

@@ -7,8 +7,7 @@ import pytest
 
 from cmi._util.errors import InputError
 from cmi.audio import Waveform
-from cmi.judge.messages import fenced, request_for
-from cmi.judge.prompt_file import read_role
+from cmi.judge.prompt_file import fenced, read_role, request_for
 from cmi.llm.message import Sound, Text
 from cmi.take import Pair, Prompt
 
@@ -51,7 +50,7 @@ def test_a_role_of_ones_own_with_examples(tmp_path: Path):
     roles = [m.role for m in request_for("k", Pair(Prompt("x"), A, B), role).messages]
     assert roles == ["system", "system", "user", "user", "user", "assistant", "user", "user", "user", "system"]
     assert role.full_name.startswith("mine v3 (")
-    assert role.examples[0].pair.a == tmp_path / "1.wav"
+    assert role.shown[0].pair.a == tmp_path / "1.wav"
 
 
 @pytest.mark.parametrize(

@@ -141,8 +141,11 @@ def _close_logs() -> None:
 os.register_at_fork(after_in_child=_close_logs)
 
 
-def read_records(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the complete records of a log, finished or partial, without the torn last line of a partial one."""
+def read_records(path: Path, missing_ok: bool = False) -> Iterator[dict[str, Any]]:
+    """Yield the complete records of a log, finished or partial, without the torn last line of a partial one.
+
+    A missing log is an InputError, or has no records if `missing_ok`.
+    """
     for name in (path, _partial(path), path):  # again, because the log may be finished meanwhile
         try:
             with name.open("rb") as file:
@@ -151,7 +154,8 @@ def read_records(path: Path) -> Iterator[dict[str, Any]]:
             return
         except FileNotFoundError:
             continue
-    raise InputError(f"{path}: there is no such log, finished or partial")
+    if not missing_ok:
+        raise InputError(f"{path}: there is no such log, finished or partial")
 
 
 def _lines(file: BinaryIO, name: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:

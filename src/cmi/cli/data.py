@@ -83,7 +83,7 @@ def get(
         if missing:
             print_tables([missing_table(dataset, missing)], Console(file=sys.stderr))
     for name in dict.fromkeys(names):
-        print_tables([counts_table(named(name), count(named(name).reader.survey(root / name)))], Console())
+        print_tables([counts_table(named(name), count(named(name).survey(root / name)))], Console())
 
 
 @app.command()
@@ -108,11 +108,11 @@ def check(
     """
     from cmi._util.errors import InputError
     from cmi.cli.output import show
-    from cmi.rewardbench.data import DATA_SETS, data_folder, find
+    from cmi.rewardbench.data import data_folder, data_sets, find
     from cmi.rewardbench.data.data_report import check_data, check_record, check_table
 
     root = folder or data_folder()
-    given = names or [name for name in DATA_SETS if (root / name).exists()]
+    given = names or [name for name in data_sets() if (root / name).exists()]
     if not given:
         raise InputError(f"{root}: no data set is there; cmi data list names them")
     found = [check_data(find(each, root)) for each in given]

@@ -91,7 +91,8 @@ def pairs(
     """
     from rich.console import Console
 
-    from cmi.judge.report import label_record, run_table
+    from cmi.judge.labels import label_record
+    from cmi.judge.report import run_table
     from cmi.report.tables import print_tables
 
     folders = _folders(file, audio_from)
@@ -152,8 +153,8 @@ def label(
     from cmi._util.errors import InputError
     from cmi._util.printable import printable
     from cmi._util.workers import run_on_ray
-    from cmi.judge.label_run import PREFERENCES, write_consensus, write_labels
-    from cmi.judge.report import filter_table, label_record, label_table
+    from cmi.judge.labels import PREFERENCES, label_record, write_consensus, write_labels
+    from cmi.judge.report import filter_table, label_table
     from cmi.report.tables import print_tables
 
     if bool(consensus) != bool(other):
@@ -212,7 +213,7 @@ def audit(
     from rich.console import Console
 
     from cmi.judge.audit import audit as audit_all
-    from cmi.judge.audit_items import audit_items
+    from cmi.judge.audit import audit_items
     from cmi.judge.report import audit_record, audit_table
     from cmi.judge.run import askings
     from cmi.preferences import read_pairs

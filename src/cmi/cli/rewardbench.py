@@ -135,10 +135,9 @@ def table(
     from cmi.cli.output import note, show
 
     require_packages("CMI-RewardBench", "rewardbench", "soundfile", "soxr")
-    from cmi.rewardbench.analysis.groupings import by_modality
     from cmi.rewardbench.evaluation.plots import draw_reliability, picture_folder
     from cmi.rewardbench.evaluation.tables import calibration_records, full_tables, paper_table
-    from cmi.rewardbench.runs.sources import read_sources
+    from cmi.rewardbench.runs.sources import by_modality, read_sources
     from cmi.stats.comparison import SEED
 
     folder = picture_folder(plots) if plots else None

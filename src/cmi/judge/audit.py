@@ -7,30 +7,42 @@ Original pairs, asked in both orders and again
     ties, unparsed     answers without a winner; answers that are not a verdict
     at odds            answers whose marks contradict their choice
 
-Pairs with an obvious right answer, both orders together
+Pairs made from them with an obvious right answer, both orders together
+    same clip          a take against itself: no winner
+    silence, noise     a take against silence of the same length, or white noise of the same loudness
+    other prompt       a take against another pair's take: only one was made for this prompt
+    flawed, misfit     original pairs with a known winner (from a studio set)
     sensitivity        the right take wins in both orders
     specificity        no take wins in both orders when both are the same clip
     J                  Youden's: sensitivity + specificity - 1; 0 if the audio is not used
 
 A judge is unfit unless the 95 % interval of J lies above 0 for each kind of pair. Consistency alone proves nothing: a
-judge that does not use the audio may be perfectly consistent.
+judge that does not use the audio may be perfectly consistent. A seed draws the pairs; the right answer is a as often as
+b.
 """
 
 import math
+import random
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from cmi.judge.audit_items import AuditItem
-from cmi.judge.labels import agreed, axes_of
-from cmi.judge.run import Asking, Judged
-from cmi.judge.verdict import TIES, Opinion
+from cmi._util.errors import InputError
+from cmi.audio import Waveform, load
+from cmi.judge.labels import agreed
+from cmi.judge.run import Judged
+from cmi.judge.verdict import TIES
+from cmi.preferences import NamedPair
 from cmi.stats import Interval, Share, bootstrap, share_interval
-from cmi.take import Axis, Choice
+from cmi.take import Audio, Axis, Choice, Pair
 
+Kind = Literal["as it is", "same clip", "silence", "noise", "other prompt"]
+RATE = 16_000
+SECONDS = 30.0  # of silence and noise, at most
 MOST_UNPARSED = 0.1
 MOST_BIAS = 0.15  # deviation from 0.5 of the share of first takes
 LEAST_SELF_CONSISTENT = 0.7
@@ -46,10 +58,60 @@ TESTED = {
 }
 
 
+class AuditItem(NamedTuple):
+    """One pair of an audit; `pair.known` is the right choice by axis, {} if there is none."""
+
+    kind: Kind
+    pair: NamedPair
+
+
+def audit_items(pairs: Sequence[NamedPair], count: int, seed: int = 0) -> list[AuditItem]:
+    """Make `count` items of each kind, or as many as there are pairs."""
+    rng = random.Random(f"cmi.judge.audit {seed}")  # noqa: S311
+    sample = rng.sample(list(pairs), min(count, len(pairs)))
+    if len(sample) < 2:
+        raise InputError("an audit needs at least two pairs")
+    items = [AuditItem("as it is", pair._replace(id=f"as it is: {pair.id}")) for pair in sample]
+    for number, pair in enumerate(sample):
+        items += _make_items(pair, sample[(number + 1) % len(sample)], rng)
+    return items
+
+
+def _make_items(pair: NamedPair, other: NamedPair, rng: random.Random) -> Iterator[AuditItem]:
+    good = _better(pair)
+    sound = load(good, RATE, SECONDS) if isinstance(good, Path) else good
+    length = round(min(sound.seconds, SECONDS) * RATE)  # in samples at RATE
+    yield _make_item("same clip", pair, good, good, None, rng)
+    yield _make_item("silence", pair, good, Waveform(np.zeros(length, np.float32), RATE), "musicality", rng)
+    yield _make_item("noise", pair, good, _noise(sound, length, rng), "musicality", rng)
+    if pair.pair.prompt.text and pair.pair.prompt != other.pair.prompt:
+        yield _make_item("other prompt", pair, good, _better(other), "alignment", rng)
+
+
+def _make_item(
+    kind: Kind, pair: NamedPair, right: Audio, wrong: Audio, axis: Axis | None, rng: random.Random
+) -> AuditItem:
+    is_first = rng.random() < 0.5
+    a, b = (right, wrong) if is_first else (wrong, right)
+    known: dict[Axis, Choice] = {axis: "a" if is_first else "b"} if axis else {}
+    return AuditItem(kind, NamedPair(f"{kind}: {pair.id}", Pair(pair.pair.prompt, a, b), known, {}))
+
+
+def _better(pair: NamedPair) -> Audio:
+    """The take that is known to be the better one on any axis, else a."""
+    return pair.pair.b if "b" in pair.known.values() else pair.pair.a
+
+
+def _noise(like: Waveform, length: int, rng: random.Random) -> Waveform:
+    level = float(np.sqrt(np.mean(like.samples.astype(np.float64) ** 2)))
+    samples = np.random.default_rng(rng.getrandbits(32)).normal(0, max(level, 0.01), length)
+    return Waveform(samples.clip(-1, 1).astype(np.float32), RATE)
+
+
 @dataclass(frozen=True)
 class PositionBias:
     axis: Axis
-    decided: int
+    n: int  # decided answers
     value: float
     interval: Interval
 
@@ -107,7 +169,7 @@ class Audit:
 def audit(judged: Judged, items: Sequence[AuditItem]) -> Audit:
     """Compute all measures from verdicts about the items in both orders."""
     plain = [item for item in items if item.kind == "as it is"]
-    axes = axes_of(judged)
+    axes = judged.axes
     verdicts = list(judged.verdicts.values())
     specificity = {axis: _specificity(judged, items, axis) for axis in axes}
     return Audit(
@@ -133,19 +195,11 @@ def youden(sensitivity: Share, specificity: Share) -> tuple[float, Interval]:
     return value, Interval(max(-1.0, value - below), min(1.0, value + above))
 
 
-def _opinions(judged: Judged, item: AuditItem, axis: Axis) -> tuple[Opinion, Opinion] | None:
-    """Opinions in both orders, in terms of the pair's own a and b; None if one is missing."""
-    verdicts = [judged.verdicts.get(Asking(item.pair.id, order)) for order in ("forward", "reverse")]
-    opinions = [verdict.opinions.get(axis) if verdict else None for verdict in verdicts]
-    forward, reverse = opinions
-    return (forward, reverse) if forward and reverse else None
-
-
 def _position(judged: Judged, items: Sequence[AuditItem], axis: Axis) -> PositionBias | None:
     """Over pairs asked in both orders; the bootstrap draws whole pairs."""
     rows: list[tuple[int, bool]] = []
     for number, item in enumerate(items):
-        if said := _opinions(judged, item, axis):
+        if said := judged.both_opinions(item.pair.id, axis):
             firsts: tuple[Choice, Choice] = ("a", "b")
             rows += [(number, o.choice == first) for o, first in zip(said, firsts, strict=True) if o.choice not in TIES]
     if not rows:
@@ -158,7 +212,7 @@ def _position(judged: Judged, items: Sequence[AuditItem], axis: Axis) -> Positio
 
 
 def _consistency(judged: Judged, items: Sequence[AuditItem], axis: Axis) -> Share:
-    both = [said for item in items if (said := _opinions(judged, item, axis))]
+    both = [said for item in items if (said := judged.both_opinions(item.pair.id, axis))]
     return Share(sum(agreed(*said) is not None for said in both), len(both))
 
 
@@ -179,7 +233,7 @@ def _share(verdicts: Sequence[Any], axis: Axis, holds: Any) -> Share:
 
 def _specificity(judged: Judged, items: Sequence[AuditItem], axis: Axis) -> Share:
     """Share of same-clip pairs in which no take wins in both orders."""
-    said = [found for item in items if item.kind == "same clip" and (found := _opinions(judged, item, axis))]
+    said = [found for item in items if item.kind == "same clip" and (found := judged.both_opinions(item.pair.id, axis))]
     return Share(sum(agreed(*found) not in ("a", "b") for found in said), len(said))
 
 
@@ -188,9 +242,9 @@ def _discriminations(
 ) -> list[Discrimination]:
     right: Mapping[tuple[str, Axis], list[bool]] = defaultdict(list)
     for item in items:
-        for wanted, winner in item.expected.items():
+        for wanted, winner in item.pair.known.items():
             axis: Axis = wanted if wanted in axes else "overall"
-            if winner not in TIES and (said := _opinions(judged, item, axis)):
+            if winner not in TIES and (said := judged.both_opinions(item.pair.id, axis)):
                 right[_name_test(item, wanted), axis].append(agreed(*said) == winner)
     found = []
     for kind, axis in sorted(right, key=lambda key: (list(TESTED).index(key[0]), key[1])):

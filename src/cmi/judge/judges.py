@@ -7,14 +7,13 @@ PlainJudge           any object with `judge(pairs) -> list[Verdict]`
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
 from cmi._util.errors import InputError
-from cmi.judge.messages import request_for
 from cmi.judge.parse import parse, why_unusable
-from cmi.judge.prompt_file import Role
+from cmi.judge.prompt_file import Role, request_for
 from cmi.judge.verdict import Judge, Opinion, Verdict, fault_in
 from cmi.llm import Answer, AudioLLM, Failure, Request
 from cmi.take import Axis, Choice, Pair, Score, Scorer, Take
@@ -34,12 +33,12 @@ class NamedJudge(Protocol):
     def verdicts(self, asked: Sequence[Asked]) -> Generator[Told, None, None]: ...
 
 
+@dataclass(frozen=True)
 class LanguageModelJudge:
     """A language model in a role. If an endpoint's answer is not a verdict, it is asked again (`Endpoint.repairs`)."""
 
-    def __init__(self, model: AudioLLM, role: Role) -> None:
-        self.model = model
-        self.role = role
+    model: AudioLLM
+    role: Role
 
     def tell_waits(self, tell: Callable[[str], None]) -> None:
         """Call `tell` with the reason for a longer pause of an endpoint."""
@@ -76,12 +75,12 @@ def _verdict(answer: Answer | Failure, role: Role) -> Verdict | InputError:
     return replace(verdict, reasoning=answer.reasoning, cut=answer.cut)
 
 
+@dataclass(frozen=True)
 class PlainJudge:
     """Any `Judge`, with a name."""
 
-    def __init__(self, name: str, judge: Judge) -> None:
-        self.name = name
-        self._judge = judge
+    name: str
+    judge: Judge
 
     def verdicts(self, asked: Sequence[Asked]) -> Generator[Told, None, None]:
         for start in range(0, len(asked), TOGETHER):
@@ -101,7 +100,7 @@ class PlainJudge:
             return key, error
 
     def _judge_all(self, pairs: Sequence[Pair]) -> list[Verdict]:
-        told = self._judge.judge(pairs)
+        told = self.judge.judge(pairs)
         if not isinstance(told, Sequence) or isinstance(told, str):
             raise InputError(f"{self.name} gave {type(told).__name__}, expected a list with a Verdict for each pair")
         if len(told) != len(pairs) or not all(isinstance(verdict, Verdict) for verdict in told):

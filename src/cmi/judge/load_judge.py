@@ -21,7 +21,6 @@ from cmi.judge.judges import Asked, LanguageModelJudge, NamedJudge, PlainJudge, 
 from cmi.judge.parse import why_unusable
 from cmi.judge.prompt_file import DEFAULT, Role, read_role
 from cmi.judge.run import claim_run
-from cmi.judge.verdict import Judge
 from cmi.llm import Budget, Chat, Endpoint, Estimate, Prices, load_model, require_sendable
 from cmi.llm.endpoint_file import read_endpoint
 from cmi.preferences import NamedPair
@@ -79,7 +78,7 @@ def estimate(spec: Spec, folder: Path, asked: Sequence[Asked]) -> Estimate:
 def _require_sendable(spec: Spec, role: Role, asked: Sequence[Asked]) -> None:
     recordings = ((f"pair {name!r}", audio) for name, pair in asked for audio in _recordings(pair))
     require_sendable(recordings, spec.folders)
-    examples = ((f"prompt {role.name!r}", audio) for example in role.examples for audio in _recordings(example.pair))
+    examples = ((f"prompt {role.name!r}", audio) for example in role.shown for audio in _recordings(example.pair))
     require_sendable(examples, [Path(spec.prompt).parent, *spec.folders])
 
 
@@ -116,11 +115,7 @@ def _local_judge(spec: Spec, pairs: Sequence[NamedPair]) -> NamedJudge:
             f"judge {spec.model!r}: a chat model needs --url or --endpoint; "
             "others are scorer:NAME, omni:NAME, simulated: or module:Class"
         )
-    return PlainJudge(*_own_judge(spec.model))
-
-
-def _own_judge(name: str) -> tuple[str, Judge]:
-    judge, full_name = load_own(name)
+    judge, full_name = load_own(spec.model)
     if not callable(getattr(judge, "judge", None)):
-        raise InputError(f"judge {name} has no method judge(pairs)")
-    return full_name, judge
+        raise InputError(f"judge {spec.model} has no method judge(pairs)")
+    return PlainJudge(full_name, judge)

@@ -1,17 +1,17 @@
 """Judges' runs, labels and audits as tables and as records."""
 
 from collections.abc import Sequence
+from dataclasses import is_dataclass
 from typing import Any
 
 from cmi._util.printable import printable
 from cmi.judge.audit import Audit
-from cmi.judge.labels import Outcomes, axes_of
+from cmi.judge.labels import Outcomes, outcomes
 from cmi.judge.labels import count as count_labels
-from cmi.judge.run import Judged
+from cmi.judge.run import ORDERS, Judged
 from cmi.report.numbers import count, interval, number, percent
-from cmi.report.tables import Table
+from cmi.report.tables import Table, to_plain
 from cmi.stats import Interval, Share
-from cmi.stats.comparison import finite
 
 SHOWN = 10  # failures that a table names
 
@@ -19,35 +19,34 @@ SHOWN = 10  # failures that a table names
 def run_table(judged: Judged) -> Table:
     """Outcomes of a run by axis and order."""
     rows = []
-    for axis in axes_of(judged):
-        for order in ("forward", "reverse"):
-            said = [
-                v.opinions[axis].choice
-                for asking, v in judged.verdicts.items()
-                if asking.order == order and axis in v.opinions
-            ]
-            if said:
-                outcomes = Outcomes(said.count("a"), said.count("b"), said.count("both") + said.count("neither"))
-                rows.append([axis, order, *_outcome_cells(outcomes)])
-    return Table("Verdicts", ["axis", "order", "n", "a %", "b %", "tie %"], rows, labels=2, notes=_notes(judged))
+    for axis in judged.axes:
+        for order in ORDERS:
+            verdicts = [verdict for asking, verdict in judged.verdicts.items() if asking.order == order]
+            said = [verdict.opinions[axis].choice for verdict in verdicts if axis in verdict.opinions]
+            rows += [(axis, order, outcomes(said))] if said else []
+    return _outcome_table("Verdicts", rows, judged)
 
 
 def label_table(judged: Judged) -> Table:
     """Table 8 of the paper: win rates in both orders and of the labels kept."""
-    rows = []
-    for axis in axes_of(judged):
-        found = count_labels(judged, axis)
-        for name, outcomes in (("original", found.original), ("reversed", found.reversed), ("agreed", found.agreed)):
-            rows.append([axis, name, *_outcome_cells(outcomes)])
-    return Table(
-        "Win rates by order", ["axis", "order", "n", "a %", "b %", "tie %"], rows, labels=2, notes=_notes(judged)
-    )
+    found = {axis: count_labels(judged, axis) for axis in judged.axes}
+    orders = ("original", "reversed", "agreed")
+    rows = [(axis, order, getattr(counts, order)) for axis, counts in found.items() for order in orders]
+    return _outcome_table("Win rates by order", rows, judged)
+
+
+def _outcome_table(title: str, rows: Sequence[tuple[str, str, Outcomes]], judged: Judged) -> Table:
+    cells = []
+    for axis, order, found in rows:
+        shares = [percent(k / found.n, 2) if found.n else "" for k in (found.a, found.b, found.tie)]
+        cells.append([axis, order, count(found.n), *shares])
+    return Table(title, ["axis", "order", "n", "a %", "b %", "tie %"], cells, labels=2, notes=_notes(judged))
 
 
 def filter_table(judged: Judged, written: int) -> Table:
     """How many pairs the filter kept, and why it dropped the others."""
     rows = []
-    for axis in axes_of(judged):
+    for axis in judged.axes:
         found = count_labels(judged, axis)
         cells = [found.kept, found.contradicted, found.first_both_times, found.second_both_times, found.missing]
         rows.append([axis, *map(count, (found.asked, *cells)), _with_interval(Share(found.kept, found.asked))])
@@ -55,31 +54,8 @@ def filter_table(judged: Judged, written: int) -> Table:
     return Table("Position-consistent labels", headers, rows, notes=[f"{written:,} labels written"])
 
 
-def label_record(judged: Judged) -> dict[str, Any]:
-    return {
-        "judge": judged.judge,
-        "failed": len(judged.failures),
-        "unparsed": sum(not verdict.opinions for verdict in judged.verdicts.values()),
-        "axes": {
-            found.axis: {
-                "asked": found.asked,
-                "kept": found.kept,
-                "contradicted": found.contradicted,
-                "first_both_times": found.first_both_times,
-                "second_both_times": found.second_both_times,
-                "missing": found.missing,
-                **{name: vars(getattr(found, name)) for name in ("original", "reversed", "agreed")},
-            }
-            for found in (count_labels(judged, axis) for axis in axes_of(judged))
-        },
-    }
-
-
 def audit_table(audit: Audit) -> Table:
-    rows = [
-        ["position: first named", b.axis, count(b.decided), *_percent_cells(b.value, b.interval)]
-        for b in audit.position
-    ]
+    rows = [["position: first named", b.axis, count(b.n), *_percent_cells(b.value, b.interval)] for b in audit.position]
     for name, shares in (
         ("same in both orders", audit.consistency),
         ("same when repeated", audit.self_consistency),
@@ -99,34 +75,16 @@ def audit_table(audit: Audit) -> Table:
 
 
 def audit_record(audit: Audit) -> dict[str, Any]:
-    def shares(found: dict[Any, Share]) -> dict[str, Any]:
-        return {axis: _share_record(share) for axis, share in found.items()}
+    def plain(value: Any) -> Any:
+        if isinstance(value, Share):
+            return {"k": value.hits, "n": value.n, "value": value.value, "interval": value.interval}
+        if isinstance(value, list):
+            return [plain(one) for one in value]
+        fields = vars(value) if is_dataclass(value) else value
+        return {name: plain(one) for name, one in fields.items()} if isinstance(fields, dict) else value
 
-    return {
-        "judge": audit.judge,
-        "fit": not audit.faults,
-        "faults": audit.faults,
-        "position": [
-            {"axis": b.axis, "n": b.decided, "value": b.value, "interval": list(b.interval)} for b in audit.position
-        ],
-        "consistency": shares(audit.consistency),
-        "self_consistency": shares(audit.self_consistency),
-        "ties": shares(audit.ties),
-        "at_odds": shares(audit.at_odds),
-        "unparsed": _share_record(audit.unparsed),
-        "failed": _share_record(audit.failed),
-        "specificity": shares(audit.specificity),
-        "hearing": [
-            {
-                "kind": one.kind,
-                "axis": one.axis,
-                "sensitivity": _share_record(one.sensitivity),
-                "youden": finite(one.youden),
-                "interval": [finite(end) for end in one.interval],
-            }
-            for one in audit.hearing
-        ],
-    }
+    found: dict[str, Any] = {"judge": audit.judge, "fit": not audit.faults, "faults": audit.faults}
+    return {name: to_plain(value) for name, value in (found | plain(audit)).items()}
 
 
 def _notes(judged: Judged) -> list[str]:
@@ -143,11 +101,6 @@ def _notes(judged: Judged) -> list[str]:
     return notes
 
 
-def _outcome_cells(outcomes: Outcomes) -> list[str]:
-    shares = (outcomes.a, outcomes.b, outcomes.tie)
-    return [count(outcomes.n), *(percent(k / outcomes.n, 2) if outcomes.n else "" for k in shares)]
-
-
 def _share_cells(share: Share) -> Sequence[str]:
     return [count(share.n), *(_percent_cells(share.value, share.interval) if share.n else ("", ""))]
 
@@ -159,7 +112,3 @@ def _percent_cells(value: float, ends: Interval) -> Sequence[str]:
 
 def _with_interval(share: Share) -> str:
     return f"{percent(share.value)} ({interval(share.interval, 1, 100)})" if share.n else ""
-
-
-def _share_record(share: Share) -> dict[str, Any]:
-    return {"k": share.hits, "n": share.n, "value": finite(share.value), "interval": list(share.interval)}

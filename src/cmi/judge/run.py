@@ -21,13 +21,14 @@ from cmi._util.errors import InputError
 from cmi._util.files import SETTINGS, claim
 from cmi._util.runlog import RunLog, read_records
 from cmi.judge.judges import NamedJudge
-from cmi.judge.verdict import Verdict, verdict_from_json
-from cmi.preferences import NamedPair
-from cmi.take import Audio, Pair
+from cmi.judge.verdict import Opinion, Verdict, verdict_from_json
+from cmi.preferences import AXES, NamedPair
+from cmi.take import Axis, Pair
 
 VERDICTS, SHARDS = "verdicts.jsonl", ".shards"
 
 Order = Literal["forward", "reverse"]
+ORDERS: tuple[Order, ...] = ("forward", "reverse")
 
 
 class Asking(NamedTuple):
@@ -51,6 +52,21 @@ class Judged:
     failures: dict[Asking, str] = field(default_factory=dict)
 
     @property
+    def axes(self) -> list[Axis]:
+        """The axes on which there are opinions."""
+        found = {axis for verdict in self.verdicts.values() for axis in verdict.opinions}
+        return [axis for axis in AXES if axis in found]
+
+    def opinion(self, pair: str, order: Order, axis: Axis) -> Opinion | None:
+        verdict = self.verdicts.get(Asking(pair, order))
+        return verdict.opinions.get(axis) if verdict else None
+
+    def both_opinions(self, pair: str, axis: Axis) -> tuple[Opinion, Opinion] | None:
+        """The opinions in forward and in reverse order; None if one is missing."""
+        forward, reverse = (self.opinion(pair, order, axis) for order in ORDERS)
+        return (forward, reverse) if forward and reverse else None
+
+    @property
     def cut_note(self) -> str:
         """Says how many verdicts are about truncated recordings; '' if none is."""
         cut = sum(bool(verdict.cut) for verdict in self.verdicts.values())
@@ -62,7 +78,7 @@ class Judged:
 
 def askings(pairs: Sequence[NamedPair], both_orders: bool, repeats: int = 1) -> list[tuple[Asking, NamedPair]]:
     """All questions about the pairs; both orders of a pair follow each other."""
-    orders: tuple[Order, ...] = ("forward", "reverse") if both_orders else ("forward",)
+    orders = ORDERS if both_orders else ORDERS[:1]
     return [
         (Asking(pair.id, order, repeat), pair) for pair in pairs for repeat in range(1, repeats + 1) for order in orders
     ]
@@ -140,11 +156,10 @@ def _kept(folder: Path) -> Iterator[tuple[str, str, Verdict]]:
     """Yield key, content and verdict from the folder and its shards, each key once."""
     seen: set[str] = set()
     for place in (folder, *sorted(_shards(folder).glob("*/"))):
-        if (place / VERDICTS).exists() or (place / f"{VERDICTS}.partial").exists():
-            for record in read_records(place / VERDICTS):
-                if record["id"] not in seen:
-                    seen.add(record["id"])
-                    yield record["id"], record["content"], verdict_from_json(record)
+        for record in read_records(place / VERDICTS, missing_ok=True):
+            if record["id"] not in seen:
+                seen.add(record["id"])
+                yield record["id"], record["content"], verdict_from_json(record)
 
 
 def _shards(folder: Path) -> Path:
@@ -153,9 +168,7 @@ def _shards(folder: Path) -> Path:
 
 def _content(pair: Pair) -> str:
     """Hash a pair's prompt and file names."""
-    parts = [pair.prompt.text, pair.prompt.lyrics, *map(_name, (pair.prompt.reference, pair.a, pair.b))]
+    recordings = (pair.prompt.reference, pair.a, pair.b)
+    names = [audio.name if isinstance(audio, Path) else "" for audio in recordings]
+    parts = [pair.prompt.text, pair.prompt.lyrics, *names]
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def _name(audio: Audio | None) -> str:
-    return audio.name if isinstance(audio, Path) else ""

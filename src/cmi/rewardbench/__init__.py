@@ -6,14 +6,7 @@ from cmi._util.lazy import lazy_names
 
 if TYPE_CHECKING:
     from cmi.rewardbench.evaluation.cells import RewardCell
-    from cmi.rewardbench.runs.evaluate import evaluate
+    from cmi.rewardbench.runs.run import evaluate
 
 __all__ = ["RewardCell", "evaluate"]
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    __all__,
-    {
-        "evaluation.cells": ("RewardCell",),
-        "runs.evaluate": ("evaluate",),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__, __all__, {"evaluation.cells": ("RewardCell",), "runs.run": ("evaluate",)})

@@ -60,7 +60,7 @@ def test_an_export_is_what_training_and_the_benchmark_read(database, study, tmp_
     for one in found:
         assert one.pair.a.is_file() and one.pair.b.is_file()
         assert one.pair.a.is_relative_to(tmp_path / "out")
-    items = list(own.read(done.path))
+    items = list(own.DATA_SET.read(done.path))
     assert len(items) == 8 and {item.about["generator_a"] for item in items} == {"s"}
     assert {frozenset(item.votes) for item in items} == {frozenset({"musicality", "alignment"})}
     [examples] = read_examples([TrainingSource(done.path, split="train")])

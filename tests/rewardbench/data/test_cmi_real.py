@@ -12,8 +12,7 @@ from cmi._util.errors import InputError
 from cmi.rewardbench.data import cmi_real
 from cmi.rewardbench.data.cmi_real import EDITS, PEOPLE, REFERENCE, REWARDS, SYSTEMS, TEXT
 from cmi.rewardbench.data.recipes import Recipe, make_list, read_recipe
-from cmi.rewardbench.data.recipes.sheets import sheet_rows
-from cmi.rewardbench.data.recipes.texts import csv_column, html_texts, script_list
+from cmi.rewardbench.data.recipes.texts import csv_column, html_texts, script_list, sheet_rows
 from cmi.rewardbench.data.rows import LeftOut
 from cmi.rewardbench.items import RatedItem
 from cmi.take import Prompt
@@ -23,50 +22,50 @@ RECIPE = r"""
 repository = "someone/music"
 commit = "c0ffee"
 licence = "CC0"
-[[ratings]]
+[[groups.ratings]]
 name = "survey"
 source = "someone/music"
 answers = "answers.csv"
 files = 'rated/(?P<key>\d+)\.wav'
 apart = 2
-[[votes]]
+[[groups.votes]]
 name = "musicians"
 source = "someone/music"
 answers = "votes.xlsx"
 files = 'voted/Pair (?P<key>\d+)/Track (?P<side>[AB])\.wav'
 column = 'Usable \(pair (?P<key>\d+)\).*'
-[[scores]]
+[[groups.scores]]
 name = "machine"
 source = "someone/music"
 files = 'rated/(?P<key>\d+)\.wav'
 value = { rule = "csv", file = "scores.csv", key = "clip", column = "score", prefix = "c", suffix = "" }
-[[order]]
+[[groups.order]]
 name = "real over fake"
 source = "someone/music"
 better = 'real/(?P<key>.+)\.wav'
 worse = 'fake/(?P<key>.+)\.wav'
 text = { rule = "html", file = "page.html" }
-[[text]]
+[[groups.text]]
 name = "genres"
 source = "someone/music"
 files = 'genres/(?P<key>.+)\.wav'
 system = "M"
 text = { rule = "name" }
 families = "genres"
-[[edit]]
+[[groups.edit]]
 name = "{aspect}"
 source = "someone/music"
 files = 'edits/(?P<family>(?P<aspect>[a-z]+)_\d)_(?P<key>\d)\.wav'
 system = "M"
 text = { rule = "html", file = "page.html" }
-[[reference]]
+[[groups.reference]]
 name = "melody"
 source = "someone/music"
 files = 'melody/(?P<reference>[^/]+)/(?P<key>(?!prompt).+)\.wav'
 references = 'melody/(?P<reference>[^/]+)/prompt\.wav'
 system = "M"
 text = { rule = "name" }
-[[reference]]
+[[groups.reference]]
 name = "half"
 source = "someone/music"
 files = 'halves/(?P<key>.+)\.wav'

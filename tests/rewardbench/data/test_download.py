@@ -17,7 +17,7 @@ import pytest
 
 from cmi._util.errors import InputError
 from cmi._util.files import locked
-from cmi.rewardbench.data import DATA_SETS, DataSet, download, fetch
+from cmi.rewardbench.data import DataSet, data_sets, download, fetch
 
 CONTENT = bytes(range(256)) * 4000  # 1 MB
 
@@ -185,7 +185,7 @@ PAM = {
 @pytest.fixture
 def pam(server) -> DataSet:
     server.files["/human_eval.zip"] = zipped(PAM)
-    return dataclasses.replace(DATA_SETS["pam"], url=f"{server.url}/human_eval.zip?download=1")
+    return dataclasses.replace(data_sets()["pam"], url=f"{server.url}/human_eval.zip?download=1")
 
 
 def get(dataset: DataSet, root: Path) -> Path:
@@ -195,7 +195,7 @@ def get(dataset: DataSet, root: Path) -> Path:
 def test_an_archive_becomes_a_data_set_with_a_manifest(server, pam, tmp_path):
     assert download.plan(pam, tmp_path).size == len(server.files["/human_eval.zip"])
     folder = get(pam, tmp_path)
-    assert len(list(pam.reader.read(folder))) == 1
+    assert len(list(pam.read(folder))) == 1
     assert not (folder / "human_eval/audio").exists()
     assert names(tmp_path) == ["pam", "pam.manifest.json"]
     assert names(folder) == ["human_eval"]
@@ -301,10 +301,10 @@ def test_a_folder_that_cannot_be_written_is_named(pam, tmp_path):
 
 def test_a_single_file_is_a_data_set_too(server, tmp_path):
     server.files["/all_test.jsonl"] = b'{"source": "PAM", "split": "test", "audio-path": "x.wav", "musicality": 3}\n'
-    dataset = dataclasses.replace(DATA_SETS["released"], url=f"{server.url}/all_test.jsonl")
+    dataset = dataclasses.replace(data_sets()["released"], url=f"{server.url}/all_test.jsonl")
     folder = get(dataset, tmp_path)
     assert names(folder) == ["all_test.jsonl"]
-    assert len(list(dataset.reader.read(folder))) == 1
+    assert len(list(dataset.read(folder))) == 1
 
 
 FULL = """

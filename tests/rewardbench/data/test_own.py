@@ -17,7 +17,7 @@ def test_rows_about_a_pair_by_a_rater_are_one_item(tmp_path, make):
         {**ROW, "rater": "bob"},
         {**ROW, "rater": "ann", "choice": "b"},
     )
-    items = list(own.read(file))
+    items = list(own.DATA_SET.read(file))
     assert [item.id for item in items] == ["1", "3", "4"]
     assert items[0].votes == {"musicality": Vote("a", 4), "alignment": Vote("both")}
     assert items[0].about == {"rater": "ann", "generator_a": "x"}
@@ -29,7 +29,7 @@ def test_csv_says_the_same_as_json_lines(tmp_path, make):
     (tmp_path / "mine.csv").write_text(
         "text,a,b,axis,choice,confidence,month,lyrics\nslow piano,a.wav,b.wav,musicality,a,4,2025-08,nan\n"
     )
-    assert list(own.read(tmp_path / "mine.csv")) == list(own.read(tmp_path / "mine.jsonl"))
+    assert list(own.DATA_SET.read(tmp_path / "mine.csv")) == list(own.DATA_SET.read(tmp_path / "mine.jsonl"))
 
 
 def test_rated_takes_are_read(tmp_path, make):
@@ -46,12 +46,12 @@ def test_rated_takes_are_read(tmp_path, make):
         },
         {"audio": "u.flac", "alignment": 1, "musicality": None},
     )
-    first, second = own.read(file)
+    first, second = own.DATA_SET.read(file)
     assert (first.id, first.ratings, first.about) == ("x", {"musicality": 3.4, "alignment": 4.0}, {"split": "test"})
     assert first.prompt.reference == tmp_path / "r.wav"
     assert second.ratings == {"alignment": 1.0}
     (tmp_path / "mine.csv").write_text("audio,musicality\nt.flac,3.4\n")
-    (item,) = own.read(tmp_path / "mine.csv")
+    (item,) = own.DATA_SET.read(tmp_path / "mine.csv")
     assert item.ratings == {"musicality": 3.4}
 
 
@@ -70,20 +70,20 @@ def test_rated_takes_are_read(tmp_path, make):
 )
 def test_bad_rows_are_named(tmp_path, make, row, sentence):
     with pytest.raises(InputError, match=sentence):
-        list(own.read(make.lines(tmp_path / "mine.jsonl", row)))
+        list(own.DATA_SET.read(make.lines(tmp_path / "mine.jsonl", row)))
 
 
 def test_files_that_are_none_are_named(tmp_path, make):
     with pytest.raises(InputError, match=r"no row in it"):
-        list(own.read(make.lines(tmp_path / "empty.jsonl")))
+        list(own.DATA_SET.read(make.lines(tmp_path / "empty.jsonl")))
     with pytest.raises(InputError, match=r"mine.txt: expected a file named .jsonl, .json, .csv or .parquet"):
-        list(own.read(make.lines(tmp_path / "mine.txt", ROW)))
+        list(own.DATA_SET.read(make.lines(tmp_path / "mine.txt", ROW)))
 
 
 def test_an_id_twice_is_named(tmp_path, make):
     file = make.lines(tmp_path / "mine.jsonl", {**ROW, "id": "x"}, {**ROW, "id": "x", "axis": "alignment"})
     with pytest.raises(InputError, match=r"line 2: 'id' is 'x', the id of an earlier row"):
-        list(own.read(file))
+        list(own.DATA_SET.read(file))
 
 
 def test_a_studio_set_is_a_data_set_like_any_other(tmp_path, make):
@@ -91,7 +91,7 @@ def test_a_studio_set_is_a_data_set_like_any_other(tmp_path, make):
         ROW | {"id": str(i), "split": split, "a": f"{i}.flac", "truth": {}} for i, split in enumerate(("train", "test"))
     ]
     make.lines(tmp_path / "preferences.jsonl", *rows)
-    (item,) = studio.read(tmp_path)
+    (item,) = studio.DATA_SET.read(tmp_path)
     assert (item.id, item.dataset, item.about) == ("1", "studio", {"split": "test"})
-    assert count(studio.survey(tmp_path)).left_out == {"split train": 1}
-    assert len(list(studio.read(tmp_path, split=None))) == 2
+    assert count(studio.DATA_SET.survey(tmp_path)).left_out == {"split train": 1}
+    assert len(list(studio.DATA_SET.read(tmp_path, "all"))) == 2

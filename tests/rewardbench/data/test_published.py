@@ -4,11 +4,11 @@ import pytest
 
 from cmi._util.errors import InputError
 from cmi.rewardbench.data import (
-    DATA_SETS,
     cmi_pref,
     cmi_pref_pseudo,
     count,
     counts_table,
+    data_sets,
     find,
     music_arena,
     pam,
@@ -21,7 +21,7 @@ from cmi.rewardbench.items import Vote
 
 def test_pam_is_read_with_both_ratings(tmp_path, make):
     make.pam(tmp_path, "musicldm,7,a tango,2.5,3", 'real,8,"a waltz, slow",4.5,5')
-    first, second = pam.read(tmp_path)
+    first, second = pam.DATA_SET.read(tmp_path)
     assert (first.id, first.dataset, first.prompt.text) == ("musicldm/7", "pam", "a tango")
     assert first.ratings == {"musicality": 2.5, "alignment": 3.0}
     assert first.about == {"generator": "musicldm", "split": "test"}
@@ -32,13 +32,13 @@ def test_pam_is_read_with_both_ratings(tmp_path, make):
 def test_pam_is_found_from_the_folder_of_the_zip_or_from_inside(tmp_path, make):
     make.pam(tmp_path, "musicldm,7,a tango,2.5,3")
     for folder in (tmp_path, tmp_path / "human_eval", tmp_path / "human_eval" / "music"):
-        assert len(list(pam.read(folder))) == 1
+        assert len(list(pam.DATA_SET.read(folder))) == 1
 
 
 def test_pam_without_a_rating_is_left_out_and_a_missing_recording_is_not(tmp_path, make):
     make.pam(tmp_path, "musicldm,7,a tango,nan,", "musicldm,8,a tango,3,")
     (tmp_path / "human_eval/music/musicldm/8.wav").unlink()
-    counts = count(pam.survey(tmp_path))
+    counts = count(pam.DATA_SET.survey(tmp_path))
     assert (counts.kept, counts.left_out, counts.absent) == (1, {"no rating": 1}, 1)
 
 
@@ -55,7 +55,7 @@ def test_pam_without_a_rating_is_left_out_and_a_missing_recording_is_not(tmp_pat
 def test_bad_rows_of_pam_are_named(tmp_path, make, row, header, sentence):
     make.pam(tmp_path, row, **({"header": header} if header else {}))
     with pytest.raises(InputError, match=sentence):
-        list(pam.read(tmp_path))
+        list(pam.DATA_SET.read(tmp_path))
 
 
 # Music Arena
@@ -63,7 +63,7 @@ def test_bad_rows_of_pam_are_named(tmp_path, make, row, header, sentence):
 
 def test_a_battle_is_a_pair_with_one_overall_vote(tmp_path, make):
     make.battle(tmp_path, "u1", preference="B", lyrics="la la", is_instrumental=False)
-    (item,) = music_arena.read(tmp_path)
+    (item,) = music_arena.DATA_SET.read(tmp_path)
     assert item.votes == {"overall": Vote("b")}
     assert item.prompt.modality == "text+lyrics"
     assert item.takes[0] == tmp_path / "audio_files/01-2025JULAUG/u1-a.mp3"
@@ -84,16 +84,16 @@ def test_the_papers_filters_are_applied_and_counted(tmp_path, make):
     make.battle(tmp_path, "u4", audio_b="")
     make.battle(tmp_path, "u5", preference=None)
     make.battle(tmp_path, "u6", "07-2026JAN", date="2026-01-02T00:00:00-05:00", preference="TIE")
-    counts = count(music_arena.survey(tmp_path))
+    counts = count(music_arena.DATA_SET.survey(tmp_path))
     assert counts.kept == 1
     assert counts.left_out == {"a recording is missing": 1, "both bad": 1, "no vote": 1, "split later": 1, "tie": 1}
-    table = counts_table(DATA_SETS["music-arena"], counts)
+    table = counts_table(data_sets()["music-arena"], counts)
     assert table.rows[0] == ["rows", "6", "2,800"]
     assert ["left out: both bad", "1", ""] in table.rows
     assert table.rows[-1] == ["kept", "1", "1,340"]
-    assert len(list(music_arena.read(tmp_path, split="later"))) == 0
+    assert len(list(music_arena.DATA_SET.read(tmp_path, split="later"))) == 0
     make.battle(tmp_path, "u7", "07-2026JAN", date="2026-01-02T00:00:00-05:00")
-    assert [item.id for item in music_arena.read(tmp_path, split="later")] == ["u7"]
+    assert [item.id for item in music_arena.DATA_SET.read(tmp_path, split="later")] == ["u7"]
 
 
 @pytest.mark.parametrize(
@@ -110,14 +110,14 @@ def test_the_papers_filters_are_applied_and_counted(tmp_path, make):
 def test_bad_battles_are_named(tmp_path, make, changes, sentence):
     make.battle(tmp_path, "u1", **changes)
     with pytest.raises(InputError, match=sentence):
-        list(music_arena.read(tmp_path))
+        list(music_arena.DATA_SET.read(tmp_path))
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"preference": "A"}', "[" * 100_000])
 def test_files_that_are_no_battle_are_named(tmp_path, make, content):
     make.battle(tmp_path, "u1").write_text(content)
     with pytest.raises(InputError, match=r"u1.json: "):
-        list(music_arena.read(tmp_path))
+        list(music_arena.DATA_SET.read(tmp_path))
 
 
 # CMI-Pref
@@ -128,7 +128,7 @@ def test_a_vote_of_cmi_pref_has_both_axes_with_their_confidences(tmp_path, make)
         **{"ref-audio-path": "cmi-pref/ref-audio/r.mp3", "lyrics": "la", "confidence_preference-alignment": "3.5"}
     )
     make.lines(tmp_path / "cmi_test.jsonl", row)
-    (item,) = cmi_pref.read(tmp_path)
+    (item,) = cmi_pref.DATA_SET.read(tmp_path)
     assert item.votes == {"musicality": Vote("a", 3), "alignment": Vote("b", 3.5)}
     assert item.prompt.modality == "text+lyrics+audio"
     assert item.prompt.reference == tmp_path / "ref-audio/r.mp3"
@@ -141,7 +141,7 @@ def test_a_vote_of_cmi_pref_has_both_axes_with_their_confidences(tmp_path, make)
 @pytest.mark.parametrize("nothing", [None, "", "None", "nan", float("nan")])
 def test_absent_lyrics_and_references_are_absent(tmp_path, make, nothing):
     make.lines(tmp_path / "cmi_test.jsonl", make.vote(**{"lyrics": nothing, "ref-audio-path": nothing}))
-    (item,) = cmi_pref.read(tmp_path)
+    (item,) = cmi_pref.DATA_SET.read(tmp_path)
     assert item.prompt.modality == "text"
 
 
@@ -153,9 +153,9 @@ def test_only_the_test_split_is_the_benchmark(tmp_path, make):
         make.vote(),
     )
     make.lines(tmp_path / "cmi_data.jsonl", *[make.vote()] * 4)
-    counts = count(cmi_pref.survey(tmp_path))
+    counts = count(cmi_pref.DATA_SET.survey(tmp_path))
     assert (counts.kept, counts.left_out) == (1, {"no preference": 1, "split train": 2})
-    assert [item.id for item in cmi_pref.read(tmp_path, split=None)] == ["train-1", "train-2", "test-2"]
+    assert [item.id for item in cmi_pref.DATA_SET.read(tmp_path, "all")] == ["train-1", "train-2", "test-2"]
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_only_the_test_split_is_the_benchmark(tmp_path, make):
 def test_bad_votes_are_named(tmp_path, make, changes, sentence):
     make.lines(tmp_path / "cmi_test.jsonl", make.vote(**changes))
     with pytest.raises(InputError, match=sentence):
-        list(cmi_pref.read(tmp_path))
+        list(cmi_pref.DATA_SET.read(tmp_path))
 
 
 def test_a_missing_label_column_is_named(tmp_path, make):
@@ -181,18 +181,18 @@ def test_a_missing_label_column_is_named(tmp_path, make):
     del row["preference-alignment"]
     make.lines(tmp_path / "cmi_test.jsonl", row)
     with pytest.raises(InputError, match=r"cmi_test.jsonl line 1: no 'preference-alignment' \(audio-path"):
-        list(cmi_pref.read(tmp_path))
+        list(cmi_pref.DATA_SET.read(tmp_path))
 
 
 def test_pseudo_votes_leave_ties_out(tmp_path, make):
     tie = {"preference-musicality": "tie", "preference-alignment": "tie"}
     make.lines(tmp_path / "comparison_metadata_train.jsonl", make.vote(), make.vote(**tie))
     make.lines(tmp_path / "comparison_metadata_test.jsonl", make.vote(**{"preference-alignment": "both"}))
-    items = list(cmi_pref_pseudo.read(tmp_path))
+    items = list(cmi_pref_pseudo.DATA_SET.read(tmp_path))
     assert [item.about["split"] for item in items] == ["test", "train"]
     assert items[0].votes["alignment"].choice == "both"
-    assert count(cmi_pref_pseudo.survey(tmp_path)).left_out == {"no preference": 1}
-    assert [item.about["split"] for item in cmi_pref_pseudo.read(tmp_path, split="train")] == ["train"]
+    assert count(cmi_pref_pseudo.DATA_SET.survey(tmp_path)).left_out == {"no preference": 1}
+    assert [item.about["split"] for item in cmi_pref_pseudo.DATA_SET.read(tmp_path, split="train")] == ["train"]
 
 
 # the authors' list
@@ -219,13 +219,13 @@ def test_the_authors_list_becomes_items_of_the_four_data_sets(tmp_path, make):
         row("SomethingElse", **{"audio-path": "x.wav"}),
         row("Music Arena", **{"audio-path": "a.mp3", "audio2": "b.mp3", "preference": "tie"}),
     )
-    items = list(released.read(tmp_path))
+    items = list(released.DATA_SET.read(tmp_path))
     assert [item.dataset for item in items] == ["pam", "musiceval", "music-arena", "cmi-pref"]
     assert items[0].ratings == {"musicality": 4.0, "alignment": 2.5}
     assert items[1].ratings == {"musicality": 3.2}
     assert items[2].votes == {"overall": Vote("b")}
     assert items[2].about["month"] == "02-2025SEP"
-    assert count(released.survey(tmp_path)).left_out == {
+    assert count(released.DATA_SET.survey(tmp_path)).left_out == {
         "source 'SomethingElse'": 1,
         "split train": 1,
         "tie or no vote": 1,
@@ -234,7 +234,7 @@ def test_the_authors_list_becomes_items_of_the_four_data_sets(tmp_path, make):
 
 def test_a_null_is_absent_in_the_prompt_and_present_in_the_released_group(tmp_path, make):
     make.lines(tmp_path / "all_test.jsonl", make.vote(lyrics=None), make.vote(**{"ref-audio-path": None}), make.vote())
-    assert [(item.prompt.modality, item.about["modality"]) for item in released.read(tmp_path)] == [
+    assert [(item.prompt.modality, item.about["modality"]) for item in released.DATA_SET.read(tmp_path)] == [
         ("text", "text+lyrics"),
         ("text", "text+ref"),
         ("text", "text"),
@@ -244,7 +244,7 @@ def test_a_null_is_absent_in_the_prompt_and_present_in_the_released_group(tmp_pa
 def test_recordings_of_the_list_are_found_in_the_folders_beside_it(tmp_path, make):
     make.pam(tmp_path / "pam", "real,1,x,4,4")
     make.musiceval(tmp_path / "musiceval", audio=make.clips(1, 2), **{"overall quality": [3.0, 4.0]})
-    list(DATA_SETS["musiceval"].reader.read(tmp_path / "musiceval"))
+    list(data_sets()["musiceval"].read(tmp_path / "musiceval"))
     make.lines(
         tmp_path / "released" / "all_test.jsonl",
         row("PAM", **{"audio-path": "human_eval/music/real/1.wav", "musicality": 4}),
@@ -252,7 +252,7 @@ def test_recordings_of_the_list_are_found_in_the_folders_beside_it(tmp_path, mak
         row("MusicEval", **{"audio-path": "MusicEval_data/test_audio/9.wav", "musicality": 4}),
         row("PAM", **{"audio-path": "human_eval/music/real/2.wav", "musicality": 4}),
     )
-    found = [item.takes[0] for item in released.read(tmp_path / "released")]
+    found = [item.takes[0] for item in released.DATA_SET.read(tmp_path / "released")]
     assert found[0] == tmp_path / "pam/human_eval/music/real/1.wav"
     assert found[1].read_bytes() == make.sound(2)
     assert not found[2].exists()
@@ -262,7 +262,7 @@ def test_recordings_of_the_list_are_found_in_the_folders_beside_it(tmp_path, mak
 def test_a_path_of_the_list_that_leads_out_is_refused(tmp_path, make):
     make.lines(tmp_path / "all_test.jsonl", row("PAM", **{"audio-path": "../../x.wav", "musicality": 4}))
     with pytest.raises(InputError, match=r"all_test.jsonl line 1: the path '../../x.wav' leads out of"):
-        list(released.read(tmp_path))
+        list(released.DATA_SET.read(tmp_path))
 
 
 # finding them
@@ -273,7 +273,7 @@ def test_a_path_of_the_list_that_leads_out_is_refused(tmp_path, make):
 )
 def test_a_folder_with_something_else_in_it_is_one_sentence(tmp_path, name):
     with pytest.raises(InputError, match=r": no .* in it, expected a data set as it was published$"):
-        list(DATA_SETS[name].reader.read(tmp_path))
+        list(data_sets()[name].read(tmp_path))
 
 
 def test_a_data_set_is_named_by_name_by_folder_or_by_file(tmp_path, make, monkeypatch):

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from cmi._util.errors import InputError
 from cmi.cli import app
-from cmi.rewardbench.data import DATA_SETS
+from cmi.rewardbench.data import data_sets
 from cmi.rewardbench.data.recipes import Recipe, RecipeFile, RecipeSource, make_list, read_recipe
 from cmi.rewardbench.data.recipes.get import from_mirrors, from_web, get_files, is_complete
 
@@ -185,7 +185,7 @@ def test_mirrors_are_for_recipes_alone():
 
 def test_the_shipped_recipe_is_in_order():
     shipped = read_recipe("cmi-real")
-    assert DATA_SETS["cmi-real"].size == shipped.size
+    assert data_sets()["cmi-real"].size == shipped.size
     assert all(len(file.sha256) == 64 and file.size for file in shipped.files.values())
     assert all(len(source.commit) == 40 and source.licence for source in shipped.sources.values())
     used = {file.source.repository for file in shipped.files.values()}
@@ -195,7 +195,7 @@ def test_the_shipped_recipe_is_in_order():
 def test_a_list_of_hashes_is_made_of_all_that_groups_name(tmp_path: Path):
     (tmp_path / "small.toml").write_text(
         '[[source]]\nrepository = "someone/music"\ncommit = "c"\nlicence = "CC0"\n'
-        "[[text]]\nname = 'words'\nsource = 'someone/music'\nfiles = 'clips/(?P<key>.+)\\.wav'\nsystem = 's'\n"
+        "[[groups.text]]\nname = 'words'\nsource = 'someone/music'\nfiles = 'clips/(?P<key>.+)\\.wav'\nsystem = 's'\n"
         "text = { rule = 'html', file = 'page.html' }\n"
     )
     tree(tmp_path / "mirrors/someone+music", {**CONTENT, "else.wav": b"not named"})

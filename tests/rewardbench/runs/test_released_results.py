@@ -8,8 +8,7 @@ import pytest
 
 from cmi._util.errors import InputError
 from cmi.rewardbench.evaluation.cells import evaluate
-from cmi.rewardbench.runs.released_items import as_items
-from cmi.rewardbench.runs.released_results import detail, duration_bin, read_durations, read_released, summary
+from cmi.rewardbench.runs.released_results import as_items, detail, duration_bin, read_durations, read_released, summary
 from cmi.rewardbench.tasks import ALIGNMENT_PREFERENCE, TASKS
 
 NUMBERS = ("SRCC", "LCC", "K-Tau", "ACC")

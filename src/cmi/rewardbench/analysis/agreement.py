@@ -33,9 +33,10 @@ def between_raters(items: Iterable[RatedItem]) -> list[dict[str, Any]]:
     for (dataset, axis), pairs in sorted(units.items()):
         one = rater_agreement(list(pairs.values()))
         if one.units:
+            values = {name: value for name, value in one._asdict().items() if not name.endswith("_interval")}
             spans = {"rate_95": list(one.rate_interval), "alpha_95": list(one.alpha_interval)}
-            found.append({"dataset": dataset, "axis": axis, **one._asdict(), **spans})
-    return [{k: v for k, v in one.items() if not k.endswith("_interval")} for one in found]
+            found.append({"dataset": dataset, "axis": axis, **values, **spans})
+    return found
 
 
 def between_axes(items: Iterable[RatedItem]) -> list[dict[str, Any]]:

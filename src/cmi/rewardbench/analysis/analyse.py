@@ -16,7 +16,6 @@ from cmi.rewardbench.analysis import aggregate as aggregating
 from cmi.rewardbench.analysis import agreement as agreeing
 from cmi.rewardbench.analysis import paired_runs
 from cmi.rewardbench.analysis import predictors as predicting
-from cmi.rewardbench.analysis.groupings import groupings
 from cmi.rewardbench.evaluation.cells import EVERYTHING
 from cmi.rewardbench.evaluation.tables import cell_tables
 from cmi.rewardbench.runs.sources import Source
@@ -40,7 +39,7 @@ def grouped(name: str) -> Callable[[Source, AnalysisSetting], Analysis]:
     """Return the analysis by one grouping; its result is empty if no item is in a group."""
 
     def analyse(source: Source, setting: AnalysisSetting) -> Analysis:
-        by = groupings(source.heard).get(name)
+        by = source.groupings.get(name)
         if by is None:
             return Analysis([], [])
         found = source.evaluate(setting.protocol, setting.resamples, by, TASKS)

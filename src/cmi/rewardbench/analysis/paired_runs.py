@@ -12,21 +12,18 @@ Context (Table 14)
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import combinations, product, zip_longest
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cmi.report.numbers import number, percent, signed
 from cmi.report.tables import Table
-from cmi.rewardbench.analysis.groupings import by_modality
 from cmi.rewardbench.evaluation.cells import RewardCell, Versus
 from cmi.rewardbench.evaluation.tables import difference_cells
-from cmi.rewardbench.items import RatedItem
 from cmi.rewardbench.runs.released_results import DURATION_BINS, duration_bin
 from cmi.rewardbench.runs.run_folder import System
-from cmi.rewardbench.runs.sources import Source
+from cmi.rewardbench.runs.sources import Source, by_modality
 from cmi.rewardbench.tasks import MUSICALITY_PREFERENCE, Protocol, key
 from cmi.stats import pearson
 from cmi.take import Score, Take
@@ -64,30 +61,20 @@ def _changes(source: Source, a: System, b: System) -> Iterator[WindowChange]:
             inside = [(x[i], y[i]) for bin_, x, y in rows if name in (OVERALL, bin_)]
             pairs = np.array([pair for pair in inside if not any(map(math.isnan, pair))], np.float64)
             if len(pairs) > 1:
-                yield _change((a.about.name, b.about.name, axis, name), pairs)
-
-
-def _change(about: tuple[str, str, str, str], pairs: NDArray[np.float64]) -> WindowChange:
-    x, y = pairs.T
-    return WindowChange(*about, len(x), float(np.sqrt(np.mean((x - y) ** 2))), pearson(x, y), float(y.std()))
+                x, y = pairs.T
+                rmse, spread = float(np.sqrt(np.mean((x - y) ** 2))), float(y.std())
+                yield WindowChange(a.about.name, b.about.name, axis, name, len(x), rmse, pearson(x, y), spread)
 
 
 def _rows(source: Source, a: System, b: System) -> Iterator[tuple[str | None, Score, Score]]:
     """Yield the bin and the two scores of each take that both scored, once."""
     seen: set[Take] = set()
     for item in source.items:
-        for place, take in enumerate(item.asked):
-            x, y = (_at(system, item, place) for system in (a, b))
+        found = (a.scores.get(key(item), ()), b.scores.get(key(item), ()), source.heard.get(key(item), ()))
+        for take, x, y, one in zip_longest(item.asked, *found):
             if x is not None and y is not None and take not in seen:
                 seen.add(take)
-                heard = source.heard.get(key(item), ())
-                one = heard[place] if place < len(heard) else None
                 yield duration_bin([None if one is None else one.seconds]), x, y
-
-
-def _at(system: System, item: RatedItem, place: int) -> Score | None:
-    scores = system.scores.get(key(item), ())
-    return scores[place] if place < len(scores) else None
 
 
 def windows_table(changes: Sequence[WindowChange]) -> Table:

@@ -6,7 +6,7 @@ probabilities). No prompt is in two folds. The metrics are accuracy, ROC-AUC, an
 probability, which for a single difference is its logistic function.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,33 +39,34 @@ class Predictor(NamedTuple):
 def predictors(items: Sequence[RatedItem], model: str, scores: Scores) -> list[Predictor]:
     """Evaluate all methods on all data sets with enough decided overall votes."""
     found = []
-    for by_musicality, by_alignment, by_mean in zip(*(ask(items, [task]) for task in OVERALL), strict=True):
-        differences = [answers(asked, scores) for asked in (by_musicality, by_alignment, by_mean)]
-        counted = ~np.isnan(differences[2]) & (by_mean.truth != 0.5)
-        truth, clusters = by_mean.truth[counted], by_mean.clusters[counted]
-        if counted.sum() < FEWEST or len(np.unique(truth)) < 2:
-            continue
-        musicality, alignment, mean = (values[counted] for values in differences)
-        about = (model, by_mean.dataset)
-        for method, values in (("musicality", musicality), ("alignment", alignment), ("mean of both", mean)):
-            found.append(_measured(about, f"sign of {method}", logistic(values), truth))
-        both = np.stack([musicality, alignment], axis=1)
-        for method, fit in _fitters().items():
-            found.append(_measured(about, method, _in_folds(both, truth, clusters, fit), truth))
+    for dataset, differences, truth, clusters in _decided(items, scores):
+        said = {
+            f"sign of {name}": logistic(values)
+            for name, values in zip(("musicality", "alignment", "mean of both"), differences, strict=True)
+        }
+        both = differences[:2].T
+        said |= {method: _in_folds(both, truth, clusters, fit) for method, fit in _fitters().items()}
+        found += [_measured((model, dataset), method, values, truth) for method, values in said.items()]
     return found
 
 
 def weights(items: Sequence[RatedItem], scores: Scores) -> dict[str, tuple[float, float, float]]:
     """Fit logistic regression per data set; return the weights of musicality and alignment, and the bias."""
     found = {}
-    for by_musicality, by_alignment in zip(*(ask(items, [task]) for task in OVERALL[:2]), strict=True):
-        both = np.stack([answers(by_musicality, scores), answers(by_alignment, scores)], axis=1)
-        counted = ~np.isnan(both).any(axis=1) & (by_musicality.truth != 0.5)
-        if counted.sum() >= FEWEST:
-            fitted = _fitters()["logistic regression"]().fit(both[counted], by_musicality.truth[counted])
-            musicality, alignment = fitted.coef_[0]
-            found[by_musicality.dataset] = (float(musicality), float(alignment), float(fitted.intercept_[0]))
+    for dataset, differences, truth, _ in _decided(items, scores):
+        fitted = _fitters()["logistic regression"]().fit(differences[:2].T, truth)
+        musicality, alignment = fitted.coef_[0]
+        found[dataset] = (float(musicality), float(alignment), float(fitted.intercept_[0]))
     return found
+
+
+def _decided(items: Sequence[RatedItem], scores: Scores) -> Iterator[tuple[str, Array, Array, NDArray[np.int64]]]:
+    """Yield each data set with enough decided pairs, the differences (3, n) by OVERALL, the truth and the clusters."""
+    for by_task in zip(*(ask(items, [task]) for task in OVERALL), strict=True):
+        differences, asked = np.stack([answers(asked, scores) for asked in by_task]), by_task[0]
+        counted = ~np.isnan(differences).any(axis=0) & (asked.truth != 0.5)
+        if counted.sum() >= FEWEST and len(np.unique(asked.truth[counted])) == 2:
+            yield asked.dataset, differences[:, counted], asked.truth[counted], asked.clusters[counted]
 
 
 def _fitters() -> dict[str, Callable[[], Any]]:

@@ -6,29 +6,23 @@ On the command line a data set is NAME, a folder in `data_folder()`; NAME=FOLDER
 import os
 import pkgutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from cmi._util.cache import cache_folder
 from cmi._util.errors import InputError
+from cmi.report import numbers
 from cmi.report.tables import Table
-from cmi.rewardbench.data.rows import LeftOut
+from cmi.rewardbench.data.rows import LeftOut, of_split
 from cmi.rewardbench.items import RatedItem
 
 HUB = "https://huggingface.co"
+ALL = "all"  # splits
 TABLE_1 = ("pam", "musiceval", "music-arena", "cmi-pref", "cmi-pref-pseudo")
-
-
-class Reader(Protocol):
-    """The interface of this package's modules. `split` None is all splits; the default is the benchmark's split."""
-
-    def read(self, folder: Path, split: str | None = ...) -> Iterator[RatedItem]: ...
-
-    def survey(self, folder: Path, split: str | None = ...) -> Iterator[RatedItem | LeftOut]: ...
 
 
 @dataclass(frozen=True)
@@ -38,6 +32,9 @@ class DataSet:
     It is downloaded from `hub`, an id on the hub, or from `url`, an archive or a file, or by a `recipe`, from public
     repositories (`cmi.rewardbench.data.recipes`). `files` are patterns of the files that we need, `size` is the stated
     size of the download in bytes, and `samples` and `tested` (used by the benchmark) are from the paper's Table 1.
+    `split` is the benchmark's; with `draws_split` the prompt decides about splits that no row states.
+
+    The module of the data set reads it: `rows(folder)` yields its items, and the reasons to leave others out.
     """
 
     name: str
@@ -51,40 +48,32 @@ class DataSet:
     size: int | None = None
     samples: int | None = None
     tested: int | None = None
+    split: str = "test"
+    draws_split: bool = False
 
     @property
     def is_downloadable(self) -> bool:
         return bool(self.hub or self.url or self.recipe)
 
-    @property
-    def reader(self) -> Reader:
-        return import_module(f"{__name__}.{self.name.replace('-', '_')}")
+    def survey(self, folder: Path, split: str = "") -> Iterator[RatedItem | LeftOut]:
+        """Yield each row of a split, or of ALL; by default of the benchmark's split."""
+        module = import_module(f"{__name__}.{self.name.replace('-', '_')}")
+        rows, wanted = module.rows(folder), split or self.split
+        if wanted == ALL:
+            return iter(rows)
+        return of_split(module.with_splits(rows) if self.draws_split else rows, wanted)
+
+    def read(self, folder: Path, split: str = "") -> Iterator[RatedItem]:
+        return (each for each in self.survey(folder, split) if isinstance(each, RatedItem))
 
 
-class DataSets(Mapping[str, DataSet]):
-    """The data sets by name: those of the paper's Table 1 first. Each is the `DATA_SET` of a module of this package."""
-
-    @cached_property
-    def _found(self) -> dict[str, DataSet]:
-        names = [module.name for module in pkgutil.iter_modules(__path__)]
-        modules = [import_module(f"{__name__}.{name}") for name in names]
-        found: list[DataSet] = [module.DATA_SET for module in modules if hasattr(module, "DATA_SET")]
-        order = {name: place for place, name in enumerate(TABLE_1)}
-        return {
-            each.name: each for each in sorted(found, key=lambda each: (order.get(each.name, len(order)), each.name))
-        }
-
-    def __getitem__(self, name: str) -> DataSet:
-        return self._found[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._found)
-
-    def __len__(self) -> int:
-        return len(self._found)
-
-
-DATA_SETS = DataSets()
+@cache
+def data_sets() -> dict[str, DataSet]:
+    """Return the data sets by name: those of the paper's Table 1 first. Each is the `DATA_SET` of a module here."""
+    names = [module.name for module in pkgutil.iter_modules(__path__)]
+    modules = [import_module(f"{__name__}.{name}") for name in names]
+    found = {module.DATA_SET.name: module.DATA_SET for module in modules if hasattr(module, "DATA_SET")}
+    return {name: found[name] for name in (*TABLE_1, *sorted(found.keys() - set(TABLE_1)))}
 
 
 class Found(NamedTuple):
@@ -102,9 +91,10 @@ def data_folder() -> Path:
 
 def named(name: str) -> DataSet:
     """Return the data set of that name; InputError if there is none."""
-    if name not in DATA_SETS:
-        raise InputError(f"no data set is called {name!r}, expected one of {', '.join(DATA_SETS)}")
-    return DATA_SETS[name]
+    known = data_sets()
+    if name not in known:
+        raise InputError(f"no data set is called {name!r}, expected one of {', '.join(known)}")
+    return known[name]
 
 
 def find(given: str, root: Path | None = None) -> Found:
@@ -112,12 +102,12 @@ def find(given: str, root: Path | None = None) -> Found:
     name, equals, folder = given.partition("=")
     if equals:
         found = Found(named(name), Path(folder))
-    elif name in DATA_SETS:
-        found = Found(DATA_SETS[name], (data_folder() if root is None else root) / name)
+    elif name in data_sets():
+        found = Found(data_sets()[name], (data_folder() if root is None else root) / name)
     elif Path(given).exists():
-        found = Found(DATA_SETS["own"], Path(given))
+        found = Found(data_sets()["own"], Path(given))
     else:
-        raise InputError(f"{given!r} is neither a file nor a data set; those are {', '.join(DATA_SETS)}")
+        raise InputError(f"{given!r} is neither a file nor a data set; those are {', '.join(data_sets())}")
     if not found.folder.exists():
         get = f"cmi data get {found.dataset.name}" if found.dataset.is_downloadable else found.dataset.origin
         raise InputError(f"{found.dataset.name}: not at {found.folder}; {get}")
@@ -152,12 +142,8 @@ def count(found: Iterable[RatedItem | LeftOut]) -> Counts:
 
 def counts_table(dataset: DataSet, counts: Counts) -> Table:
     """Return the counts beside those of the paper's Table 1."""
-    rows = [["rows", f"{counts.rows:,}", _paper(dataset.samples)]]
-    rows += [[f"left out: {reason}", f"{number:,}", ""] for reason, number in counts.left_out.items()]
-    rows += [["kept", f"{counts.kept:,}", _paper(dataset.tested)]]
+    rows = [["rows", numbers.count(counts.rows), numbers.count(dataset.samples)]]
+    rows += [[f"left out: {reason}", numbers.count(number), ""] for reason, number in counts.left_out.items()]
+    rows += [["kept", numbers.count(counts.kept), numbers.count(dataset.tested)]]
     notes = [f"{counts.absent:,} of those kept name a recording that is missing."] if counts.absent else []
     return Table(dataset.name, ["", "here", "paper"], rows, notes=notes)
-
-
-def _paper(number: int | None) -> str:
-    return "-" if number is None else f"{number:,}"

@@ -16,7 +16,7 @@ from cmi._util.errors import InputError
 from cmi._util.fields import text_field
 from cmi._util.records import read_records
 from cmi.rewardbench.data import HUB, DataSet
-from cmi.rewardbench.data.rows import LeftOut, Row, identifier, inside, kept, of_split, present, required, votes
+from cmi.rewardbench.data.rows import LeftOut, Row, identifier, inside, present, required, votes
 from cmi.rewardbench.items import RatedItem
 from cmi.take import Prompt
 
@@ -33,16 +33,7 @@ DATA_SET = DataSet(
 )
 
 
-def read(folder: Path, split: str | None = "test") -> Iterator[RatedItem]:
-    return kept(survey(folder, split))
-
-
-def survey(folder: Path, split: str | None = "test") -> Iterator[RatedItem | LeftOut]:
-    """Yield an item, or the reason to leave it out, for each line."""
-    return of_split(_rows(folder), split)
-
-
-def _rows(folder: Path) -> Iterator[RatedItem | LeftOut]:
+def rows(folder: Path) -> Iterator[RatedItem | LeftOut]:
     files = {split: folder / f"cmi_{split}.jsonl" for split in ("train", "test")}
     if not any(file.exists() for file in files.values()):
         raise InputError(f"{folder}: no cmi_test.jsonl in it, expected a data set as it was published")

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from cmi._util.errors import InputError
 from cmi._util.records import read_records
-from cmi.rewardbench.data import HUB, DataSet
+from cmi.rewardbench.data import ALL, HUB, DataSet
 from cmi.rewardbench.data.cmi_pref import pair_item, path_in
-from cmi.rewardbench.data.rows import LeftOut, kept, of_split
+from cmi.rewardbench.data.rows import LeftOut
 from cmi.rewardbench.items import RatedItem
 
 NAME = "cmi-pref-pseudo"
@@ -27,20 +27,12 @@ DATA_SET = DataSet(
     f"{HUB}/datasets/HaiwenXia/cmi-pref-pseudo",
     hub="HaiwenXia/cmi-pref-pseudo",
     samples=110_000,
+    split=ALL,
 )
 SPLIT = re.compile(r".*_(train|val|test)")
 
 
-def read(folder: Path, split: str | None = None) -> Iterator[RatedItem]:
-    return kept(survey(folder, split))
-
-
-def survey(folder: Path, split: str | None = None) -> Iterator[RatedItem | LeftOut]:
-    """Yield an item, or the reason to leave it out, for each line."""
-    return of_split(_rows(folder), split)
-
-
-def _rows(folder: Path) -> Iterator[RatedItem | LeftOut]:
+def rows(folder: Path) -> Iterator[RatedItem | LeftOut]:
     files = sorted(folder.glob("*.jsonl"))
     if not files:
         raise InputError(f"{folder}: no *.jsonl in it, expected a data set as it was published")

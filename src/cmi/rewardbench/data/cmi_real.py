@@ -29,10 +29,9 @@ from cmi._util.files import whole_file
 from cmi._util.records import csv_records
 from cmi.rewardbench.data import DataSet
 from cmi.rewardbench.data.parquet import PREPARED
-from cmi.rewardbench.data.recipes import Recipe, read_recipe
-from cmi.rewardbench.data.recipes.sheets import sheet_rows
-from cmi.rewardbench.data.recipes.texts import text_of
-from cmi.rewardbench.data.rows import LeftOut, kept, of_split
+from cmi.rewardbench.data.recipes import Kind, Recipe, read_recipe
+from cmi.rewardbench.data.recipes.texts import sheet_rows, text_of
+from cmi.rewardbench.data.rows import LeftOut
 from cmi.rewardbench.items import RatedItem, Vote
 from cmi.take import Axis, Prompt
 
@@ -72,13 +71,9 @@ class Clip:
         return Prompt(self.text, "", self.reference)
 
 
-def read(folder: Path, split: str | None = SPLIT) -> Iterator[RatedItem]:
-    return kept(survey(folder, split))
-
-
-def survey(folder: Path, split: str | None = SPLIT) -> Iterator[RatedItem | LeftOut]:
+def rows(folder: Path) -> Iterator[RatedItem | LeftOut]:
     """Yield an item, or the reason to leave it out, for each question."""
-    return of_split(questions(folder, read_recipe(NAME)), split)
+    return questions(folder, read_recipe(NAME))
 
 
 def questions(folder: Path, recipe: Recipe) -> Iterator[RatedItem | LeftOut]:
@@ -95,7 +90,7 @@ def questions(folder: Path, recipe: Recipe) -> Iterator[RatedItem | LeftOut]:
     yield from _referred(folder, _clips(folder, recipe, "reference"))
 
 
-def _clips(folder: Path, recipe: Recipe, kind: str) -> Iterator[Clip | LeftOut]:
+def _clips(folder: Path, recipe: Recipe, kind: Kind) -> Iterator[Clip | LeftOut]:
     for group in recipe.groups[kind]:
         references = {
             match["reference"]: folder / file.place

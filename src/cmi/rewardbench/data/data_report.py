@@ -7,7 +7,7 @@ from typing import Any
 
 from cmi.report import numbers
 from cmi.report.tables import Table
-from cmi.rewardbench.data import DATA_SETS, Counts, DataSet, Found, count, counts_table
+from cmi.rewardbench.data import Counts, DataSet, Found, count, counts_table, data_sets
 from cmi.rewardbench.data.download import Checked, Plan, check
 from cmi.rewardbench.data.recipes.get import Missing
 
@@ -27,7 +27,7 @@ def list_records(root: Path) -> list[dict[str, Any]]:
             "on_disk": _state(root / dataset.name),
             "origin": dataset.origin,
         }
-        for dataset in DATA_SETS.values()
+        for dataset in data_sets().values()
     ]
 
 
@@ -91,7 +91,7 @@ def _few(folder: Path, paths: Sequence[str], what: str) -> str:
 
 def check_data(found: Found) -> DataCheck:
     """Read every row, and compare every file with the manifest."""
-    counts = count(found.dataset.reader.survey(found.folder))
+    counts = count(found.dataset.survey(found.folder))
     return DataCheck(found, counts, check(found.dataset, found.folder) if found.dataset.is_downloadable else None)
 
 

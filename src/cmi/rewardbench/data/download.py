@@ -34,7 +34,8 @@ OURS = ".cmi"  # temporary files of a download
 NOT_ITS_OWN = (OURS, ".cache", PREPARED, f"{PREPARED}.partial", f"{PREPARED}.lock")  # .cache is the hub's client's
 
 
-class Summed(NamedTuple):
+@dataclass(frozen=True)
+class Summed:
     """A file's size and hash."""
 
     size: int
@@ -49,9 +50,6 @@ class Manifest:
     origin: str
     revision: str
     files: dict[str, Summed] = field(hash=False)
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self) | {"files": {path: summed._asdict() for path, summed in sorted(self.files.items())}}
 
 
 class Checked(NamedTuple):
@@ -101,18 +99,13 @@ def get(dataset: DataSet, root: Path, planned: Plan, on_bytes: OnBytes = lambda 
     done, partial = root / dataset.name, _partial(root, dataset)
     if done.exists():
         return done
-    try:
-        (partial / OURS).mkdir(parents=True, exist_ok=True)
-        _require_space(root, planned.size)
-        with locked(partial / OURS / "lock", waits=False):
-            if dataset.hub:
-                _fetch_snapshot(dataset, root, partial, planned.revision)
-            else:
-                _fetch_file(dataset, root, partial, on_bytes)
-            _settle(dataset, root, partial, planned.revision)
-            move_into_place(partial, done)
-    except OSError as error:
-        raise cannot_write(error.filename or partial, error) from error
+    with _writing(root, partial, planned.size):
+        if dataset.hub:
+            _fetch_snapshot(dataset, root, partial, planned.revision)
+        else:
+            _fetch_file(dataset, root, partial, on_bytes)
+        _settle(dataset, root, partial, planned.revision)
+        move_into_place(partial, done)
     return done
 
 
@@ -125,21 +118,29 @@ def get_by_recipe(
     """
     recipe, done = read_recipe(dataset.name), root / dataset.name
     place = done if done.exists() else _partial(root, dataset)
-    try:
-        (place / OURS).mkdir(parents=True, exist_ok=True)
-        _require_space(root, sum(file.size for name, file in recipe.files.items() if not (place / name).exists()))
-        with locked(place / OURS / "lock", waits=False):
-            missing = get_files(recipe, place, from_web() if mirrors is None else from_mirrors(mirrors), on_bytes)
-            if len(missing) == len(recipe.files):
-                raise InputError(
-                    f"{dataset.name}: none of its {len(missing)} files could be downloaded: {missing[0].reason}"
-                )
+    size = sum(file.size for name, file in recipe.files.items() if not (place / name).exists())
+    with _writing(root, place, size):
+        missing = get_files(recipe, place, from_web() if mirrors is None else from_mirrors(mirrors), on_bytes)
+        if len(missing) == len(recipe.files):
+            raise InputError(
+                f"{dataset.name}: none of its {len(missing)} files could be downloaded: {missing[0].reason}"
+            )
         shutil.rmtree(place / OURS, ignore_errors=True)
         if place != done:
             move_into_place(place, done)
-    except OSError as error:
-        raise InputError(f"{error.filename or root}: {error.strerror or error}") from error
     return missing
+
+
+@contextmanager
+def _writing(root: Path, place: Path, size: int | None) -> Iterator[None]:
+    """Write `size` bytes into a folder, alone; an OSError becomes an InputError."""
+    try:
+        (place / OURS).mkdir(parents=True, exist_ok=True)
+        _require_space(root, size)
+        with locked(place / OURS / "lock", waits=False):
+            yield
+    except OSError as error:
+        raise cannot_write(error.filename or place, error) from error
 
 
 def check(dataset: DataSet, folder: Path) -> Checked:
@@ -165,26 +166,26 @@ def manifest_of(folder: Path) -> Path:
 
 def read_manifest(folder: Path) -> Manifest | None:
     """Read the manifest of a data set; None if there is none."""
+    from pydantic import TypeAdapter
+
     path = manifest_of(folder)
     try:
-        row = json.loads(path.read_text(encoding="utf-8"))
-        files = {name: Summed(**summed) for name, summed in row["files"].items()}
-        return Manifest(row["name"], row["origin"], row["revision"], files)
+        return TypeAdapter(Manifest).validate_json(path.read_bytes())
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError) as error:
         raise InputError(f"{path}: not a manifest; remove it, and it will be recorded again") from error
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    write_whole(manifest_of(folder), json.dumps(manifest.to_json(), indent=1) + "\n")
+    record = asdict(manifest) | {"files": {path: asdict(summed) for path, summed in sorted(manifest.files.items())}}
+    write_whole(manifest_of(folder), json.dumps(record, indent=1) + "\n")
 
 
 def _manifest_by_recipe(dataset: DataSet) -> Manifest:
-    files = read_recipe(dataset.name).files
-    return Manifest(
-        dataset.name, dataset.origin, "", {place: Summed(file.size, file.sha256) for place, file in files.items()}
-    )
+    files = read_recipe(dataset.name).files.items()
+    sums = {place: Summed(file.size, file.sha256) for place, file in files}
+    return Manifest(dataset.name, dataset.origin, "", sums)
 
 
 def _settle(dataset: DataSet, root: Path, partial: Path, revision: str) -> None:
@@ -287,11 +288,7 @@ def unzip(archive: Path, folder: Path, wanted: tuple[str, ...], name: str) -> No
             if not members:
                 raise InputError(f"{name}: no {' or '.join(wanted)} in it")
             _require_space(folder, sum(member.file_size for member in members))
-            for member in members:
-                path = folder / member.filename
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with file.open(member) as source, path.open("wb") as target:
-                    shutil.copyfileobj(source, target, 2**20)
+            file.extractall(folder, members)
     except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, NotImplementedError, RuntimeError) as error:
         raise InputError(f"{name}: a damaged archive ({error}); run this again to download it again") from error
 

@@ -9,16 +9,16 @@ ties, 'both bad', and battles of which a recording is missing, because its gener
 public. The paper's battles are those until December 2025, split 'test'; later ones are split 'later'.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from cmi._util.config import read_table
 from cmi._util.errors import InputError
 from cmi._util.fields import label_field, text_field
 from cmi.rewardbench.data import HUB, DataSet
-from cmi.rewardbench.data.rows import LeftOut, first_of, inside, kept, of_split, present, required
+from cmi.rewardbench.data.rows import LeftOut, first_of, inside, present, required
 from cmi.rewardbench.items import RatedItem, Vote
 from cmi.take import Prompt
 
@@ -37,26 +37,9 @@ LAST_MONTH = "2025-12"  # of the paper
 WORDS = {"a": "a", "b": "b", "tie": "tie", "both_bad": "both bad"}
 
 
-def read(folder: Path, split: str | None = "test") -> Iterator[RatedItem]:
-    return kept(survey(folder, split))
-
-
-def survey(folder: Path, split: str | None = "test") -> Iterator[RatedItem | LeftOut]:
-    """Yield an item, or the reason to leave it out, for each battle."""
+def rows(folder: Path) -> Iterator[RatedItem | LeftOut]:
     files = sorted(first_of(folder, "battle_data").glob("*/*.json"))
-    return of_split((_battle(_object(file), str(file), folder, file.parent.name) for file in files), split)
-
-
-def _object(file: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{file}: {error.strerror or error}") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{file}: not JSON ({error})") from error
-    if not isinstance(found, dict):
-        raise InputError(f"{file}: {type(found).__name__}, expected an object such as {{...}}")
-    return found
+    return (_battle(read_table(file), str(file), folder, file.parent.name) for file in files)
 
 
 def _battle(row: dict[str, Any], where: str, folder: Path, period: str) -> RatedItem | LeftOut:

@@ -17,7 +17,7 @@ from cmi._util.fields import number_field, text_field
 from cmi._util.records import read_records
 from cmi.rewardbench.data import HUB, DataSet
 from cmi.rewardbench.data.parquet import prepare
-from cmi.rewardbench.data.rows import LeftOut, inside, kept, of_split, present, required
+from cmi.rewardbench.data.rows import LeftOut, inside, present, required
 from cmi.rewardbench.items import RatedItem
 from cmi.take import Prompt
 
@@ -37,16 +37,7 @@ RATED = "overall quality"
 RECORDING = re.compile(r"(?P<model>S\d+)_(?P<prompt>P\d+)")
 
 
-def read(folder: Path, split: str | None = "test") -> Iterator[RatedItem]:
-    return kept(survey(folder, split))
-
-
-def survey(folder: Path, split: str | None = "test") -> Iterator[RatedItem | LeftOut]:
-    """Yield an item, or the reason to leave it out, for each row."""
-    return of_split(_rows(folder), split)
-
-
-def _rows(folder: Path) -> Iterator[RatedItem | LeftOut]:
+def rows(folder: Path) -> Iterator[RatedItem | LeftOut]:
     prepared = prepare(folder)
     for file in sorted(prepared.glob("*.jsonl")):
         for place, row in read_records(file):

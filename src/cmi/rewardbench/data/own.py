@@ -4,7 +4,7 @@ The rows of one rater on one pair become one item with several axes; a second ro
 columns with text or numbers (`split`, `month`, `generator_a`, ...) are kept in `Item.about`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,7 @@ from cmi.preferences import (
     read_preferences,
     read_ratings,
 )
-from cmi.rewardbench.data import DataSet
-from cmi.rewardbench.data.rows import LeftOut, kept, of_split
+from cmi.rewardbench.data import ALL, DataSet
 from cmi.rewardbench.items import RatedItem, Vote
 from cmi.take import Axis
 
@@ -35,28 +34,21 @@ DATA_SET = DataSet(
     "your own preferences or ratings",
     "yours",
     "name the file: mine.jsonl, or own=FILE",
+    split=ALL,
+    draws_split=True,
 )
 EITHER = Columns(tuple(dict.fromkeys((*COLUMNS.main, *RATINGS.main))), (*COLUMNS.others, *RATINGS.others))
 
 
-def read(folder: Path, split: str | None = None) -> Iterator[RatedItem]:
-    return kept(survey(folder, split))
+def with_splits(items: Iterable[RatedItem]) -> list[RatedItem]:
+    """State the split of each item: if no row of the file does, the prompt decides."""
+    found = list(items)
+    if any("split" in item.about for item in found):
+        return found
+    return [replace(item, about={**item.about, "split": draw_split(item.prompt)}) for item in found]
 
 
-def survey(folder: Path, split: str | None = None) -> Iterator[RatedItem | LeftOut]:
-    """Yield each pair or take of the file `folder`. If no row states a split, the prompt decides."""
-    items = read_file(folder, NAME)
-    if split is not None:
-        found = list(items)
-        is_stated = any("split" in item.about for item in found)
-        items = (
-            item if is_stated else replace(item, about={**item.about, "split": draw_split(item.prompt)})
-            for item in found
-        )
-    return of_split(items, split)
-
-
-def read_file(path: Path, dataset: str) -> Iterator[RatedItem]:
+def rows(path: Path, dataset: str = NAME) -> Iterator[RatedItem]:
     """Read the items of a file of preferences or of ratings; its first row tells which."""
     file = find_file(path)
     if file.is_dir():

@@ -14,7 +14,7 @@ from pathlib import Path
 from cmi._util.fields import number_field
 from cmi._util.records import csv_records
 from cmi.rewardbench.data import DataSet
-from cmi.rewardbench.data.rows import LeftOut, first_of, inside, kept, of_split, present, required
+from cmi.rewardbench.data.rows import LeftOut, first_of, inside, present, required
 from cmi.rewardbench.items import RatedItem
 from cmi.take import Axis, Prompt
 
@@ -32,16 +32,7 @@ DATA_SET = DataSet(
 COLUMNS: dict[Axis, str] = {"musicality": "OVL", "alignment": "REL"}
 
 
-def read(folder: Path, split: str | None = "test") -> Iterator[RatedItem]:
-    return kept(survey(folder, split))
-
-
-def survey(folder: Path, split: str | None = "test") -> Iterator[RatedItem | LeftOut]:
-    """Yield an item, or the reason to leave it out, for each row."""
-    return of_split(_rows(folder), split)
-
-
-def _rows(folder: Path) -> Iterator[RatedItem | LeftOut]:
+def rows(folder: Path) -> Iterator[RatedItem | LeftOut]:
     scores = first_of(folder, "human_eval/music/scores.csv", "music/scores.csv", "scores.csv")
     for place, row in csv_records(scores, ("Model", "File Name", "Text", *COLUMNS.values())):
         where = f"{scores} {place}"

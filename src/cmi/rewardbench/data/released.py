@@ -9,7 +9,7 @@ folders of `cmi data get` beside it. `Item.about` has the groups of the released
 Arena's paths) and `modality`, in which a null counts as present.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path, PurePosixPath
@@ -19,7 +19,7 @@ from cmi._util.fields import label_field, number_field, text_field
 from cmi._util.records import read_records
 from cmi.rewardbench.data import DataSet, cmi_pref, music_arena, musiceval, pam
 from cmi.rewardbench.data.parquet import PREPARED
-from cmi.rewardbench.data.rows import WORDS, LeftOut, Row, first_of, inside, kept, of_split, present, required
+from cmi.rewardbench.data.rows import WORDS, LeftOut, Row, first_of, inside, present, required
 from cmi.rewardbench.items import RatedItem, Vote
 from cmi.take import Axis, Choice, Prompt
 
@@ -33,23 +33,14 @@ DATA_SET = DataSet(
     tested=2753,
 )
 
-FILE = "all_test.jsonl"
+FILE, ARENA_FOLDER = "all_test.jsonl", "MusicArena_data"
 # the folders of the authors' script, and ours
-PLACES = {"human_eval": "pam/human_eval", "MusicArena_data": "music-arena", "cmi-pref": "cmi-pref"}
+PLACES = {"human_eval": "pam/human_eval", ARENA_FOLDER: "music-arena", "cmi-pref": "cmi-pref"}
 CLIPS = PurePosixPath("MusicEval_data/test_audio")  # MusicEval's test clips by row, from 0
 RATED: dict[Axis, str] = {"musicality": "musicality", "alignment": "text-music alignment"}
 
 
-def read(folder: Path, split: str | None = "test") -> Iterator[RatedItem]:
-    return kept(survey(folder, split))
-
-
-def survey(folder: Path, split: str | None = "test") -> Iterator[RatedItem | LeftOut]:
-    """Yield an item, or the reason to leave it out, for each line."""
-    return of_split(_rows(folder), split)
-
-
-def _rows(folder: Path) -> Iterator[RatedItem | LeftOut]:
+def rows(folder: Path) -> Iterator[RatedItem | LeftOut]:
     file = first_of(folder, FILE, f"data/{FILE}")
     for place, row in read_records(file):
         yield _item(row, f"{file} {place}", place.split()[-1], file.parent)
@@ -59,65 +50,47 @@ def _item(row: Row, where: str, name: str, folder: Path) -> RatedItem | LeftOut:
     split, source = text_field(row, "split", where), text_field(row, "source", where)
     locate = partial(_locate, folder, where)
     about = present(modality=modality(row), split=split)
-    if "PAM" in source:
-        return _rated(row, where, pam.NAME, name, about, locate, tuple(RATED))
-    if source in ("MusicEval", "SongEval"):
-        return _rated(row, where, musiceval.NAME, name, about, locate, ("musicality",))
-    if "Music Arena" in source:
-        return _battle(row, where, name, about, locate)
     if source == "cmi-arena-annotation":
         found = cmi_pref.pair_item(row, where, cmi_pref.NAME, name, split, locate)
         return found if isinstance(found, LeftOut) else replace(found, about={**found.about, **about})
-    return LeftOut(f"source {source!r}", split)
-
-
-def _rated(
-    row: Row,
-    where: str,
-    dataset: str,
-    name: str,
-    about: dict[str, str],
-    locate: Callable[[str], Path],
-    axes: tuple[Axis, ...],
-) -> RatedItem | LeftOut:
+    prompt = Prompt(text_field(row, "prompt", where), text_field(row, "lyrics", where))
+    if "Music Arena" in source:
+        choice = label_field(row, "preference", where, music_arena.WORDS | WORDS)
+        if choice not in ("a", "b", "both", "neither"):
+            return LeftOut(choice or "tie or no vote", split)
+        paths = [required(row, field, where) for field in ("audio-path", "audio2")]
+        votes: dict[Axis, Vote] = {"overall": Vote(cast(Choice, choice))}
+        about |= present(month=month(paths))
+        return RatedItem(name, music_arena.NAME, prompt, tuple(map(locate, paths)), votes=votes, about=about)
+    if "PAM" not in source and source not in ("MusicEval", "SongEval"):
+        return LeftOut(f"source {source!r}", split)
+    dataset = pam.NAME if "PAM" in source else musiceval.NAME
+    axes: tuple[Axis, ...] = ("musicality", "alignment") if "PAM" in source else ("musicality",)
     ratings = {axis: value for axis in axes if (value := number_field(row, RATED[axis], where)) is not None}
     if not ratings:
-        return LeftOut("no rating", about.get("split", ""))
-    prompt = Prompt(text_field(row, "prompt", where), text_field(row, "lyrics", where))
-    take = locate(required(row, "audio-path", where))
-    return RatedItem(name, dataset, prompt, (take,), ratings, about=about)
-
-
-def _battle(
-    row: Row, where: str, name: str, about: dict[str, str], locate: Callable[[str], Path]
-) -> RatedItem | LeftOut:
-    choice = label_field(row, "preference", where, music_arena.WORDS | WORDS)
-    if choice not in ("a", "b", "both", "neither"):
-        return LeftOut(choice or "tie or no vote", about.get("split", ""))
-    vote = Vote(cast(Choice, choice))
-    paths = [required(row, field, where) for field in ("audio-path", "audio2")]
-    prompt = Prompt(text_field(row, "prompt", where), text_field(row, "lyrics", where))
-    takes = tuple(map(locate, paths))
-    return RatedItem(
-        name, music_arena.NAME, prompt, takes, votes={"overall": vote}, about=about | present(month=month(paths))
-    )
+        return LeftOut("no rating", split)
+    return RatedItem(name, dataset, prompt, (locate(required(row, "audio-path", where)),), ratings, about=about)
 
 
 def modality(row: Row) -> str:
-    """Return the released evaluator's modality, in which missing fields count as present (as 'None')."""
+    """Return the released evaluator's modality."""
     stated = str(row.get("modality") or "").strip()
     if stated and stated != "nan":
         return stated
-    parts = {"lyrics": "lyrics", "ref": "ref-audio-path"}
-    return "+".join(["text", *(part for part, field in parts.items() if str(row.get(field)).strip())])
+    return "text" + "+lyrics" * is_present(row, "lyrics") + "+ref" * is_present(row, "ref-audio-path")
 
 
-def month(paths: list[str]) -> str:
-    """Return the released evaluator's month: the second path part after MusicArena_data, or ''."""
+def is_present(row: Row, field: str) -> bool:
+    """Tell whether the released evaluator counts a field as present, which it does if it is null: as 'None'."""
+    return bool(str(row.get(field)).strip())
+
+
+def month(paths: Sequence[str]) -> str:
+    """Return the released evaluator's month: the second path part after ARENA_FOLDER, or ''."""
     for path in paths:
         parts = PurePosixPath(path).parts
-        if "MusicArena_data" in parts and parts.index("MusicArena_data") + 2 < len(parts):
-            return parts[parts.index("MusicArena_data") + 2]
+        if ARENA_FOLDER in parts[:-2]:
+            return parts[parts.index(ARENA_FOLDER) + 2]
     return ""
 
 

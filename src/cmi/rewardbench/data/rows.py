@@ -24,15 +24,11 @@ class LeftOut(NamedTuple):
     split: str = ""
 
 
-def kept(found: Iterable[RatedItem | LeftOut]) -> Iterator[RatedItem]:
-    return (each for each in found if isinstance(each, RatedItem))
-
-
-def of_split(found: Iterable[RatedItem | LeftOut], split: str | None) -> Iterator[RatedItem | LeftOut]:
-    """Leave out the rows of other splits; None keeps all."""
+def of_split(found: Iterable[RatedItem | LeftOut], split: str) -> Iterator[RatedItem | LeftOut]:
+    """Leave out the rows of other splits."""
     for each in found:
         belongs = each.about.get("split", "") if isinstance(each, RatedItem) else each.split
-        yield each if split is None or belongs == split else LeftOut(f"split {belongs or 'not stated'}", belongs)
+        yield each if belongs == split else LeftOut(f"split {belongs or 'not stated'}", belongs)
 
 
 def identifier(row: Row, field: str, where: str) -> str:

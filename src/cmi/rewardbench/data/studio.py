@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from cmi.rewardbench.data import DataSet
-from cmi.rewardbench.data.own import read_file
-from cmi.rewardbench.data.rows import LeftOut, first_of, kept, of_split
+from cmi.rewardbench.data import DataSet, own
+from cmi.rewardbench.data.rows import first_of
 from cmi.rewardbench.items import RatedItem
 
 NAME = "studio"
@@ -17,10 +16,5 @@ DATA_SET = DataSet(
 )
 
 
-def read(folder: Path, split: str | None = "test") -> Iterator[RatedItem]:
-    return kept(survey(folder, split))
-
-
-def survey(folder: Path, split: str | None = "test") -> Iterator[RatedItem | LeftOut]:
-    """Yield an item for each pair."""
-    return of_split(read_file(first_of(folder, "preferences.jsonl"), NAME), split)
+def rows(folder: Path) -> Iterator[RatedItem]:
+    return own.rows(first_of(folder, "preferences.jsonl"), NAME)

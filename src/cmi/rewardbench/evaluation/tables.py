@@ -31,18 +31,18 @@ from cmi.stats import expected_calibration_error
 TableName = Literal["table2", "table3", "table4"]
 
 
-class CellPlace(NamedTuple):
-    """The place of a cell in a table."""
-
-    dataset: str
-    task: str
-    group: str
-    metric: str
-
-
 class TableColumn(NamedTuple):
+    """A column of a table, and the cells that it shows."""
+
     title: str
-    place: CellPlace
+    dataset: str
+    task: Task
+    group: str = EVERYTHING
+    metric: str = ACCURACY.name
+
+    def has(self, cell: RewardCell) -> bool:
+        place = (self.dataset, self.task.name, self.metric, self.group)
+        return (cell.dataset, cell.task, cell.metric, cell.group) == place
 
 
 class PublishedModel(NamedTuple):
@@ -51,34 +51,30 @@ class PublishedModel(NamedTuple):
     source: str
 
 
-def _place(dataset: str, task: Task, metric: str, group: str = "all") -> CellPlace:
-    return CellPlace(dataset, task.name, group, metric)
-
-
-def _correlations(prefix: str, title: str, dataset: str, task: Task) -> dict[str, TableColumn]:
+def _correlations(dataset: str, title: str, task: Task) -> dict[str, TableColumn]:
     names = {"lcc": "LCC", "srcc": "SRCC", "ktau": "K-Tau"}
     return {
-        f"{prefix}_{key}": TableColumn(f"{title} {name}", _place(dataset, task, name)) for key, name in names.items()
+        f"{dataset}_{key}": TableColumn(f"{title} {name}", dataset, task, metric=name) for key, name in names.items()
     }
 
 
 COLUMNS: Mapping[str, Mapping[str, TableColumn]] = {
     "table2": {
-        **_correlations("pam", "PAM", "pam", MUSICALITY_REGRESSION),
-        **_correlations("musiceval", "MusicEval", "musiceval", MUSICALITY_REGRESSION),
-        "music_arena_acc": TableColumn("Music Arena ACC", _place("music-arena", MUSICALITY_PREFERENCE, "ACC")),
-        "cmi_pref_acc": TableColumn("CMI-Pref ACC", _place("cmi-pref", MUSICALITY_PREFERENCE, "ACC")),
+        **_correlations("pam", "PAM", MUSICALITY_REGRESSION),
+        **_correlations("musiceval", "MusicEval", MUSICALITY_REGRESSION),
+        "music_arena_acc": TableColumn("Music Arena ACC", "music-arena", MUSICALITY_PREFERENCE),
+        "cmi_pref_acc": TableColumn("CMI-Pref ACC", "cmi-pref", MUSICALITY_PREFERENCE),
     },
     "table3": {
-        **_correlations("pam", "PAM", "pam", ALIGNMENT_REGRESSION),
-        "text_acc": TableColumn("text", _place("cmi-pref", TEXT_ALIGNMENT, "ACC", "text")),
-        "text_lyrics_acc": TableColumn("text+lyrics", _place("cmi-pref", TEXT_ALIGNMENT, "ACC", "text+lyrics")),
-        "text_audio_acc": TableColumn("text+audio", _place("cmi-pref", COMPOSITIONAL_ALIGNMENT, "ACC", "text+audio")),
+        **_correlations("pam", "PAM", ALIGNMENT_REGRESSION),
+        "text_acc": TableColumn("text", "cmi-pref", TEXT_ALIGNMENT, "text"),
+        "text_lyrics_acc": TableColumn("text+lyrics", "cmi-pref", TEXT_ALIGNMENT, "text+lyrics"),
+        "text_audio_acc": TableColumn("text+audio", "cmi-pref", COMPOSITIONAL_ALIGNMENT, "text+audio"),
         "text_lyrics_audio_acc": TableColumn(
-            "text+lyrics+audio", _place("cmi-pref", COMPOSITIONAL_ALIGNMENT, "ACC", "text+lyrics+audio")
+            "text+lyrics+audio", "cmi-pref", COMPOSITIONAL_ALIGNMENT, "text+lyrics+audio"
         ),
-        "without_audio_acc": TableColumn("w/o audio", _place("cmi-pref", TEXT_ALIGNMENT, "ACC")),
-        "with_audio_acc": TableColumn("w/ audio", _place("cmi-pref", COMPOSITIONAL_ALIGNMENT, "ACC")),
+        "without_audio_acc": TableColumn("w/o audio", "cmi-pref", TEXT_ALIGNMENT),
+        "with_audio_acc": TableColumn("w/ audio", "cmi-pref", COMPOSITIONAL_ALIGNMENT),
     },
 }
 
@@ -108,12 +104,12 @@ CELL_NOTE = (
 def paper_table(name: TableName, cells: Sequence[RewardCell], protocol: Protocol) -> Table:
     """Return a table of the paper with the user's models, the nulls and the published rows."""
     columns = COLUMNS[name]
-    numbers: dict[str, dict[CellPlace, str]] = {}
+    numbers: dict[str, dict[str, str]] = {}
     for cell in sorted(cells, key=lambda cell: cell.is_null):
-        place = CellPlace(cell.dataset, cell.task, cell.group, cell.metric)
-        if any(column.place == place for column in columns.values()):
-            numbers.setdefault(_shown_name(cell), {})[place] = number(cell.value, *style(cell.metric))
-    rows = [[model, *(found.get(column.place, "") for column in columns.values())] for model, found in numbers.items()]
+        for key, column in columns.items():
+            if column.has(cell):
+                numbers.setdefault(_shown_name(cell), {})[key] = number(cell.value, *style(cell.metric))
+    rows = [[model, *(found.get(key, "") for key in columns)] for model, found in numbers.items()]
     rows += [
         [row.model, *(_padded(row.numbers[key], column) for key, column in columns.items())]
         for row in published_rows(name)
@@ -126,7 +122,7 @@ def paper_table(name: TableName, cells: Sequence[RewardCell], protocol: Protocol
 
 
 def _padded(printed: str, column: TableColumn) -> str:
-    return number(float(printed) if printed else None, style(column.place.metric)[0])
+    return number(float(printed) if printed else None, style(column.metric)[0])
 
 
 def cell_tables(cells: Iterable[RewardCell], about: str) -> list[Table]:

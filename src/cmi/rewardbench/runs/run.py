@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from cmi._util.errors import InputError
@@ -17,7 +18,8 @@ from cmi.report.tables import Table
 from cmi.reward.engine.windows import DEFAULT_WINDOW
 from cmi.reward.scoring.score_log import score_takes
 from cmi.reward.scoring.scorers import NamedScorer, described, is_reward_model, load_scorer
-from cmi.rewardbench.data import DATA_SETS, data_folder, find
+from cmi.rewardbench.data import data_folder, data_sets, find
+from cmi.rewardbench.evaluation.cells import RESAMPLES, RewardCell
 from cmi.rewardbench.evaluation.nulls import measure_features
 from cmi.rewardbench.items import RatedItem
 from cmi.rewardbench.runs.run_folder import (
@@ -32,7 +34,9 @@ from cmi.rewardbench.runs.run_folder import (
     write_failures,
     write_items,
 )
-from cmi.take import Take
+from cmi.rewardbench.runs.sources import read_sources
+from cmi.rewardbench.tasks import Protocol
+from cmi.take import Scorer, Take
 
 BENCHMARK = ("pam", "musiceval", "music-arena", "cmi-pref")
 SHOWN = 10  # failures in a table; the file has all
@@ -54,12 +58,11 @@ def open_data(spec: str, split: str = "") -> Iterator[RatedItem]:
 
     `split` is one of its splits, 'all' for all of them, '' for the one that the benchmark uses.
     """
-    is_studio = spec not in DATA_SETS and all(
+    is_studio = spec not in data_sets() and all(
         (Path(spec) / name).is_file() for name in ("preferences.jsonl", "about.json")
     )
     found = find(f"studio={spec}" if is_studio else spec)
-    read = found.dataset.reader.read
-    return read(found.folder, None if split == "all" else split) if split else read(found.folder)
+    return found.dataset.read(found.folder, split)
 
 
 def data_at_hand() -> list[str]:
@@ -147,6 +150,45 @@ def run(
         yield score_questions(questions, about, scorer, out, started(f"scored by {about.name}", count), log)
         del scorer
         gc.collect()  # before the next model is loaded
+
+
+def evaluate(
+    scorer: str | Scorer,
+    data: Path | str,
+    out: Path | str | None = None,
+    protocol: Protocol = "strict",
+    split: str = "",
+    resamples: int = RESAMPLES,
+) -> list[RewardCell]:
+    """How well a scorer agrees with people: one cell for each task, with its interval, n and best null.
+
+    `scorer` is a name that `cmi.load_scorer` takes, or an object with `score(takes)`. `data` is a data set's name, a
+    file of preferences or ratings, or a studio set's folder. With `out` scores are kept there; the same call resumes.
+
+    >>> import json, numpy, soundfile, tempfile
+    >>> from pathlib import Path
+    >>> import cmi, cmi.rewardbench
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> for name, seconds in {"a": 1, "b": 2, "c": 3}.items():
+    ...     soundfile.write(folder / f"{name}.wav", numpy.sin(numpy.arange(seconds * 16_000) / 20), 16_000)
+    >>> votes = [("a", "b", "b"), ("c", "a", "a"), ("b", "c", "b")]
+    >>> rows = [{"text": "a tune", "a": f"{a}.wav", "b": f"{b}.wav", "axis": "musicality", "choice": choice}
+    ...         for a, b, choice in votes]
+    >>> _ = (folder / "votes.jsonl").write_text("\\n".join(map(json.dumps, rows)))
+    >>> class Longer:
+    ...     def score(self, takes):
+    ...         return [cmi.Score(soundfile.info(take.audio).duration, 0.0) for take in takes]
+    >>> cell = cmi.rewardbench.evaluate(Longer(), folder / "votes.jsonl")[0]
+    >>> cell.model, cell.metric, cell.n, cell.value, cell.best_null
+    ('Longer', 'ACC', 3, 1.0, 'longer')
+    """
+    named = load_scorer(scorer) if isinstance(scorer, str) else NamedScorer(type(scorer).__name__, scorer)
+    with TemporaryDirectory() as temporary:
+        folder = Path(out or temporary)
+        questions = prepare([str(data)], folder, split)
+        measure_takes(questions, folder, lambda done: None)
+        score_questions(questions, About(named.name, named.axes), named, folder, lambda done: None)
+        return [cell for source in read_sources([folder]) for cell in source.evaluate(protocol, resamples).cells]
 
 
 def _distinct(questions: Sequence[AskedItem]) -> dict[str, Take]:

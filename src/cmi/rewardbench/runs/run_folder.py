@@ -20,12 +20,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cmi._util.config import read_config
 from cmi._util.errors import InputError
 from cmi._util.files import make_folder, write_whole
 from cmi._util.records import read_records
-from cmi._util.runlog import PARTIAL
 from cmi._util.runlog import read_records as read_log
 from cmi.audio import Waveform, content_hash
+from cmi.report.tables import to_plain
 from cmi.reward.scoring.score_log import take_key
 from cmi.rewardbench.evaluation.nulls import TakeFeatures
 from cmi.rewardbench.items import RatedItem, Vote
@@ -72,8 +73,8 @@ class System(NamedTuple):
 
 
 class Run(NamedTuple):
-    items: list[RatedItem]
-    systems: list[System]
+    items: tuple[RatedItem, ...]
+    systems: tuple[System, ...]
     heard: dict[Key, tuple[TakeFeatures | None, ...]]  # empty if not measured
 
 
@@ -171,24 +172,18 @@ def judge_folder(folder: Path, spec: str) -> Path:
 def write_pair_scores(folder: Path, about: About, scores: Mapping[Key, tuple[Score, Score]]) -> None:
     """Write a judge's scores of pairs; they replace earlier ones."""
     lines = [
-        json.dumps({"dataset": dataset, "id": name, "scores": [_plain(score) for score in both]}) + "\n"
+        json.dumps({"dataset": dataset, "id": name, "scores": to_plain(both)}) + "\n"
         for (dataset, name), both in scores.items()
     ]
     write_whole(model_folder(folder, about) / PAIR_SCORES, "".join(lines))
 
 
-def _plain(score: Score) -> list[float | None]:
-    return [None if math.isnan(value) else value for value in score]
-
-
 def _read_pair_scores(path: Path) -> dict[Key, tuple[Score | None, ...]]:
-    if not path.exists():
-        return {}
     return {
         (row["dataset"], row["id"]): tuple(
             Score(*(math.nan if value is None else value for value in one)) for one in row["scores"]
         )
-        for _, row in read_records(path)
+        for _, row in (read_records(path) if path.exists() else ())
     }
 
 
@@ -202,34 +197,20 @@ def read_run(folder: Path) -> Run:
     """Read a run, finished or not."""
     questions = list(read_items(folder))
     systems = [_read_system(place, questions) for place in sorted((folder / MODELS).glob(f"*/{ABOUT}"))]
-    heard = {}
-    if _exists(folder / HEARD):
-        by_key = {
-            record["key"]: TakeFeatures(
-                *(record.get(name, math.nan) for name in TakeFeatures._fields)
-            )  # NaN: from before this null existed
-            for record in read_log(folder / HEARD)
-        }
-        heard = {key(one.item): tuple(by_key.get(name) for name in one.keys) for one in questions}
-    return Run([one.item for one in questions], systems, heard)
+    features = {
+        record["key"]: TakeFeatures(*(record.get(name, math.nan) for name in TakeFeatures._fields))
+        for record in read_log(folder / HEARD, missing_ok=True)  # NaN: from before this null existed
+    }
+    heard = {key(one.item): tuple(map(features.get, one.keys)) for one in questions} if features else {}
+    return Run(tuple(one.item for one in questions), tuple(systems), heard)
 
 
 def _read_system(path: Path, questions: Iterable[AskedItem]) -> System:
-    try:
-        record = json.loads(path.read_bytes())
-        about = About(record["model"], tuple(record["axes"]), record["window"], record["prompt"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path}: cannot be read as a model's record ({error})") from error
+    about = read_config(path, About)
     silent = {axis: float("nan") for axis in Score._fields if axis not in about.axes}
-    log = path.parent / SCORES
-    records = read_log(log) if _exists(log) else ()
     by_key = {
-        one["key"].partition("-")[0]: Score(one["musicality"], one["alignment"])._replace(**silent) for one in records
+        one["key"].partition("-")[0]: Score(one["musicality"], one["alignment"])._replace(**silent)
+        for one in read_log(path.parent / SCORES, missing_ok=True)
     }
-    by_pair = _read_pair_scores(path.parent / PAIR_SCORES)
-    by_take = {key(one.item): tuple(by_key.get(name) for name in one.keys) for one in questions}
-    return System(about, by_take | by_pair)
-
-
-def _exists(log: Path) -> bool:
-    return log.exists() or log.with_name(log.name + PARTIAL).exists()
+    by_take = {key(one.item): tuple(map(by_key.get, one.keys)) for one in questions}
+    return System(about, by_take | _read_pair_scores(path.parent / PAIR_SCORES))

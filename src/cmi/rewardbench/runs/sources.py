@@ -14,10 +14,9 @@ from cmi.rewardbench.evaluation.ceilings import ceiling_table, ceilings
 from cmi.rewardbench.evaluation.cells import RESAMPLES, Grouping, Results, evaluate
 from cmi.rewardbench.evaluation.nulls import TakeFeatures, null_scores
 from cmi.rewardbench.items import RatedItem
-from cmi.rewardbench.runs.released_items import as_items
-from cmi.rewardbench.runs.released_results import read_released
+from cmi.rewardbench.runs.released_results import CONFIDENCES, as_items, duration_bin, read_released
 from cmi.rewardbench.runs.run_folder import About, System, read_run
-from cmi.rewardbench.tasks import TASKS, Key, Protocol, Scores, Task
+from cmi.rewardbench.tasks import TASKS, Key, Protocol, Scores, Task, key
 
 
 @dataclass(frozen=True)
@@ -43,6 +42,22 @@ class Source:
         found = ceilings(self.items)
         return [ceiling_table(found)] if found else []
 
+    @property
+    def groupings(self) -> dict[str, Grouping]:
+        """The groupings of items for analyses, by their names; durations only if takes were measured."""
+        found: dict[str, Grouping] = {
+            "modality": by_modality,
+            "kind": lambda item, _: "vocal" if item.prompt.lyrics else "instrumental",
+            "month": lambda item, _: item.about.get("month"),
+            "confidence": _by_confidence,
+            "question": lambda item, _: item.about.get("question"),  # in data sets with several (cmi-real)
+        }
+        return found | ({"duration": self._by_duration} if self.heard else {})
+
+    def _by_duration(self, item: RatedItem, _task: Task) -> str | None:
+        """Group by the mean length of an item's takes, in the paper's bins."""
+        return duration_bin([None if one is None else one.seconds for one in self.heard.get(key(item), (None,))])
+
     def evaluate(
         self,
         protocol: Protocol,
@@ -51,6 +66,17 @@ class Source:
         tasks: Sequence[Task] = TASKS,
     ) -> Results:
         return evaluate(self.items, self.models, self.nulls, protocol, resamples, by, tasks)
+
+
+def by_modality(item: RatedItem, _task: Task) -> str:
+    return item.prompt.modality
+
+
+def _by_confidence(item: RatedItem, task: Task) -> str | None:
+    """Group by the confidence of the task's vote: below, at or above the middle."""
+    axis = task.axis(item)
+    sure = item.votes[axis].confidence if axis is not None and item.is_pair else None
+    return None if sure is None else next(name for name, is_in in CONFIDENCES.items() if is_in(sure))
 
 
 def read_sources(paths: Iterable[Path]) -> list[Source]:
@@ -70,8 +96,7 @@ def read_sources(paths: Iterable[Path]) -> list[Source]:
 
 def _read(path: Path) -> Source:
     if path.is_dir():
-        run = read_run(path)
-        return Source(tuple(run.items), tuple(run.systems), run.heard)
+        return Source(*read_run(path))
     if not path.exists():
         raise InputError(f"{path}: no such file or folder")
     released = as_items(read_released(path))
@@ -80,7 +105,7 @@ def _read(path: Path) -> Source:
 
 
 def _labels(source: Source) -> dict[Key, tuple[object, ...]]:
-    return {(i.dataset, i.id): (i.asked, dict(i.ratings), dict(i.votes)) for i in source.items}
+    return {key(i): (i.asked, dict(i.ratings), dict(i.votes)) for i in source.items}
 
 
 def _joined(one: Source, other: Source) -> Source:

@@ -10,15 +10,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from cmi._util.config import read_config
 from cmi._util.errors import InputError
 
 HERE = Path(__file__).parent
-KINDS = ("ratings", "votes", "scores", "order", "text", "edit", "reference")
+Kind = Literal["ratings", "votes", "scores", "order", "text", "edit", "reference"]
 PATTERNS = ("files", "better", "worse", "references")
-FORMATTED = re.compile(r"\{\w+\}")
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class Recipe(NamedTuple):
     name: str
     sources: Mapping[str, RecipeSource]  # by their repositories
     files: Mapping[str, RecipeFile]  # by their places
-    groups: Mapping[str, list[dict[str, Any]]]  # of each of KINDS
+    groups: Mapping[Kind, list[dict[str, Any]]]
     families: Mapping[str, list[list[str]]]
     labels: Mapping[str, str]
 
@@ -67,27 +66,14 @@ class Recipe(NamedTuple):
                 yield file, found
 
 
-Groups = list[dict[str, Any]]
-
-
 @dataclass(frozen=True)
 class RecipeTables:
     """The content of NAME.toml: repositories, groups of clips by kind, families, labels."""
 
     source: list[RecipeSource]
-    ratings: Groups = field(default_factory=list)
-    votes: Groups = field(default_factory=list)
-    scores: Groups = field(default_factory=list)
-    order: Groups = field(default_factory=list)
-    text: Groups = field(default_factory=list)
-    edit: Groups = field(default_factory=list)
-    reference: Groups = field(default_factory=list)
+    groups: dict[Kind, list[dict[str, Any]]]
     families: dict[str, list[list[str]]] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def groups(self) -> dict[str, Groups]:
-        return {kind: getattr(self, kind) for kind in KINDS}
 
 
 @cache
@@ -110,15 +96,13 @@ def read_recipe(name: str, folder: Path = HERE) -> Recipe:
 def make_list(name: str, mirrors: Path, folder: Path = HERE) -> str:
     """Return the content of NAME.sha256 for checked-out trees: MIRRORS/owner+name/path."""
     lines = set()
-    for groups in read_config(folder / f"{name}.toml", RecipeTables).groups.values():
-        for group in groups:
-            for repository, pattern in _patterns(group):
-                tree = mirrors / repository.replace("/", "+")
-                for path in sorted(each for each in tree.rglob("*") if each.is_file()):
-                    if re.fullmatch(pattern, path.relative_to(tree).as_posix()):
-                        content = path.read_bytes()
-                        place = path.relative_to(mirrors).as_posix()
-                        lines.add((place, hashlib.sha256(content).hexdigest(), len(content)))
+    groups = read_config(folder / f"{name}.toml", RecipeTables).groups.values()
+    for repository, pattern in (found for kind in groups for group in kind for found in _patterns(group)):
+        tree = mirrors / repository.replace("/", "+")
+        for path in (each for each in tree.rglob("*") if each.is_file()):
+            if re.fullmatch(pattern, path.relative_to(tree).as_posix()):
+                content = path.read_bytes()
+                lines.add((path.relative_to(mirrors).as_posix(), hashlib.sha256(content).hexdigest(), len(content)))
     return "".join(f"{sha256} {size} {place}\n" for place, sha256, size in sorted(lines))
 
 
@@ -130,9 +114,5 @@ def _patterns(group: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield source, re.escape(group["answers"])
     for rule in (group.get(name, {}) for name in ("text", "value")):
         if "file" in rule:
-            yield rule.get("source", source), _template_pattern(rule["file"])
-
-
-def _template_pattern(template: str) -> str:
-    """Return a regular expression for a path template; {names} match any path part."""
-    return "[^/]+".join(re.escape(part) for part in FORMATTED.split(template))
+            parts = re.split(r"\{\w+\}", rule["file"])  # a {name} matches any part of a path
+            yield rule.get("source", source), "[^/]+".join(map(re.escape, parts))

@@ -13,7 +13,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 from urllib.error import HTTPError
 from urllib.parse import quote
 
@@ -37,10 +37,7 @@ class Missing(NamedTuple):
     reason: str
 
 
-class Bring(Protocol):
-    """Writes a file's content to `path`, or raises an InputError."""
-
-    def __call__(self, file: RecipeFile, path: Path) -> None: ...
+Bring = Callable[[RecipeFile, Path], None]  # writes a file's content to the path, or raises an InputError
 
 
 def is_complete(recipe: Recipe, folder: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Read the prompts of clips from the repositories' files by the rules of a recipe.
+"""Read the prompts of clips from the repositories' files by the rules of a recipe, and answers from spreadsheets.
 
 name      the clip's own name, with spaces for hyphens and underscores
 file      a text file; {key} in its path is the clip's name
@@ -9,17 +9,20 @@ labels    the genres among the AudioSet identifiers in such a column; a clip has
 """
 
 import re
-from collections.abc import Callable, Mapping
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
+from xml.etree import ElementTree
 
 from cmi._util.errors import InputError
 from cmi._util.records import csv_records
 from cmi.rewardbench.data.recipes import Recipe, RecipeFile
 
 STRING = re.compile(r"'((?:[^'\\]|\\.)*)'")
+SPACE = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 TAG = re.compile(r"<[^>]+>")
 
 
@@ -32,66 +35,36 @@ class Said(NamedTuple):
 
 def text_of(recipe: Recipe, rule: Mapping[str, Any], file: RecipeFile, key: str, folder: Path) -> Said | None:
     """Return a clip's text; None if its repository has none, or the file with it is missing."""
-    found = RULES[rule["rule"]](recipe, rule, file, key, folder)
+    found = tuple(_found(recipe, rule, file, key, folder))
     text = " ".join(found[0].split()) if found else ""
     return Said(text, found) if text else None
 
 
-def _name(_recipe: Recipe, _rule: Mapping[str, Any], _file: RecipeFile, key: str, _folder: Path) -> tuple[str, ...]:
-    return (re.sub(r"[-_]+", " ", key).rstrip(". "),)
-
-
-def _place(recipe: Recipe, rule: Mapping[str, Any], file: RecipeFile, folder: Path, key: str = "") -> Path:
+def _found(recipe: Recipe, rule: Mapping[str, Any], file: RecipeFile, key: str, folder: Path) -> Iterable[str]:
+    if rule["rule"] == "name":
+        return [re.sub(r"[-_]+", " ", key).rstrip(". ")]
     source = recipe.sources[rule.get("source", file.source.repository)]
-    return folder / source.folder / rule["file"].format(key=key)
-
-
-def _file(recipe: Recipe, rule: Mapping[str, Any], file: RecipeFile, key: str, folder: Path) -> tuple[str, ...]:
-    path = _place(recipe, rule, file, folder, key)
-    return (path.read_text(encoding="utf-8"),) if path.exists() else ()
-
-
-def _html(recipe: Recipe, rule: Mapping[str, Any], file: RecipeFile, _key: str, folder: Path) -> tuple[str, ...]:
-    path = _place(recipe, rule, file, folder)
-    text = html_texts(path).get(file.path) if path.exists() else None
-    return (text,) if text else ()
-
-
-def _script(recipe: Recipe, rule: Mapping[str, Any], file: RecipeFile, key: str, folder: Path) -> tuple[str, ...]:
-    path = _place(recipe, rule, file, folder)
+    path = folder / source.folder / rule["file"].format(key=key)
     if not path.exists():
-        return ()
-    names, texts = (script_list(path, rule[field]) for field in ("names", "texts"))
-    text = dict(zip(names, texts, strict=True)).get(key)
-    return (text,) if text else ()
-
-
-def _csv(recipe: Recipe, rule: Mapping[str, Any], file: RecipeFile, key: str, folder: Path) -> tuple[str, ...]:
-    path = _place(recipe, rule, file, folder)
-    if not path.exists():
-        return ()
-    text = csv_column(path, rule["key"], rule["column"]).get(f"{rule['prefix']}{key}{rule['suffix']}")
-    return (text,) if text else ()
-
-
-def _labels(recipe: Recipe, rule: Mapping[str, Any], file: RecipeFile, key: str, folder: Path) -> tuple[str, ...]:
-    found = _csv(recipe, rule, file, key, folder)
-    return tuple(recipe.labels[name] for text in found for name in text.split(",") if name in recipe.labels)
-
-
-RULES: Mapping[str, Callable[[Recipe, Mapping[str, Any], RecipeFile, str, Path], tuple[str, ...]]] = {
-    "name": _name,
-    "file": _file,
-    "html": _html,
-    "script": _script,
-    "csv": _csv,
-    "labels": _labels,
-}
+        return []
+    match rule["rule"]:
+        case "file":
+            text = path.read_text(encoding="utf-8")
+        case "html":
+            text = html_texts(path).get(file.path, "")
+        case "script":
+            names, texts = (script_list(path, rule[field]) for field in ("names", "texts"))
+            text = dict(zip(names, texts, strict=True)).get(key, "")
+        case _:
+            text = csv_column(path, rule["key"], rule["column"]).get(f"{rule['prefix']}{key}{rule['suffix']}", "")
+    if rule["rule"] == "labels":
+        return [recipe.labels[name] for name in text.split(",") if name in recipe.labels]
+    return [text]
 
 
 @cache
 def html_texts(path: Path) -> dict[str, str]:
-    """Collects the longest cell of each row that plays a clip, by clip."""
+    """Collect the longest cell of each row that plays a clip, by clip."""
     rows = _Rows()
     rows.feed(path.read_text(encoding="utf-8"))
     rows.end_row()
@@ -116,7 +89,7 @@ class _Rows(HTMLParser):
             self._plays.append(played)
 
     def handle_data(self, data: str) -> None:
-        if self._cells and not self._plays:  # what a player says where it can't play is no text
+        if self._cells and not self._plays:  # a player says something else if it cannot play
             self._cells[-1] += data
 
     def end_row(self) -> None:
@@ -137,3 +110,27 @@ def script_list(path: Path, name: str) -> list[str]:
 @cache
 def csv_column(path: Path, key: str, column: str) -> dict[str, str]:
     return {row[key]: row[column] for _, row in csv_records(path, (key, column))}
+
+
+def sheet_rows(path: Path) -> Iterator[dict[str, str]]:
+    """Yield each row of the first sheet of an .xlsx file by the header's names, without empty cells."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            # The files of a recipe are checked by hash: the XML is trusted.
+            shared = ElementTree.fromstring(archive.read("xl/sharedStrings.xml"))  # noqa: S314
+            sheet = ElementTree.fromstring(archive.read("xl/worksheets/sheet1.xml"))  # noqa: S314
+    except (OSError, KeyError, zipfile.BadZipFile, ElementTree.ParseError) as error:
+        raise InputError(f"{path}: not a spreadsheet ({error})") from error
+    strings = ["".join(text.text or "" for text in one.iter(f"{SPACE}t")) for one in shared]
+    rows = [dict(_cells(row, strings)) for row in sheet.iter(f"{SPACE}row")]
+    header = rows[0] if rows else {}
+    yield from ({header[column]: value for column, value in row.items() if column in header} for row in rows[1:])
+
+
+def _cells(row: ElementTree.Element, strings: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield each non-empty cell by the letters of its column."""
+    for cell in row:
+        value = cell.findtext(f"{SPACE}v")
+        if value is not None:
+            column = re.sub(r"\d", "", cell.get("r", ""))
+            yield column, strings[int(value)] if cell.get("t") == "s" else value
