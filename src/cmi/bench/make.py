@@ -76,7 +76,7 @@ def instruction(
     """Word the example with its own question or with a variant of ours, which the task type names."""
     kind = {"major": [question.major], "minor": [question.minor]}
     return Instruction(
-        instruction=example.wording or question.variant(variant).text,
+        instruction=example.wording or question.variant(variant).wording,
         output=example.output,
         audio_path=audio_path,
         audio_start=example.start,

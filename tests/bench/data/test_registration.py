@@ -49,7 +49,7 @@ from cmi.bench.catalog import BenchDataset, Corpus
 from cmi.bench.data._reading import LabelledClip
 from cmi.bench.prompts import Wording, Wordings
 
-ASKED = Wordings("players", "regression", "player_count", {"plain": Wording("plain", "How many play? Give a number.")})
+ASKED = Wordings("players", "regression", "player_count", {"plain": Wording("How many play? Give a number.")})
 
 
 def read(folder, sounds):
@@ -58,8 +58,8 @@ def read(folder, sounds):
 
 
 CORPUS = Corpus(
-    "ensembles",
-    "Ensembles",
+    name="ensembles",
+    title="Ensembles",
     datasets=(BenchDataset("Ensembles", "ENS", "player_count", 3, prompts=ASKED),),
     licence="ours",
     where="here",

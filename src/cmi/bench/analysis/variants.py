@@ -82,8 +82,8 @@ class Variants:
         return [found[dataset] for folder in self.folders if dataset in (found := find_annotations(folder))]
 
     def _of_text(self, dataset: str, text: str) -> str:
-        ours = wordings_of(DATASETS[dataset]).variants.values()
-        known = next((variant.name for variant in ours if variant.text == text), None)
+        ours = wordings_of(DATASETS[dataset]).variants
+        known = next((name for name, variant in ours.items() if variant.wording == text), None)
         numbered = sum(name == dataset for name, _ in self.wordings)
         return known or self.wordings.setdefault((dataset, text), f"wording {numbered + 1}")
 

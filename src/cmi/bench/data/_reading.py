@@ -13,9 +13,6 @@ from typing import NamedTuple
 from cmi._util.errors import InputError, MissingExtra
 
 BEAT_SECONDS = 30.0  # of a recording in questions about beats
-LATE_BEATS = (
-    "truths list beats after the 30 s that are heard, as released: in 40 of 685 ballroom files, 8 of 290 of GTZAN"
-)
 
 
 class LabelledClip(NamedTuple):

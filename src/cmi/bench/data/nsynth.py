@@ -13,13 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from cmi._util.errors import InputError
-from cmi.bench.catalog import BenchDataset, Corpus
+from cmi.bench.catalog import describe
 from cmi.bench.data._reading import LabelledClip, Sounds, find_file, read_text
 
 QUESTIONS = {"Nsynth_instrument": "instrument_family_str", "Nsynth_pitch": "pitch"}
-FAMILIES = (
-    "bass", "brass", "flute", "guitar", "keyboard", "mallet", "organ", "reed", "string", "synth_lead", "vocal",
-)  # fmt: skip
 
 
 def read(folder: Path, sounds: Sounds) -> Iterator[LabelledClip]:
@@ -46,15 +43,4 @@ def _fact(path: Path, note: str, facts: Any, field: str) -> str:
     return str(value)
 
 
-CORPUS = Corpus(
-    "nsynth",
-    "NSynth",
-    datasets=(
-        BenchDataset("Nsynth_instrument", "NI", "instrument", 4096, prompts="instrument_family", classes=FAMILIES),
-        BenchDataset("Nsynth_pitch", "NP", "pitch", 4096, prompts="pitch"),
-    ),
-    licence="CC BY 4.0",
-    where="magenta.tensorflow.org/datasets/nsynth (nsynth-test)",
-    verified="families and pitches in the names of all 4096 notes: as released",
-    read=read,
-)
+CORPUS = describe("nsynth", read)

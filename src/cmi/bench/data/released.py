@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cmi._util.errors import InputError
 from cmi._util.records import read_records
-from cmi.bench.catalog import Corpus
+from cmi.bench.catalog import describe
 from cmi.bench.data._reading import LabelledClip, Sounds
 from cmi.bench.instruction import Instruction
 from cmi.bench.scoring.responses import audio_key, find_annotations
@@ -40,12 +40,4 @@ def locate(audio_path: str, sounds: Sounds) -> str:
     return next((path for path in (tail, f"testdata/{tail}", f"data/{tail}", audio_path) if sounds.has(path)), tail)
 
 
-CORPUS = Corpus(
-    "released",
-    "the authors' annotation files, as they are",
-    datasets=(),
-    licence="CC BY-NC-SA by the paper's statement",
-    where="github.com/nicolaus625/CMI-bench, and its test audio",
-    verified="every readable released file",
-    read=read,
-)
+CORPUS = describe("released", read)
