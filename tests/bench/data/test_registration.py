@@ -20,8 +20,7 @@ from cmi.bench.scoring.responses import find_annotations, find_responses
 
 TASK = """
 from cmi.bench.evaluation import Measured, accuracy, evaluate_each
-from cmi.bench.scoring.nulls import constant
-from cmi.bench.tasks import in_words
+from cmi.bench.tasks import constant, in_words
 
 NULL_ANSWER = "2"
 

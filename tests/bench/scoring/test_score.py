@@ -9,9 +9,9 @@ from cmi.bench.catalog import DATASETS
 from cmi.bench.evaluation import Evaluation, Item, Metric, accuracy, percent_mean, percent_median, percent_ratio
 from cmi.bench.metrics.tools import Tools
 from cmi.bench.scoring.many_files import Settings, read_scores, score_all
-from cmi.bench.scoring.nulls import prompt_example
 from cmi.bench.scoring.one_file import BenchCell, Items, Remembered, score_file, with_verdicts
 from cmi.bench.scoring.responses import Entry, ResponseFile
+from cmi.bench.tasks import prompt_example
 
 
 def gtzan_file(tmp_path, pairs, model="m"):

@@ -15,9 +15,8 @@ from cmi._util.errors import InputError
 from cmi.bench.catalog import DATASETS
 from cmi.bench.evaluation import Array, Evaluation, Item, Metric, Protocol, Setting
 from cmi.bench.metrics.tools import Tools
-from cmi.bench.scoring.nulls import for_every_task
 from cmi.bench.scoring.responses import Entry, ResponseFile, ResponseSet
-from cmi.bench.tasks import load_task
+from cmi.bench.tasks import common_nulls, load_task
 from cmi.stats.comparison import Cell, adjust_p, best_of, compare, draw, finite, interval_of, mcnemar_exact
 from cmi.stats.intervals import Interval, wilson
 
@@ -99,7 +98,7 @@ def score_file(
     task = load_task(file.dataset)
     try:
         evaluation = task.evaluate(items, setting)
-        nulls = for_every_task(items) + task.nulls(items)
+        nulls = common_nulls(items) + task.nulls(items)
         on_nulls = {null.name: task.evaluate(replace(items, answer=null.answer), setting) for null in nulls}
     except InputError as error:
         raise error if str(file.path) in str(error) else InputError(f"{file.path}: {error}") from error

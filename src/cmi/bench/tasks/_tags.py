@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from cmi._util.errors import InputError
 from cmi.bench.evaluation import Array, Evaluation, Item, Measured, Metric, Setting, Tally, not_computed
 from cmi.bench.metrics.text import mentions
-from cmi.bench.scoring.nulls import Null, most_frequent
-from cmi.bench.tasks import Reader
+from cmi.bench.tasks import Null, Reader, most_frequent
 from cmi.stats.predictions import detection
 
 PUBLISHED_EMBEDDER = "bge-large-en-v1.5"

@@ -43,8 +43,7 @@ from cmi.bench.evaluation import (
     percent_mean,
 )
 from cmi.bench.metrics.wordnet import Thesaurus, stem
-from cmi.bench.scoring.nulls import Null, most_frequent
-from cmi.bench.tasks import Reader
+from cmi.bench.tasks import Null, Reader, most_frequent
 
 if TYPE_CHECKING:
     from cmi.bench.metrics.bertscore import BertScorer

@@ -27,8 +27,7 @@ from cmi.bench.evaluation import (
     percent_median,
     percent_ratio,
 )
-from cmi.bench.scoring.nulls import Null, most_frequent
-from cmi.bench.tasks import Reader
+from cmi.bench.tasks import Null, Reader, most_frequent
 
 # (what stands first, then, then): everything on the line up to the colon goes.
 _ANNOUNCEMENTS = (

@@ -25,11 +25,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cmi._util.errors import InputError
 from cmi.bench.evaluation import Array, Evaluation, Item, Measured, Setting, evaluate_each, of_sums
 from cmi.bench.metrics.text import squash
-from cmi.bench.scoring.nulls import Null
-from cmi.bench.tasks import Reader, in_words
+from cmi.bench.tasks import Null, Reader, in_words, parse_truth
 from cmi.bench.tasks._clips import LENGTH, ClipClock, clip_of
 
 TECHNIQUES = (
@@ -180,10 +178,7 @@ def _evaluate_paper(items: Iterable[Item], model: str) -> Evaluation:
 
 
 def _truth(item: Item, read: Callable[[str], list[Event] | None]) -> list[Event]:
-    truth = read(item.truth)
-    if truth is None:
-        raise InputError(f"the expected answer {item.truth[:60]!r} is not a list of (start, end, technique)")
-    return truth
+    return parse_truth(item.truth, read, "a list of (start, end, technique)")
 
 
 def nulls(items: Iterable[Item]) -> list[Null]:
