@@ -21,6 +21,8 @@ from cmi.bench.prompts import Wordings
 if TYPE_CHECKING:
     from cmi.bench.data._reading import LabelledClip, Sounds
 
+    CorpusReader = Callable[[Path, Sounds], Iterator[LabelledClip]]
+
 
 @dataclass(frozen=True)
 class BenchDataset:
@@ -57,7 +59,7 @@ class Corpus(CorpusDescription):
     """A collection of files and the data sets that are made from it."""
 
     name: str  # as typed on the command line
-    read: "Callable[[Path, Sounds], Iterator[LabelledClip]]"  # all questions of all splits, with or without audio
+    read: "CorpusReader"  # all questions of all splits, with or without audio
 
 
 @cache
@@ -65,9 +67,7 @@ def _descriptions() -> dict[str, CorpusDescription]:
     return read_config(files("cmi.bench.data").joinpath("corpora.toml"), dict[str, CorpusDescription])
 
 
-def describe(
-    name: str, read: "Callable[[Path, Sounds], Iterator[LabelledClip]]", classes: tuple[str, ...] = ()
-) -> Corpus:
+def describe(name: str, read: "CorpusReader", classes: tuple[str, ...] = ()) -> Corpus:
     """Return the corpus that `corpora.toml` describes under `name`, with `classes` if the file has none."""
     corpus = Corpus(name=name, read=read, **vars(_descriptions()[name]))
     return replace(corpus, datasets=tuple(replace(one, classes=one.classes or classes) for one in corpus.datasets))

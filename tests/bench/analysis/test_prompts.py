@@ -12,12 +12,14 @@ from cmi.bench.analysis.prompts import (
     NOT_LARGER,
     ONE_VARIANT,
     VariantRun,
+    Variants,
     draw_prompts,
     prompt_tables,
     read_runs,
     sensitivities,
+    split_source,
+    split_trial,
 )
-from cmi.bench.analysis.variants import Variants, split_source, split_trial
 from cmi.bench.ask.nulls import NullListener
 from cmi.bench.ask.run import RunPlan, read_data, run
 from cmi.bench.catalog import DATASETS

@@ -200,7 +200,10 @@ def test_scores_are_read_back(tmp_path):
     assert read_scores(path) == cells
     assert read_scores(tmp_path / "m_GTZAN.jsonl") is None
     path.write_text('{"cells": [{"model": 1}]}')
-    with pytest.raises(InputError, match=r"scores.json: not a cell"):
+    with pytest.raises(InputError, match=r"scores.json: 'cells\[0\].model' is 1, expected text"):
+        read_scores(path)
+    path.write_text(json.dumps({"cells": [cells[0].to_json() | {"row": "GTZ"}]}))
+    with pytest.raises(InputError, match=r"scores.json: a cell has row 'GTZ', expected one of GS-K"):
         read_scores(path)
     path.write_text('{"cells": [')
     with pytest.raises(InputError, match=r"scores.json: not JSON"):

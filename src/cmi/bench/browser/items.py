@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cmi._util.errors import InputError
 from cmi._util.records import read_records
 from cmi.bench.evaluation import Array, Evaluation, Item, Metric, Protocol, Setting, Tally
 from cmi.bench.metrics.tools import Tools
 from cmi.bench.scoring.one_file import Items
-from cmi.bench.scoring.responses import ResponseFile, ResponseSet, clean, read_instructions
+from cmi.bench.scoring.responses import ResponseFile, ResponseSet, clean, errors_at, read_instructions
 from cmi.bench.tasks import load_task
 from cmi.report.tables import Table
 from cmi.stats.comparison import finite
@@ -89,10 +88,8 @@ def read_answers(file: ResponseFile, protocol: Protocol, tools: Tools, annotatio
 def _evaluation(file: ResponseFile, items: list[Item], setting: Setting) -> Evaluation:
     if file.dataset.is_multi_label:  # a text embedder's work would be for nothing: no item has an area under a curve
         return Tally().evaluation([Metric("ROC"), Metric("PR")])
-    try:
+    with errors_at(file.path):
         return load_task(file.dataset).evaluate(items, setting)
-    except InputError as error:
-        raise error if str(file.path) in str(error) else InputError(f"{file.path}: {error}") from error
 
 
 def item_scores(metric: Metric, evaluation: Evaluation) -> Array:

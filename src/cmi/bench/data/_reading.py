@@ -4,6 +4,7 @@ import csv
 import io
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path, PurePosixPath
@@ -155,16 +156,12 @@ def clips_of_events(starts: Sequence[float], length: float) -> Iterator[tuple[Cl
 
 def clips_of_recording(sounds: Sounds, audio: str, length: float) -> list[ClipSpan]:
     """Cut a recording into whole clips; only the first if the recording is missing or cannot be read."""
-    return whole_clips(_seconds(sounds.folder / audio) or length if sounds.has(audio) else length, length)
-
-
-def _seconds(path: Path) -> float | None:
-    """Return a recording's length; None if it cannot be read."""
-    audio = _import_audio(path)
-    try:
-        return float(audio.duration(path))
-    except InputError:
-        return None
+    seconds = 0.0
+    if sounds.has(audio):
+        decoder = _import_audio(sounds.folder / audio)
+        with suppress(InputError):
+            seconds = float(decoder.duration(sounds.folder / audio))
+    return whole_clips(seconds or length, length)
 
 
 def _import_audio(path: Path) -> ModuleType:

@@ -40,17 +40,11 @@ Note = tuple[float, float, str | None]  # onset, offset, technique
 
 def read(folder: Path, sounds: Sounds) -> Iterator[LabelledClip]:
     for path in find_files(folder, "label/*/*.csv"):
-        if path.parent.name in SPLITS:
-            yield from _examples(path, path.parent.name, sounds)
-
-
-def _examples(path: Path, split: str, sounds: Sounds) -> Iterator[LabelledClip]:
-    notes = list(_notes(path))
-    for clip, places in clips_of_events([onset for onset, _, _ in notes], SECONDS):
-        truth = written([notes[place] for place in places])
-        yield LabelledClip(
-            "Guzheng_Tech", f"{path.stem}-{clip.start:.0f}", truth, sounds.find(path.stem), clip.start, clip.end, split
-        )
+        split = path.parent.name
+        notes = list(_notes(path)) if split in SPLITS else []
+        for clip, places in clips_of_events([onset for onset, _, _ in notes], SECONDS):
+            truth, id_ = written([notes[place] for place in places]), f"{path.stem}-{clip.start:.0f}"
+            yield LabelledClip("Guzheng_Tech", id_, truth, sounds.find(path.stem), clip.start, clip.end, split)
 
 
 def _notes(path: Path) -> Iterator[Note]:

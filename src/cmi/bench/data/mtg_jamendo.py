@@ -28,16 +28,13 @@ _FILE = re.compile(r"autotagging_([a-z0-9]+)-(train|validation|test)")
 def read(folder: Path, sounds: Sounds) -> Iterator[LabelledClip]:
     for path in find_files(folder, "split-0/autotagging_*.tsv"):
         named = _FILE.fullmatch(path.stem)
-        if named and named[1] in SUBSETS:
-            split = "dev" if named[2] == "validation" else named[2]
-            yield from _examples(path, SUBSETS[named[1]], split, sounds)
-
-
-def _examples(path: Path, dataset: str, split: str, sounds: Sounds) -> Iterator[LabelledClip]:
-    for _, row in read_table(path, ["TRACK_ID", "PATH", "TAGS"], "\t"):
-        track = Path(row["PATH"]).stem
-        audio = sounds.find(track, f"{track}.low")
-        yield LabelledClip(dataset, row["TRACK_ID"], names(row["TAGS"]), audio, 0.0, SECONDS, split)
+        if not named or named[1] not in SUBSETS:
+            continue
+        split = "dev" if named[2] == "validation" else named[2]
+        for _, row in read_table(path, ["TRACK_ID", "PATH", "TAGS"], "\t"):
+            track = Path(row["PATH"]).stem
+            audio, tags = sounds.find(track, f"{track}.low"), names(row["TAGS"])
+            yield LabelledClip(SUBSETS[named[1]], row["TRACK_ID"], tags, audio, 0.0, SECONDS, split)
 
 
 def names(tags: str) -> str:

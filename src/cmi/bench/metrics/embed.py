@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,20 +36,6 @@ BGE_LARGE_REVISION = "d4aa6901d3a41ba39fb536a557fa166f842b0e09"
 TEXTS_PER_LOOKUP = 4096  # tokenised, or read from the cache, at a time
 
 
-class TextEmbedder(Protocol):
-    """Turns texts into unit vectors. `name` includes the revision."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def dimension(self) -> int: ...
-
-    def encode(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
-        """One unit vector per text, in order: (n, dimension)."""
-        ...
-
-
 class EmbedderRecipe(NamedTuple):
     """How token vectors become a text's vector."""
 
@@ -61,7 +47,7 @@ class EmbedderRecipe(NamedTuple):
 RECIPES = {"minilm": EmbedderRecipe("mean", 256, 384), BGE_LARGE: EmbedderRecipe("cls", 512, 1024)}
 
 
-def load_embedder(name: str, cache: VectorCache | None) -> TextEmbedder:
+def load_embedder(name: str, cache: VectorCache | None) -> "TextEmbedder":
     """Load the embedder called `name`: 'minilm', 'bge-large-en-v1.5', a model folder or a hub id."""
     require_packages("the text embedder", "embed", "torch", "transformers")
     if name == "minilm":
@@ -73,8 +59,8 @@ def load_embedder(name: str, cache: VectorCache | None) -> TextEmbedder:
     else:
         folder, full_name = find_model(name, None, "the text embedder", OTHERWISE)
     if name in RECIPES:
-        return TransformerEmbedder(full_name, folder, RECIPES[name], cache)
-    return TransformerEmbedder(full_name, folder, _stated_recipe(folder, load_encoder(folder)), cache)
+        return TextEmbedder(full_name, folder, RECIPES[name], cache)
+    return TextEmbedder(full_name, folder, _stated_recipe(folder, load_encoder(folder)), cache)
 
 
 def distinct_texts(texts: Iterable[str]) -> tuple[NDArray[np.intp], list[str]]:
@@ -85,10 +71,10 @@ def distinct_texts(texts: Iterable[str]) -> tuple[NDArray[np.intp], list[str]]:
 
 
 @dataclass
-class TransformerEmbedder:
+class TextEmbedder:
     """A transformers encoder, pooled to one unit vector per text; loaded only if the cache lacks a text."""
 
-    name: str
+    name: str  # with the revision
     folder: Path
     recipe: EmbedderRecipe
     cache: VectorCache | None

@@ -11,6 +11,7 @@ work too. In a folder called `fix` or `<model>-fix` it is a second run, which re
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -130,7 +131,7 @@ class ResponseSet:
 
     def _as_they_stand(self) -> Iterator[Entry]:
         for place, record in read_records(self.file.path):
-            with _at(self.file.path, place):
+            with errors_at(f"{self.file.path} {place}"):
                 answer = _answer(record)
                 yield Entry(self._item(record, answer), answer is not None)
 
@@ -138,7 +139,7 @@ class ResponseSet:
         """The authors keep the annotation's order and leave out failed questions."""
         instructions = self._instructions()
         for place, record in read_records(self.file.path):
-            with _at(self.file.path, place):
+            with errors_at(f"{self.file.path} {place}"):
                 answer = _answer(record)
                 asked = self._item(record, answer)
             for _, instruction in instructions:
@@ -158,7 +159,7 @@ class ResponseSet:
         open_questions = dict(self._instructions())
         answered: set[str] = set()
         for place, record in read_records(self.file.path):
-            with _at(self.file.path, place):
+            with errors_at(f"{self.file.path} {place}"):
                 identifier, answer = _identifier(record), _answer(record)
                 if identifier in answered:
                     raise InputError(f"id {identifier!r} occurs twice")
@@ -196,15 +197,15 @@ class ResponseSet:
         )
 
 
-def read_instructions(path: Path, dataset: BenchDataset) -> Iterator[tuple[str, Instruction]]:
-    """Yield the instructions of the test split with their ids."""
-    count = 0
+def read_instructions(path: Path, dataset: BenchDataset, all_splits: bool = False) -> Iterator[tuple[str, Instruction]]:
+    """Yield the instructions of the test split, or of all, with their ids."""
+    counts: Counter[str] = Counter()
     for place, record in read_records(path):
-        with _at(path, place):
+        with errors_at(f"{path} {place}"):
             instruction = Instruction.from_record(record)
-        if instruction.split == "test":
-            yield instruction.uuid or f"{dataset.name}/{count}", instruction
-            count += 1
+        if all_splits or instruction.split == "test":
+            yield instruction.uuid or f"{dataset.name}/{counts[instruction.split]}", instruction
+            counts[instruction.split] += 1
 
 
 def audio_key(path: str) -> str:
@@ -239,9 +240,9 @@ def _identifier(record: dict[str, Any]) -> str:
 
 
 @contextmanager
-def _at(path: Path, place: str) -> Iterator[None]:
-    """Add the place to an InputError."""
+def errors_at(place: Path | str) -> Iterator[None]:
+    """Add the place to an InputError that does not name it."""
     try:
         yield
     except InputError as error:
-        raise InputError(f"{path} {place}: {error}") from error
+        raise error if str(place) in str(error) else InputError(f"{place}: {error}") from error

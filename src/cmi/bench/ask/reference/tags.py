@@ -25,7 +25,7 @@ from cmi.bench.ask.ask import clip
 from cmi.bench.ask.reference.pitch import LOWEST, NOTE_RATE, OCTAVE, STACKED, NoteNetwork, load_if_installed
 from cmi.bench.catalog import DATASETS
 from cmi.bench.metrics.text import mentions, squash
-from cmi.reward.model.encoders.musicnn import MSD_TAGS, MTT_TAGS, RATE, SHORTEST, Musicnn, load_musicnn, mel
+from cmi.reward.model.encoders.musicnn import MSD_TAGS, MTT_TAGS, RATE, SHORTEST, load_musicnn, mel
 
 LONGEST = 60.0  # seconds
 Lifts = Mapping[str, float]  # by tag, in lower case; of a tag that both networks know, the mean
@@ -70,30 +70,28 @@ HELD_TAGS = {
 }
 
 
-# By network: its tags, and the two numbers of `_prior`.
-_NETWORKS = {"MTT_musicnn": (MTT_TAGS, 0.19, 6.0), "MSD_musicnn": (MSD_TAGS, 0.42, 3.0)}
-
-
-def _prior(rank: int, first: float, half: float) -> float:
-    """Return the log-odds of the tag of that rank, whose share is `first` at rank 0 and half of it at rank `half`."""
-    share = first / (1 + rank / half)
+def _prior(place: int, first: float, half: float) -> float:
+    """Return the log-odds of the tag at that place, whose share is `first` at place 0 and half of it at place `half`."""
+    share = first / (1 + place / half)
     return math.log(share / (1 - share))
 
 
 class MusicnnTagger:
     def __init__(self) -> None:
-        self._networks: dict[str, Musicnn] = {name: load_musicnn(name) for name in _NETWORKS}
+        self._networks = [  # each with its tags and the last two arguments of `_prior`
+            (load_musicnn("MTT_musicnn"), MTT_TAGS, 0.19, 6.0),
+            (load_musicnn("MSD_musicnn"), MSD_TAGS, 0.42, 3.0),
+        ]
 
     def lifts(self, question: Question) -> Lifts:
         samples = torch.from_numpy(clip(question, RATE, LONGEST).samples)
         samples = torch.nn.functional.pad(samples, (0, max(0, SHORTEST - len(samples))))
         heard = mel(samples[None])
         found: dict[str, list[float]] = {}
-        for name, network in self._networks.items():
-            tags, *shares = _NETWORKS[name]
+        for network, tags, first, half in self._networks:
             odds = network.odds(network.frames(heard))[0].tolist()
-            for rank, (tag, value) in enumerate(zip(tags, odds, strict=True)):
-                found.setdefault(tag.lower(), []).append(value - _prior(rank, *shares))
+            for place, (tag, value) in enumerate(zip(tags, odds, strict=True)):
+                found.setdefault(tag.lower(), []).append(value - _prior(place, first, half))
         return {tag: float(np.mean(values)) for tag, values in found.items()}
 
 
