@@ -223,11 +223,7 @@ def _rank_table(result: Contamination) -> Table:
         f" not to be; no mark: unknown ({len(result.places) - known} of {len(result.places)})."
     )
     return Table(
-        "Ranks and known overlap",
-        ["data set", *result.models],
-        rows,
-        1,
-        [legend, *map(sentence, result.notes)],
+        "Ranks and known overlap", ["data set", *result.models], rows, 1, [legend, *map(sentence, result.notes)]
     )
 
 

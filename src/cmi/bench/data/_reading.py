@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 from cmi._util.errors import InputError, MissingExtra
+from cmi._util.records import read_text
 
 BEAT_SECONDS = 30.0  # of a recording in questions about beats
 
@@ -89,15 +90,6 @@ def find_file(folder: Path, *patterns: str) -> Path:
     if len(found) > 1:
         raise InputError(f"{folder}: both {found[0]} and {found[1]}; name the folder that holds one of them")
     return found[0]
-
-
-def read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text (byte 0x{error.object[error.start]:02x})") from error
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
 
 
 def read_table(path: Path, columns: Sequence[str], delimiter: str = ",") -> Iterator[tuple[str, dict[str, str]]]:

@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cmi._util.errors import InputError
+from cmi._util.records import read_text
 from cmi.bench.catalog import describe
-from cmi.bench.data._reading import LabelledClip, Sounds, clips_of_recording, find_files, read_text
+from cmi.bench.data._reading import LabelledClip, Sounds, clips_of_recording, find_files
 from cmi.bench.tasks.key import KEYS, Key, parse
 
 SECONDS = 30.0

@@ -15,8 +15,9 @@ from pathlib import Path
 
 from cmi._util.config import read_config
 from cmi._util.errors import InputError
+from cmi._util.records import read_text
 from cmi.bench.catalog import describe
-from cmi.bench.data._reading import LabelledClip, Sounds, clips_of_events, find_files, number, read_text
+from cmi.bench.data._reading import LabelledClip, Sounds, clips_of_events, find_files, number
 
 SECONDS = 10.0
 Frame = tuple[float, float]  # seconds, hertz

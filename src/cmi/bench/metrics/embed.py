@@ -12,7 +12,6 @@ A vector depends on its text alone. With a cache each batch is stored at once, a
 import importlib.metadata
 import importlib.resources
 import importlib.util
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 from cmi._util.cache import VectorCache, content_key
 from cmi._util.errors import InputError
 from cmi._util.hub import find_model, require_packages
+from cmi._util.records import read_json
 from cmi.bench.metrics.encoder import TextEncoder, clean, load_encoder, token_batches
 
 Progress = Callable[[int], None]  # told how many more distinct texts are done
@@ -140,17 +140,17 @@ class TextEmbedder:
 
 def _stated_recipe(folder: Path, encoder: TextEncoder) -> EmbedderRecipe:
     """Read the sentence-transformers files in `folder`; by default the mean and the encoder's limit."""
-    for module in _read_json(folder / "modules.json") or []:
+    for module in _read_if_there(folder / "modules.json") or []:
         if module["type"].rpartition(".")[2] not in ("Transformer", "Pooling", "Normalize"):
             raise InputError(f"{folder}: its {module['type']} module is not supported, only an encoder with pooling is")
-    stated = _read_json(folder / "sentence_bert_config.json") or {}
+    stated = _read_if_there(folder / "sentence_bert_config.json") or {}
     max_tokens = min(stated.get("max_seq_length") or encoder.max_tokens, encoder.max_tokens)
     size = encoder.model.config.hidden_size
     return EmbedderRecipe(_stated_pooling(folder / "1_Pooling" / "config.json"), max_tokens, size)
 
 
 def _stated_pooling(path: Path) -> str:
-    stated = _read_json(path)
+    stated = _read_if_there(path)
     if stated is None:
         return "mean"
     flags = [key for key, on in stated.items() if key.startswith("pooling_mode_") and on]
@@ -163,11 +163,5 @@ def _stated_pooling(path: Path) -> str:
             raise InputError(f"{path}: pooling {other!r} is not supported, only the mean or the first token is")
 
 
-def _read_json(path: Path) -> Any:
-    """Read a JSON file; None if it does not exist."""
-    if not path.exists():
-        return None
-    try:
-        return json.loads(path.read_text("utf-8"))
-    except ValueError as error:
-        raise InputError(f"{path} is not JSON: {error}") from error
+def _read_if_there(path: Path) -> Any:
+    return read_json(path) if path.exists() else None

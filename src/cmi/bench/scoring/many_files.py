@@ -1,7 +1,6 @@
 """Score many response files, log each result, and read results back; or only check the files."""
 
 import hashlib
-import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from cmi import __version__
 from cmi._util.cache import cache_folder
 from cmi._util.config import check_config
 from cmi._util.errors import InputError
+from cmi._util.records import read_json
 from cmi._util.runlog import RunLog
 from cmi._util.runlog import read_records as read_log
 from cmi.bench.catalog import DATASETS
@@ -126,10 +126,7 @@ def read_scores(path: Path) -> list[BenchCell] | None:
     """Read the cells that `cmi bench score --json` wrote; None for any other file or folder."""
     if path.suffix != ".json" or not path.is_file():
         return None
-    try:
-        content = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON, or cut off ({error})") from error
+    content = read_json(path)
     if not isinstance(content, dict) or not isinstance(content.get("cells"), list):
         return None
     return _read_cells(content["cells"], str(path))

@@ -71,7 +71,7 @@ HELD_TAGS = {
 
 
 def _prior(place: int, first: float, half: float) -> float:
-    """Return the log-odds of the tag at that place, whose share is `first` at place 0 and half of it at place `half`."""
+    """Return the log-odds of the tag at `place`, whose share is `first` at 0 and half of it at `half`."""
     share = first / (1 + place / half)
     return math.log(share / (1 - share))
 
