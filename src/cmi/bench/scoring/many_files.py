@@ -1,6 +1,7 @@
 """Score many response files, log each result, and read results back; or only check the files."""
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -147,6 +148,8 @@ def _read_cells(records: list[Any], name: str) -> list[BenchCell]:
     for cell in cells:
         if cell.row not in DATASETS.rows:
             raise InputError(f"{name}: a cell has row {cell.row!r}, expected one of {', '.join(DATASETS.rows)}")
+        if not all(n is None or math.isfinite(n) for n in (cell.value, cell.low, cell.high, cell.null_value)):
+            raise InputError(f"{name}: {cell.row} {cell.metric} of {cell.model} has a value that is not a number")
     return cells
 
 
@@ -170,10 +173,10 @@ def check_file(file: ResponseFile, annotations: Path | None) -> FileReport:
     questions = answered = empty = cut = 0
     problem = ""
     try:
-        for item, was_answered in ResponseSet(file, annotations):
+        for item, is_answered, _ in ResponseSet(file, annotations):
             questions += 1
-            answered += was_answered
-            empty += was_answered and not any(character.isalnum() for character in item.answer)
+            answered += is_answered
+            empty += is_answered and not any(character.isalnum() for character in item.answer)
             cut += len(item.answer) >= LONGEST_ANSWER
     except InputError as error:
         problem = str(error)

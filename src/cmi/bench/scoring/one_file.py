@@ -72,7 +72,7 @@ class Items:
     answer: Callable[[Item], str] | None = None
 
     def __iter__(self) -> Iterator[Item]:
-        for item, answered in self.entries:
+        for item, answered, _ in self.entries:
             if answered or not self.answered_only:
                 yield item._replace(answer=self.answer(item)) if self.answer else item
 

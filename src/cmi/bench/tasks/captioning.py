@@ -30,18 +30,7 @@ from rapidfuzz.distance import LCSseq
 from sacrebleu.metrics import BLEU
 
 from cmi._util.errors import InputError
-from cmi.bench.evaluation import (
-    Array,
-    Evaluation,
-    Item,
-    Measured,
-    Metric,
-    Setting,
-    Tally,
-    not_computed,
-    of_sums,
-    percent_mean,
-)
+from cmi.bench.evaluation import Array, Evaluation, Item, Measured, Metric, Setting, Tally, of_sums, percent_mean
 from cmi.bench.metrics.wordnet import Thesaurus, stem
 from cmi.bench.tasks import Null, Reader, most_frequent
 
@@ -226,7 +215,7 @@ def _bert_scores(
 
 
 def _unless(tool: object, metric: Metric) -> Metric:
-    return not_computed(metric.name, str(tool)) if isinstance(tool, InputError) else metric
+    return Metric(metric.name, not_computed=str(tool)) if isinstance(tool, InputError) else metric
 
 
 def nulls(items: Iterable[Item]) -> list[Null]:
