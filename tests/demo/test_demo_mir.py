@@ -52,7 +52,7 @@ def test_a_second_call_asks_nothing(tmp_path, monkeypatch, constant):
 def test_tasks_whose_packages_are_not_installed_are_named_with_what_to_install(tmp_path, monkeypatch):
     """As after a plain set-up: no package of the `listen` extra, and here no network for musicnn either."""
     monkeypatch.setattr("cmi.bench.ask.reference.version", lambda part: None)
-    monkeypatch.setattr("cmi.bench.ask.reference.parts.version", lambda part: None)
+    monkeypatch.setattr("cmi.bench.ask.reference.version", lambda part: None)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     table, _ = hear(tmp_path / "mir", "reference")
     [madmom] = [note for note in table.notes if "beats and keys" in note]

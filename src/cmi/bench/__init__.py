@@ -15,11 +15,7 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     __all__,
     {
-        "ask": (
-            "Answer",
-            "Listener",
-            "Question",
-        ),
+        "ask": ("Answer", "Listener", "Question"),
         "scoring.many_files": ("score",),
         "scoring.one_file": ("BenchCell",),
         "scoring.tables": ("score_tables",),

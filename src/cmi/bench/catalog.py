@@ -7,17 +7,21 @@ module of `cmi.bench.tasks`. To add a corpus or a task, add one file to either p
 import pkgutil
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from importlib import import_module
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cmi._util.config import read_config
 from cmi._util.errors import InputError
+from cmi.bench.prompts import Wordings
 
 if TYPE_CHECKING:
     from cmi.bench.data._reading import LabelledClip, Sounds
-    from cmi.bench.prompts import Wordings
+
+    CorpusReader = Callable[[Path, Sounds], Iterator[LabelledClip]]
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,7 @@ class BenchDataset:
     row: str  # its row in Table 3 of the paper, or a new one after those
     task: str  # its module in cmi.bench.tasks
     size: int  # test items, by Table 1 of the paper
-    prompts: "str | Wordings"  # a file of cmi.bench.prompts without its .toml, or the wordings themselves
+    prompts: str | Wordings  # a file of cmi.bench.prompts without its .toml, or the wordings themselves
     classes: tuple[str, ...] = ()  # the possible labels; empty if answers are free text
     is_multi_label: bool = False  # an answer may name any number of the classes
     clip: str = ""  # a regular expression for the end of an audio path that numbers the clips of a recording
@@ -38,18 +42,35 @@ class BenchDataset:
         return re.sub(self.clip, "", audio_path) if self.clip else audio_path
 
 
-@dataclass(frozen=True)
-class Corpus:
-    """A collection of files and the data sets that are made from it."""
+@dataclass(frozen=True, kw_only=True)
+class CorpusDescription:
+    """What there is to know of a corpus."""
 
-    name: str  # as typed on the command line
     title: str
     datasets: tuple[BenchDataset, ...]
     licence: str
     where: str
     verified: str  # what our records were compared with
-    read: "Callable[[Path, Sounds], Iterator[LabelledClip]]"  # all questions of all splits, with or without audio
     notes: tuple[str, ...] = ()  # how its records differ from the paper's
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corpus(CorpusDescription):
+    """A collection of files and the data sets that are made from it."""
+
+    name: str  # as typed on the command line
+    read: "CorpusReader"  # all questions of all splits, with or without audio
+
+
+@cache
+def _descriptions() -> dict[str, CorpusDescription]:
+    return read_config(files("cmi.bench.data").joinpath("corpora.toml"), dict[str, CorpusDescription])
+
+
+def describe(name: str, read: "CorpusReader", classes: tuple[str, ...] = ()) -> Corpus:
+    """Return the corpus that `corpora.toml` describes under `name`, with `classes` if the file has none."""
+    corpus = Corpus(name=name, read=read, **vars(_descriptions()[name]))
+    return replace(corpus, datasets=tuple(replace(one, classes=one.classes or classes) for one in corpus.datasets))
 
 
 class Catalog(Mapping[str, BenchDataset]):

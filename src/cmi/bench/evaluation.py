@@ -158,8 +158,3 @@ def of_sums(name: str, function: Callable[[Array], Array], columns: slice = slic
         return function(weights @ statistics[:, columns])
 
     return Metric(name, value)
-
-
-def not_computed(name: str, why: str) -> Metric:
-    """A metric of the table that could not be computed here."""
-    return Metric(name, not_computed=why)

@@ -20,6 +20,7 @@ from cmi.bench.catalog import DATASETS, Corpus
 from cmi.bench.data._reading import LabelledClip, Sounds
 from cmi.bench.instruction import Instruction
 from cmi.bench.prompts import Wordings, wordings_of
+from cmi.report.numbers import count
 from cmi.report.tables import Table
 
 ALL_SPLITS = "all"
@@ -70,15 +71,15 @@ def make(corpus: Corpus, folder: Path, audio: Path | None, out: Path, options: M
     return made
 
 
-def instruction(
-    example: LabelledClip, corpus: Corpus, question: Wordings, variant: str, audio_path: str
-) -> Instruction:
+def _line(
+    example: LabelledClip, corpus: Corpus, question: Wordings, variant: str, audio_folder: Path, out: Path
+) -> str:
     """Word the example with its own question or with a variant of ours, which the task type names."""
     kind = {"major": [question.major], "minor": [question.minor]}
-    return Instruction(
-        instruction=example.wording or question.variant(variant).text,
+    asked = Instruction(
+        instruction=example.wording or question.variant(variant).wording,
         output=example.output,
-        audio_path=audio_path,
+        audio_path=Path(os.path.relpath(audio_folder / example.audio, out)).as_posix(),
         audio_start=example.start,
         audio_end=example.end,
         split=example.split,
@@ -86,6 +87,7 @@ def instruction(
         task_type=kind | {"prompt": ["released" if example.wording else variant]},
         uuid=example.id,
     )
+    return json.dumps(asked.to_record(), ensure_ascii=False) + "\n"
 
 
 def _read(corpus: Corpus, folder: Path, sounds: Sounds, split: str) -> dict[str, list[LabelledClip]]:
@@ -106,13 +108,6 @@ def _read(corpus: Corpus, folder: Path, sounds: Sounds, split: str) -> dict[str,
         there = f"; its splits are {', '.join(sorted(found))}" if found else ""
         raise InputError(f"{folder}: no examples of {corpus.title} in split {split!r}{there}")
     return by_dataset
-
-
-def _line(
-    example: LabelledClip, corpus: Corpus, question: Wordings, variant: str, audio_folder: Path, out: Path
-) -> str:
-    path = Path(os.path.relpath(audio_folder / example.audio, out)).as_posix()
-    return json.dumps(instruction(example, corpus, question, variant, path).to_record(), ensure_ascii=False) + "\n"
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:
@@ -175,7 +170,9 @@ def made_records(made: Sequence[MadeDataset]) -> list[dict[str, Any]]:
 
 def made_table(corpus: Corpus, made: Sequence[MadeDataset]) -> Table:
     rows = [
-        [each.dataset, str(each.path) if each.questions else "-", *map("{:,}".format, _counts(each))] for each in made
+        [each.dataset, str(each.path) if each.questions else "-"]
+        + [count(n) for n in (each.questions, each.published, len(each.missing))]
+        for each in made
     ]
     notes = list(dict.fromkeys(note for each in made for note in each.notes))
     return Table(
@@ -185,10 +182,6 @@ def made_table(corpus: Corpus, made: Sequence[MadeDataset]) -> Table:
         labels=2,
         notes=[*(f"Note: {note}." for note in notes), *(_missing(each) for each in made if each.missing)],
     )
-
-
-def _counts(made: MadeDataset) -> tuple[int, int, int]:
-    return made.questions, made.published, len(made.missing)
 
 
 def _missing(made: MadeDataset) -> str:

@@ -127,7 +127,7 @@ def check(
     from dataclasses import asdict
 
     from cmi._util.errors import InputError
-    from cmi.bench.scoring.check import absent, check_file, check_table
+    from cmi.bench.scoring.many_files import absent, check_file, check_table
     from cmi.bench.scoring.responses import find_annotations, find_responses
     from cmi.cli.output import show
 

@@ -1,5 +1,6 @@
 """`cmi bench bias`, `prompts`, `map`, `contamination` and `browse`: what stands behind the scores."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -80,8 +81,8 @@ def bias(
     if plot is not None:
         draw_bias(results, plot)
     provenance = {"cmi": __version__, "protocol": protocol, "embedder": embedder, "resamples": resamples, "seed": SEED}
-    whole = [{key: value for key, value in one.to_json().items() if key != "tags"} for one in results]
-    records = [tag for one in results for tag in one.to_json()["tags"]]
+    whole = [asdict(one) for one in results]
+    records = [tag for one in whole for tag in one.pop("tags")]
     provenance |= {"files": whole}
     show(bias_tables(results, protocol), records, "tags", provenance, "json" if as_json else format_, output)
 
@@ -114,8 +115,7 @@ def prompts(
         cmi bench prompts plain=plain.json brief=brief.json --plot prompts.png
     """
     from cmi import __version__
-    from cmi.bench.analysis.prompts import draw_prompts, prompt_tables, read_runs, sensitivities
-    from cmi.bench.analysis.variants import Variants
+    from cmi.bench.analysis.prompts import Variants, draw_prompts, prompt_tables, read_runs, sensitivities
     from cmi.cli.output import show
     from cmi.cli.progress import progress
     from cmi.report.pictures import require_picture
@@ -133,7 +133,7 @@ def prompts(
         draw_prompts(results, plot)
     provenance = {"cmi": __version__, "protocol": protocol, "embedder": embedder, "notes": variants.notes()}
     tables = prompt_tables(results, protocol, variants.notes())
-    records = [one.to_json() for one in results]
+    records = [asdict(one) for one in results]
     show(tables, records, "sensitivities", provenance, "json" if as_json else format_, output)
 
 
@@ -200,8 +200,6 @@ def contamination(
 
         cmi bench contamination mine.json --facts mine.toml
     """
-    from dataclasses import asdict
-
     from cmi import __version__
     from cmi.bench.analysis.contamination import contamination as find_contamination
     from cmi.bench.analysis.contamination import contamination_tables, draw_contamination, place_records, read_facts

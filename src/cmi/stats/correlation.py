@@ -32,7 +32,7 @@ def pearson(x: ArrayLike, y: ArrayLike) -> float:
 def spearman(x: ArrayLike, y: ArrayLike) -> float:
     """Rank correlation (Spearman 1904): Pearson's r of the ranks, ties sharing their average rank."""
     a, b = _pair(x, y)
-    return pearson(_average_ranks(a), _average_ranks(b))
+    return pearson(average_ranks(a), average_ranks(b))
 
 
 def kendall_tau_b(x: ArrayLike, y: ArrayLike) -> float:
@@ -74,7 +74,8 @@ def _standardised(values: Array) -> Array:
     return centred / math.sqrt(centred @ centred)
 
 
-def _average_ranks(values: Array) -> Array:
+def average_ranks(values: Array) -> Array:
+    """Rank values from 1, the least; ties share their average rank."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     return (np.cumsum(counts) - (counts - 1) / 2)[inverse]
 

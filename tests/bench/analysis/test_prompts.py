@@ -12,12 +12,14 @@ from cmi.bench.analysis.prompts import (
     NOT_LARGER,
     ONE_VARIANT,
     VariantRun,
+    Variants,
     draw_prompts,
     prompt_tables,
     read_runs,
     sensitivities,
+    split_source,
+    split_trial,
 )
-from cmi.bench.analysis.variants import Variants, split_source, split_trial
 from cmi.bench.ask.nulls import NullListener
 from cmi.bench.ask.run import RunPlan, read_data, run
 from cmi.bench.catalog import DATASETS
@@ -36,7 +38,7 @@ def asked(tmp_path, variant, count=4):
     """A folder of instructions in one of our wordings, with its sounds, and a deaf listener's answers to it."""
     data = tmp_path / f"data-{variant}"
     data.mkdir()
-    wording = wordings_of(DATASETS["GTZAN"]).variant(variant).text
+    wording = wordings_of(DATASETS["GTZAN"]).variant(variant).wording
     lines = []
     for i in range(count):
         (data / f"{i}.wav").write_bytes(b"not heard")
@@ -129,7 +131,7 @@ def test_answers_to_questions_that_are_not_named_are_not_guessed(tmp_path):
 def test_the_authors_layout_tells_its_wording_by_its_text(tmp_path):
     variants = Variants([])
     names = []
-    for i, text in enumerate([wordings_of(DATASETS["GTZAN"]).variant("brief").text, "Genre?", "Style?", "Genre?"]):
+    for i, text in enumerate([wordings_of(DATASETS["GTZAN"]).variant("brief").wording, "Genre?", "Style?", "Genre?"]):
         path = tmp_path / f"m{i}_GTZAN.jsonl"
         record = {"question": text, "response": "blues", "correct_answer": "blues", "audioid": "x"}
         path.write_text(json.dumps(record))

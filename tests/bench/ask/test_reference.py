@@ -10,15 +10,13 @@ import soundfile
 
 from cmi._util.errors import InputError
 from cmi.bench.ask import Question
-from cmi.bench.ask.reference import SKILLS, TAGGED_SKILLS, ReferenceListener, parts
+from cmi.bench.ask.reference import PARTS, SKILLS, ReferenceListener, version
 from cmi.bench.tasks import beat, downbeat, melody, pitch
 from cmi.bench.tasks import key as key_task
 
 RATE = 44_100
 SAMPLES = Path(__file__).parents[4] / "shared" / "mir-samples"
-needs = {
-    part: pytest.mark.skipif(parts.version(part) is None, reason=f"{part} is not installed") for part in parts.PARTS
-}
+needs = {part: pytest.mark.skipif(version(part) is None, reason=f"{part} is not installed") for part in PARTS}
 
 
 def _note(midi: float, seconds: float, harmonics: tuple[float, ...] = (1, 0.5, 0.3, 0.2)) -> np.ndarray:
@@ -143,7 +141,7 @@ def test_a_missing_part_is_said_and_costs_its_own_task_only(monkeypatch, part, d
 def test_every_task_but_one_has_a_skill():
     from cmi.bench.catalog import DATASETS
 
-    assert {d.task for d in DATASETS.values()} - set(SKILLS) - set(TAGGED_SKILLS) == {"playing_technique"}
+    assert {d.task for d in DATASETS.values()} - set(SKILLS) == {"playing_technique"}
 
 
 @pytest.mark.skipif(not SAMPLES.exists(), reason="real samples are not here")

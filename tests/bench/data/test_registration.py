@@ -20,8 +20,7 @@ from cmi.bench.scoring.responses import find_annotations, find_responses
 
 TASK = """
 from cmi.bench.evaluation import Measured, accuracy, evaluate_each
-from cmi.bench.scoring.nulls import constant
-from cmi.bench.tasks import in_words
+from cmi.bench.tasks import constant, in_words
 
 NULL_ANSWER = "2"
 
@@ -49,7 +48,7 @@ from cmi.bench.catalog import BenchDataset, Corpus
 from cmi.bench.data._reading import LabelledClip
 from cmi.bench.prompts import Wording, Wordings
 
-ASKED = Wordings("players", "regression", "player_count", {"plain": Wording("plain", "How many play? Give a number.")})
+ASKED = Wordings("players", "regression", "player_count", {"plain": Wording("How many play? Give a number.")})
 
 
 def read(folder, sounds):
@@ -58,8 +57,8 @@ def read(folder, sounds):
 
 
 CORPUS = Corpus(
-    "ensembles",
-    "Ensembles",
+    name="ensembles",
+    title="Ensembles",
     datasets=(BenchDataset("Ensembles", "ENS", "player_count", 3, prompts=ASKED),),
     licence="ours",
     where="here",

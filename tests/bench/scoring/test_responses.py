@@ -43,7 +43,7 @@ def entries(path, annotations=None):
 
 def test_the_authors_array_under_a_jsonl_name_is_read(tmp_path):
     path = write(tmp_path / "m_GTZAN.jsonl.gz", authors([("blues", "blues"), ("rock", 7)]), array=True)
-    items = [item for item, answered in entries(path) if answered]
+    items = [item for item, answered, _ in entries(path) if answered]
     assert [(item.answer, item.truth) for item in items] == [("blues", "blues"), ("7", "rock")]
     assert items[0].recording == "G/blues.0.wav"
     assert items[0].start is None
@@ -55,7 +55,7 @@ def test_our_lines_are_joined_by_id_and_what_is_missing_is_counted(tmp_path):
         [annotation("blues", 0), annotation("x", 9, split="train"), annotation("rock", 1, "r")],
     )
     path = write(tmp_path / "m_GTZAN.jsonl", [{"id": "r", "response": "pop"}])
-    assert [(item.truth, item.answer, answered) for item, answered in entries(path, truth)] == [
+    assert [(item.truth, item.answer, answered) for item, answered, _ in entries(path, truth)] == [
         ("rock", "pop", True),
         ("blues", "", False),
     ]
@@ -66,7 +66,7 @@ def test_a_failed_inference_is_not_an_empty_answer(tmp_path):
     truth = write(tmp_path / "CMI_GTZAN.jsonl", [annotation("blues", 0), annotation("rock", 1), annotation("pop", 2)])
     lines = [{"id": "GTZAN/0", "response": ""}, {"id": "GTZAN/1", "response": None}]
     path = write(tmp_path / "m_GTZAN.jsonl", [*lines, {"id": "GTZAN/2", "response": "x", "error": "out of memory"}])
-    assert [answered for _, answered in entries(path, truth)] == [True, False, False]
+    assert [answered for _, answered, _ in entries(path, truth)] == [True, False, False]
 
 
 def test_questions_that_the_authors_dropped_are_found_by_order(tmp_path):
@@ -75,7 +75,7 @@ def test_questions_that_the_authors_dropped_are_found_by_order(tmp_path):
     )
     answered = authors([("blues", "a"), ("rock", "b"), ("pop", "c"), ("jazz", "d")])
     path = write(tmp_path / "m_GTZAN.jsonl", [answered[1], answered[2]], array=True)
-    assert [(item.truth, item.answer, ok) for item, ok in entries(path, truth)] == [
+    assert [(item.truth, item.answer, ok) for item, ok, _ in entries(path, truth)] == [
         ("blues", "", False),
         ("rock", "b", True),
         ("pop", "c", True),
@@ -202,6 +202,6 @@ def test_released_answers_follow_the_released_annotations(shared):
         if file.dataset.name in annotations:
             found = list(ResponseSet(file, annotations[file.dataset.name]))
             assert len(found) == file.dataset.size
-            assert all(answered for _, answered in found)
+            assert all(entry.answered for entry in found)
             joined += 1
     assert joined == 3 * 13

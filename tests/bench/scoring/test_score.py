@@ -9,9 +9,9 @@ from cmi.bench.catalog import DATASETS
 from cmi.bench.evaluation import Evaluation, Item, Metric, accuracy, percent_mean, percent_median, percent_ratio
 from cmi.bench.metrics.tools import Tools
 from cmi.bench.scoring.many_files import Settings, read_scores, score_all
-from cmi.bench.scoring.nulls import prompt_example
 from cmi.bench.scoring.one_file import BenchCell, Items, Remembered, score_file, with_verdicts
 from cmi.bench.scoring.responses import Entry, ResponseFile
+from cmi.bench.tasks import prompt_example
 
 
 def gtzan_file(tmp_path, pairs, model="m"):
@@ -200,7 +200,10 @@ def test_scores_are_read_back(tmp_path):
     assert read_scores(path) == cells
     assert read_scores(tmp_path / "m_GTZAN.jsonl") is None
     path.write_text('{"cells": [{"model": 1}]}')
-    with pytest.raises(InputError, match=r"scores.json: not a cell"):
+    with pytest.raises(InputError, match=r"scores.json: 'cells\[0\].model' is 1, expected text"):
+        read_scores(path)
+    path.write_text(json.dumps({"cells": [cells[0].to_json() | {"row": "GTZ"}]}))
+    with pytest.raises(InputError, match=r"scores.json: a cell has row 'GTZ', expected one of GS-K"):
         read_scores(path)
     path.write_text('{"cells": [')
     with pytest.raises(InputError, match=r"scores.json: not JSON"):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cmi.bench.data import gtzan, mtg_jamendo
+from cmi.bench.catalog import DATASETS
 from cmi.bench.evaluation import Item, Setting
 from cmi.bench.metrics.text import mentions, squash
 from cmi.bench.metrics.tools import Tools
@@ -26,9 +26,9 @@ PARSERS = {
     "technique": playing_technique.parse,
     "technique, paper": lambda text: playing_technique.parse_paper(text, whole=False),
     "technique, paper, whole": lambda text: playing_technique.parse_paper(text, whole=True),
-    "label": lambda text: labels.parse(text, gtzan.GENRES),
-    "label, paper": lambda text: labels.parse_paper(text, gtzan.GENRES),
-    "tags": lambda text: mentions(text, mtg_jamendo.GENRES),
+    "label": lambda text: labels.parse(text, DATASETS["GTZAN"].classes),
+    "label, paper": lambda text: labels.parse_paper(text, DATASETS["GTZAN"].classes),
+    "tags": lambda text: mentions(text, DATASETS["MTG_genre"].classes),
     "lyrics": lambda text: lyrics.words(lyrics.transcription(text)),
 }
 

@@ -16,7 +16,7 @@ Intervals
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -96,9 +96,6 @@ class TagBias:
     contrasts: tuple[GroupContrast, ...]
     notes: tuple[str, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def measure_bias(
     file: ResponseFile,
@@ -126,9 +123,7 @@ def measure_bias(
         return by_tag(evaluation, weights)
 
     measured = _MeasuredTags(
-        file.model,
-        dataset,
-        file.dataset.classes,
+        file,
         evaluation,
         by_tag(evaluation, np.ones((1, evaluation.n)))[0],
         draw({dataset: drawn}, evaluation.clusters, resamples)[dataset],
@@ -146,9 +141,7 @@ def measure_bias(
 class _MeasuredTags(NamedTuple):
     """One file's tags in numbers."""
 
-    model: str
-    dataset: str
-    tags: tuple[str, ...]
+    file: ResponseFile
     evaluation: Evaluation
     values: Array  # (tags, metrics)
     draws: Array  # (draws, tags, metrics)
@@ -168,14 +161,14 @@ def _tag_scores(measured: _MeasuredTags, families: Sequence[TagFamily]) -> list[
     evaluation, values = measured.evaluation, measured.values
     truth = np.split(evaluation.statistics, 2, axis=1)[1] > 0
     scores = []
-    for i, tag in enumerate(measured.tags):
+    for i, tag in enumerate(measured.file.dataset.classes):
         positives = int(truth[:, i].sum())
         family, group = place.get(tag, (NO_GROUP, NO_GROUP))
         roc, pr = (_within_scale(_moved_interval(values[i, k], measured.draws[:, i, k])) for k in (0, 1))
         scores.append(
             TagScore(
-                model=measured.model,
-                dataset=measured.dataset,
+                model=measured.file.model,
+                dataset=measured.file.dataset.name,
                 tag=tag,
                 family=family,
                 group=group,
@@ -196,7 +189,7 @@ def _tag_scores(measured: _MeasuredTags, families: Sequence[TagFamily]) -> list[
 
 def _contrasts(measured: _MeasuredTags, family: TagFamily, contrast: Contrast) -> list[GroupContrast]:
     """One contrast in every metric, over the tags that some clip has."""
-    defined = {tag: i for i, tag in enumerate(measured.tags) if np.isfinite(measured.values[i]).all()}
+    defined = {tag: i for i, tag in enumerate(measured.file.dataset.classes) if np.isfinite(measured.values[i]).all()}
     a, b = ([defined[tag] for tag in family.tags(side) if tag in defined] for side in (contrast.a, contrast.b))
     found = []
     for k, metric in enumerate(METRICS):
@@ -205,8 +198,8 @@ def _contrasts(measured: _MeasuredTags, family: TagFamily, contrast: Contrast) -
         ends = _moved_interval(mean_a - mean_b, draws)
         found.append(
             GroupContrast(
-                model=measured.model,
-                dataset=measured.dataset,
+                model=measured.file.model,
+                dataset=measured.file.dataset.name,
                 family=family.name,
                 contrast=contrast.name,
                 metric=metric,
@@ -253,12 +246,8 @@ _CONTRAST_HEADERS = ["family", "contrast", "metric", "a", "b", "a - b", "95 %", 
 
 
 def bias_tables(results: Sequence[TagBias], protocol: str) -> list[Table]:
-    tables = []
-    for bias in results:
-        tables.append(_tag_table(bias, protocol))
-        if bias.contrasts:
-            tables.append(_contrast_table(bias, protocol))
-    return tables
+    pairs = ((_tag_table(bias, protocol), _contrast_table(bias, protocol)) for bias in results)
+    return [table for pair in pairs for table in pair if table.rows]
 
 
 def _tag_table(bias: TagBias, protocol: str) -> Table:

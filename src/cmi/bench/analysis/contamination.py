@@ -21,10 +21,11 @@ of some, the same is shown against these alone.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from importlib.resources import files
 from pathlib import Path
+from statistics import mean
 from typing import Any, Literal
 
 import numpy as np
@@ -38,6 +39,7 @@ from cmi.report.numbers import number, p_value, signed
 from cmi.report.palette import QUIET, colours
 from cmi.report.pictures import new_figure, save_picture
 from cmi.report.tables import Table, sentence
+from cmi.stats.correlation import average_ranks
 
 STATED, IMPLIED, NONE, UNKNOWN = "stated", "implied", "none", "unknown"
 ALL_MODELS = "all models"
@@ -119,23 +121,18 @@ def _places(scores: ScoreMatrix, facts: Facts) -> list[DatasetRank]:
             if own:
                 fact = facts.get((model.key, dataset))
                 known = (fact.overlap, fact.why) if fact else (UNKNOWN, "")
-                places.append(DatasetRank(model.name, dataset, sum(own, Fraction(0)) / len(own), *known))
+                places.append(DatasetRank(model.name, dataset, mean(own), *known))
     return places
 
 
 def ranks(values: Array, better: str) -> dict[int, Fraction]:
     """Rank the models that have a value, scaled to the whole field; empty for fewer than two."""
-    there = np.flatnonzero(np.isfinite(values)).tolist()
+    there = np.flatnonzero(np.isfinite(values))
     if len(there) < 2:
         return {}
     stretch = Fraction(len(values) - 1, len(there) - 1)
-    sign = 1 if better == "higher" else -1
-    found = {}
-    for i in there:
-        ahead = sum(sign * values[j] > sign * values[i] for j in there)
-        level = sum(values[j] == values[i] for j in there)
-        found[i] = 1 + stretch * (Fraction(int(ahead)) + Fraction(int(level) - 1, 2))
-    return found
+    ranked = average_ranks((-1.0 if better == "higher" else 1.0) * values[there].astype(np.float64))
+    return {int(i): 1 + stretch * (Fraction(rank) - 1) for i, rank in zip(there, ranked.tolist(), strict=True)}
 
 
 def overlap_effects(
@@ -161,9 +158,9 @@ def _effect(
         against,
         len(with_),
         len(without),
-        float(_mean(with_)),
-        float(_mean(without)),
-        float(sum(((_mean(a) - _mean(b)) * len(a) for a, b in sides.values()), Fraction(0)) / len(with_)),
+        float(mean(with_)),
+        float(mean(without)),
+        float(sum(((mean(a) - mean(b)) * len(a) for a, b in sides.values()), Fraction(0)) / len(with_)),
         exact_p(list(sides.values())),
     )
 
@@ -178,7 +175,7 @@ def exact_p(sides: Sequence[tuple[list[Fraction], list[Fraction]]]) -> float:
     for with_, without in sides:
         pool = [*with_, *without]
         seen += sum(with_, Fraction(0))
-        expected += len(with_) * _mean(pool)
+        expected += len(with_) * mean(pool)
         total = _convolved(total, _sums_of(pool, len(with_)))
     as_far = sum(ways for value, ways in total.items() if abs(value - expected) >= abs(seen - expected))
     return as_far / total.total()
@@ -200,10 +197,6 @@ def _convolved(a: Counter[Fraction], b: Counter[Fraction]) -> Counter[Fraction]:
         for y, ways_y in b.items():
             result[x + y] += ways_x * ways_y
     return result
-
-
-def _mean(values: Sequence[Fraction]) -> Fraction:
-    return sum(values, Fraction(0)) / len(values)
 
 
 MARKS = {STATED: "●", IMPLIED: "◐", NONE: "○", UNKNOWN: ""}
@@ -230,11 +223,7 @@ def _rank_table(result: Contamination) -> Table:
         f" not to be; no mark: unknown ({len(result.places) - known} of {len(result.places)})."
     )
     return Table(
-        "Ranks and known overlap",
-        ["data set", *result.models],
-        rows,
-        1,
-        [legend, *map(sentence, result.notes)],
+        "Ranks and known overlap", ["data set", *result.models], rows, 1, [legend, *map(sentence, result.notes)]
     )
 
 
@@ -260,19 +249,13 @@ def _degree_table(places: Sequence[DatasetRank]) -> Table:
     for degree in (STATED, IMPLIED, NONE, UNKNOWN):
         own = [place for place in places if place.overlap == degree]
         first = sum(place.rank == 1 for place in own)
-        mean = number(float(_mean([place.rank for place in own])) if own else None)
-        rows.append([degree, str(len(own)), str(len({place.model for place in own})), mean, str(first)])
+        average = number(float(mean(place.rank for place in own)) if own else None)
+        rows.append([degree, str(len(own)), str(len({place.model for place in own})), average, str(first)])
     return Table("Ranks by what is known", ["overlap", "n", "models", "mean rank", "first alone"], rows, 1)
 
 
 def place_records(result: Contamination) -> list[dict[str, Any]]:
-    return [
-        {
-            **{"model": place.model, "dataset": place.dataset, "rank": float(place.rank)},
-            **{"overlap": place.overlap, "why": place.why},
-        }
-        for place in result.places
-    ]
+    return [asdict(place) | {"rank": float(place.rank)} for place in result.places]
 
 
 def draw_contamination(result: Contamination, path: Path) -> None:
@@ -280,13 +263,13 @@ def draw_contamination(result: Contamination, path: Path) -> None:
     colour = colours([STATED, IMPLIED, NONE])
     figure = new_figure(8, 1.4 + 0.5 * len(result.models))
     panel = figure.subplots()
+    effects = {effect.model: effect for effect in result.effects if (effect.counted, effect.against) == DRAWN}
     for y, model in enumerate(result.models):
         own = [place for place in result.places if place.model == model]
         _draw_strip(panel, y, own, colour)
-        for effect in result.effects:
-            if (effect.model, effect.counted, effect.against) == (model, *DRAWN):
-                panel.plot([effect.rank_without] * 2, [y - 0.3, y + 0.2], color=QUIET, linewidth=2)
-                panel.plot([effect.rank_with] * 2, [y - 0.3, y + 0.2], color="black", linewidth=2)
+        if effect := effects.get(model):
+            panel.plot([effect.rank_without] * 2, [y - 0.3, y + 0.2], color=QUIET, linewidth=2)
+            panel.plot([effect.rank_with] * 2, [y - 0.3, y + 0.2], color="black", linewidth=2)
     for degree, shade in colour.items():
         panel.plot([], [], "o", color=shade, label=f"in training: {degree}")
     panel.plot([], [], ".", color=QUIET, label="unknown")
@@ -296,10 +279,9 @@ def draw_contamination(result: Contamination, path: Path) -> None:
     panel.set_ylim(len(result.models) - 0.4, -0.6)
     panel.set_xlabel("rank on a data set, 1 the best")
     panel.legend(frameon=False, fontsize=6, loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=6)
-    for effect in result.effects:
-        if (effect.model, effect.counted, effect.against) == (ALL_MODELS, *DRAWN):
-            found = f"shift {signed(effect.difference)} ranks, exact p {p_value(effect.p)}, n = {effect.n_with}"
-            panel.set_title(f"all models, {effect.counted}: {found}", loc="left", fontsize=8)
+    if effect := effects.get(ALL_MODELS):
+        found = f"shift {signed(effect.difference)} ranks, exact p {p_value(effect.p)}, n = {effect.n_with}"
+        panel.set_title(f"all models, {effect.counted}: {found}", loc="left", fontsize=8)
     save_picture(figure, path)
 
 

@@ -6,7 +6,6 @@ Published numbers were computed by the `paper` protocol, so that they stand besi
 whose notes say that it is not comparable with the published numbers (another text embedder) is not set beside them.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,14 +74,10 @@ def gather(cells: Sequence[BenchCell], protocol: str, with_published: bool) -> S
         raise InputError("no scores: name score files or response files, or leave --no-published away")
     ordered = tuple(sorted(columns.values(), key=lambda column: DATASETS.rows.index(column.row)))
     values = np.array([[numbers.get((model, column), np.nan) for column in ordered] for model in models])
-    return ScoreMatrix(models, ordered, values, _notes(held_back))
-
-
-def _notes(held_back: Sequence[BenchCell]) -> tuple[str, ...]:
-    if not held_back:
-        return ()
-    rows = ", ".join(dict.fromkeys(f"{cell.row} {cell.metric}" for cell in held_back))
-    return (f"not set beside published numbers, for want of the published text embedder: your {rows}",)
+    notes: tuple[str, ...] = ()
+    if names := ", ".join(dict.fromkeys(f"{cell.row} {cell.metric}" for cell in held_back)):
+        notes = (f"not set beside published numbers, for want of the published text embedder: your {names}",)
+    return ScoreMatrix(models, ordered, values, notes)
 
 
 _VALENCE = "v"  # the first letter of the metrics of EMO's second file
@@ -99,31 +94,12 @@ def read_cells(
     cells: list[BenchCell] = []
     to_score: list[Path] = []
     for source in sources:
-        scores = read_score_file(source)
+        scores = read_scores(source)
         cells += scores or []
         to_score += [source] if scores is None else []
     if to_score:
         cells += score_all(find_responses(to_score), settings, log, on_scored, on_embedded)
     return [cell for cell in dict.fromkeys(cells) if cell.protocol in settings.protocols]
-
-
-def read_score_file(path: Path) -> list[BenchCell] | None:
-    """Read and check what `cmi bench score --json` wrote; None for any other path."""
-    cells = read_scores(path)
-    for i, cell in enumerate(cells or [], 1):
-        numbers = (cell.value, cell.low, cell.high, cell.null_value)
-        texts = (cell.model, cell.metric, cell.protocol, *cell.notes)
-        if cell.row not in DATASETS.rows or not all(isinstance(text, str) for text in texts):
-            raise InputError(f"{path}: cell {i} lacks its model, metric or protocol, or {cell.row!r} is no row")
-        if not all(number is None or _is_number(number) for number in numbers):
-            raise InputError(f"{path}: cell {i} ({cell.row} {cell.metric}) has a value that is not a number")
-        if not _is_number(cell.n) or not _is_number(cell.unparsed) or cell.better not in ("higher", "lower"):
-            raise InputError(f"{path}: cell {i} ({cell.row} {cell.metric}) lacks its counts, or which way is better")
-    return cells
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def dataset_of(row: str, metric: str) -> str:

@@ -11,7 +11,6 @@ from typing import Annotated
 from pydantic import Field
 
 from cmi._util.config import read_config
-from cmi._util.errors import InputError
 from cmi.bench.catalog import DATASETS
 
 NO_GROUP = ""
@@ -55,21 +54,17 @@ class TagFamily:
 class FamilyFile:
     family: Annotated[list[TagFamily], Field(min_length=1)]
 
+    def __post_init__(self) -> None:
+        """Give each tag one place at most, which a table can name."""
+        seen: set[tuple[str, str]] = set()
+        for family in self.family:
+            for tag in family.tags(tuple(family.groups)):
+                if (family.dataset, tag) in seen:
+                    raise ValueError(f"{tag!r} of {family.dataset} is in two groups; leave it in one")
+                seen.add((family.dataset, tag))
+
 
 def read_families(path: Path | None = None) -> list[TagFamily]:
     """Read tag families from a file, by default ours."""
-    name = str(path or "tag_families.toml")
     source = path or files("cmi.bench.analysis").joinpath("tag_families.toml")
-    families = read_config(source, FamilyFile, name).family
-    _require_one_place_a_tag(families, name)
-    return families
-
-
-def _require_one_place_a_tag(families: list[TagFamily], name: str) -> None:
-    """So that a table can say of each tag where it belongs."""
-    seen: set[tuple[str, str]] = set()
-    for family in families:
-        for tag in family.tags(tuple(family.groups)):
-            if (family.dataset, tag) in seen:
-                raise InputError(f"{name}: {tag!r} of {family.dataset} is in two groups; leave it in one")
-            seen.add((family.dataset, tag))
+    return read_config(source, FamilyFile, str(path or "tag_families.toml")).family

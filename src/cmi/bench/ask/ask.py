@@ -1,11 +1,13 @@
-"""Ask a listener and turn its errors into failed questions."""
+"""Ask a listener, turn its errors into failed questions, and load the clips that listeners are asked about."""
 
+import math
 from collections.abc import Iterable, Sequence
 
 from cmi._util.errors import InputError
+from cmi.audio import Waveform
 from cmi.bench.ask import Answer, Listener, ListenerStopped, Question, Reply
 from cmi.bench.metrics.text import LONGEST_ANSWER
-from cmi.llm.message import UNFINISHED, separate_reasoning
+from cmi.llm.message import UNFINISHED, Sound, load_sound, separate_reasoning
 
 LONGEST_REASON = 500  # characters of an error that are kept
 
@@ -49,3 +51,12 @@ def _reply(answer: Answer) -> Reply | InputError:
         if answer.reasoning and not answer.text:
             return InputError(f"the answer cannot be used: {UNFINISHED}")
     return Reply(answer.text[:LONGEST_ANSWER], answer.reasoning[:LONGEST_ANSWER], answer.cut)
+
+
+def sound_of(question: Question) -> Sound:
+    return Sound(question.audio, question.start, question.end)
+
+
+def clip(question: Question, rate: int, longest: float = math.inf) -> Waveform:
+    """Load the question's clip at `rate` in mono, at most its first `longest` seconds."""
+    return load_sound(sound_of(question), rate, longest).waveform

@@ -10,7 +10,7 @@ from typing import cast
 
 from cmi._util.errors import InputError
 from cmi.bench.ask import Answer, ListenerStopped, Question, Reply
-from cmi.bench.ask.clips import sound_of
+from cmi.bench.ask.ask import sound_of
 from cmi.bench.ask.registry import ENDPOINT, Options
 from cmi.bench.ask.run import model_name
 from cmi.llm import Answer as ModelAnswer

@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from cmi.bench.ask import Question
 from cmi.bench.catalog import DATASETS
 from cmi.bench.evaluation import Item
-from cmi.bench.scoring.nulls import prompt_example
-from cmi.bench.tasks import load_task
+from cmi.bench.tasks import load_task, prompt_example
 
 
 def _constant(question: Question) -> str:

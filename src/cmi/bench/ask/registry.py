@@ -13,10 +13,8 @@ my_module:MyListener             your own class, called without arguments
 import re
 import shlex
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from cmi._util.errors import InputError, MissingExtra
 from cmi._util.plugins import load_own
@@ -25,6 +23,7 @@ from cmi.bench.ask.nulls import NULLS, NullListener
 from cmi.bench.ask.run import model_name
 
 _CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+REFERENCE = "reference"
 ENDPOINT = "openai"
 LOCAL = ("qwen2-audio", "qwen2.5-omni", "qwen3-omni", "audio-flamingo-3", "music-flamingo")
 IN_PROCESS = (*LOCAL, "qwen-audio", "musilingo")
@@ -67,23 +66,33 @@ class Named:
 
 
 def load_listener(spec: str, options: Options) -> Named:
-    listener, full = _loader(spec).load(spec, options)
-    return Named(listener, short_name(spec, options), full or str(getattr(listener, "name", spec)))
+    short, full = short_name(spec, options), ""
+    listener: Listener
+    if spec in NULLS:
+        listener = NullListener(spec)
+    elif spec == REFERENCE:
+        from cmi.bench.ask.reference import ReferenceListener
 
+        listener = ReferenceListener()
+    elif spec in (ENDPOINT, *IN_PROCESS):
+        try:
+            from cmi.bench.ask import language_models
 
-def short_name(spec: str, options: Options) -> str:
-    """Return the name for a listener's answer files without loading it."""
-    return model_name(_loader(spec).short(spec, options))
+            listener = language_models.load(spec, options)
+        except ModuleNotFoundError as error:
+            raise MissingExtra(f"listener {spec}", "api" if spec == ENDPOINT else "reward") from error
+    elif _CLASS.fullmatch(spec):
+        listener, full = load_own(spec)
+        if not callable(getattr(listener, "answer", None)):
+            raise InputError(f"--listener {spec} has no method answer(questions)")
+        said = getattr(listener, "name", "")
+        full += f": {said}" if said else ""
+    else:
+        from cmi.bench.ask.worker import WorkerListener
 
-
-def _loader(spec: str) -> "_Loader":
-    for loader in _LOADERS:
-        if loader.knows(spec):
-            return loader
-    raise InputError(
-        f"--listener {spec!r} is not a listener: choose from reference, {', '.join(NULLS)}, {ENDPOINT}, "
-        f"{', '.join(IN_PROCESS)}, module:Class, or a command"
-    )
+        command = _command(spec)
+        listener = WorkerListener(command, shlex.join(command), options.timeout)
+    return Named(listener, short, full or str(getattr(listener, "name", spec)))
 
 
 def load_for_plan(spec: str, options: Options) -> Named:
@@ -93,42 +102,21 @@ def load_for_plan(spec: str, options: Options) -> Named:
     return load_listener(spec, options)
 
 
-Loaded = tuple[Listener, str]  # its full name, or "" if it has a `name`
-
-
-def _load_reference(spec: str, options: Options) -> Loaded:
-    from cmi.bench.ask.reference import ReferenceListener
-
-    return ReferenceListener(), ""
-
-
-def _load_language_model(spec: str, options: Options) -> Loaded:
-    try:
-        from cmi.bench.ask import language_models
-
-        return language_models.load(spec, options), ""
-    except ModuleNotFoundError as error:
-        raise MissingExtra(f"listener {spec}", "api" if spec == ENDPOINT else "reward") from error
-
-
-def _load_class(spec: str, options: Options) -> Loaded:
-    """Load a user's class; its full name includes the file's hash and the listener's own name."""
-    listener, full = load_own(spec)
-    if not callable(getattr(listener, "answer", None)):
-        raise InputError(f"--listener {spec} has no method answer(questions)")
-    said = getattr(listener, "name", "")
-    return listener, f"{full}: {said}" if said else full
-
-
-def _load_worker(spec: str, options: Options) -> Loaded:
-    from cmi.bench.ask.worker import WorkerListener
-
-    command = _command(spec)
-    return WorkerListener(command, shlex.join(command), options.timeout), ""
-
-
-def _script(command: list[str]) -> str:
-    return Path(next((word for word in reversed(command) if word.endswith((".py", ".sh"))), command[0])).stem
+def short_name(spec: str, options: Options) -> str:
+    """Return the name for a listener's answer files without loading it; InputError if there is no such listener."""
+    if spec in (REFERENCE, *NULLS, *IN_PROCESS):
+        return model_name(spec)
+    if spec == ENDPOINT:
+        return model_name(options.model.rpartition("/")[2])
+    if _CLASS.fullmatch(spec):
+        return model_name(spec.partition(":")[2])
+    if command := _command(spec):
+        script = next((word for word in reversed(command) if word.endswith((".py", ".sh"))), command[0])
+        return model_name(Path(script).stem)
+    raise InputError(
+        f"--listener {spec!r} is not a listener: choose from {REFERENCE}, {', '.join(NULLS)}, {ENDPOINT}, "
+        f"{', '.join(IN_PROCESS)}, module:Class, or a command"
+    )
 
 
 def _command(spec: str) -> list[str]:
@@ -138,19 +126,3 @@ def _command(spec: str) -> list[str]:
     except ValueError:
         return []
     return words if words and shutil.which(words[0]) else []
-
-
-class _Loader(NamedTuple):
-    knows: Callable[[str], bool]
-    load: Callable[[str, Options], Loaded]
-    short: Callable[[str, Options], str] = lambda spec, _: spec
-
-
-_LOADERS = (
-    _Loader(lambda spec: spec in NULLS, lambda spec, _: (NullListener(spec), "")),
-    _Loader(lambda spec: spec == "reference", _load_reference),
-    _Loader(lambda spec: spec == ENDPOINT, _load_language_model, lambda _, options: options.model.rpartition("/")[2]),
-    _Loader(lambda spec: spec in IN_PROCESS, _load_language_model),
-    _Loader(lambda spec: bool(_CLASS.fullmatch(spec)), _load_class, lambda spec, _: spec.partition(":")[2]),
-    _Loader(lambda spec: bool(_command(spec)), _load_worker, lambda spec, _: _script(_command(spec))),
-)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cmi._util.errors import InputError
+from cmi._util.files import make_folder
 from cmi.bench.ask import Listener, Question
 from cmi.bench.ask.answer_log import AnswerLog, LoggedAnswers, Shard
 from cmi.bench.ask.ask import ask
@@ -136,10 +137,7 @@ def run(
     on_answered: Callable[[int], None] = lambda count: None,
 ) -> list[Summary]:
     """Ask all unanswered questions. `on_begun` gets each file's name, its answered and its total questions."""
-    try:
-        plan.folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{plan.folder}: {error.strerror}") from error
+    make_folder(plan.folder)
     return [_run_one(listener, plan, *part, on_begun, on_answered) for part in plan.parts()]
 
 

@@ -30,8 +30,7 @@ from typing import IO, Any
 from cmi._util.errors import InputError
 from cmi.audio import write_wav
 from cmi.bench.ask import Answer, ListenerStopped, Question
-from cmi.bench.ask.ask import failure
-from cmi.bench.ask.clips import clip
+from cmi.bench.ask.ask import clip, failure
 from cmi.bench.metrics.text import LONGEST_ANSWER
 
 RATE = 16_000

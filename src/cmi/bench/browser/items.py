@@ -6,17 +6,15 @@ Scores of items
     that none are shown, and the page says so.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cmi._util.errors import InputError
-from cmi._util.records import read_records
-from cmi.bench.evaluation import Array, Evaluation, Item, Metric, Protocol, Setting, Tally
+from cmi.bench.evaluation import Evaluation, Item, Metric, Protocol, Setting, Tally
 from cmi.bench.metrics.tools import Tools
 from cmi.bench.scoring.one_file import Items
-from cmi.bench.scoring.responses import ResponseFile, ResponseSet, clean, read_instructions
+from cmi.bench.scoring.responses import ResponseFile, ResponseSet, clean, errors_at
 from cmi.bench.tasks import load_task
 from cmi.report.tables import Table
 from cmi.stats.comparison import finite
@@ -63,18 +61,18 @@ class AnswerSet:
 def read_answers(file: ResponseFile, protocol: Protocol, tools: Tools, annotations: Path | None = None) -> AnswerSet:
     """Score the answers of one file. Under `paper` unanswered questions have no score."""
     entries = list(ResponseSet(file, annotations))
-    clips = list(_clips(file, annotations))
     scored = list(Items(entries, answered_only=protocol == "paper"))
     setting = Setting(file.dataset.name, protocol, file.model, tools)
     evaluation = _evaluation(file, scored, setting)
     own = [metric for metric in evaluation.metrics if metric.mean_of is not None and evaluation.n]
-    rows = zip(*(item_scores(metric, evaluation) for metric in own), strict=True)
+    rows = zip(*(metric.scale * evaluation.statistics[:, metric.mean_of] for metric in own), strict=True)
     read = load_task(file.dataset).reader(setting, (item.truth for item in scored))
     shown = []
-    for place, ((item, answered), clip) in enumerate(zip(entries, clips, strict=True), 1):
+    for place, (item, answered, audio) in enumerate(entries, 1):
         counts = answered or protocol == "strict"
         scores = tuple(map(finite, next(rows))) if own and counts else (None,) * len(own)
         texts = (clean(item.question), item.answer, clean(item.truth))
+        clip = PlayedSpan(audio, max(0.0, item.start or 0.0), item.end)
         shown.append(ScoredAnswer(place, *texts, clip, answered, read(item.answer), scores))
     return AnswerSet(
         file.model,
@@ -89,28 +87,8 @@ def read_answers(file: ResponseFile, protocol: Protocol, tools: Tools, annotatio
 def _evaluation(file: ResponseFile, items: list[Item], setting: Setting) -> Evaluation:
     if file.dataset.is_multi_label:  # a text embedder's work would be for nothing: no item has an area under a curve
         return Tally().evaluation([Metric("ROC"), Metric("PR")])
-    try:
+    with errors_at(file.path):
         return load_task(file.dataset).evaluate(items, setting)
-    except InputError as error:
-        raise error if str(file.path) in str(error) else InputError(f"{file.path}: {error}") from error
-
-
-def item_scores(metric: Metric, evaluation: Evaluation) -> Array:
-    """Compute the metric on each item alone: (n,)."""
-    return metric.scale * evaluation.statistics[:, metric.mean_of]
-
-
-def _clips(file: ResponseFile, annotations: Path | None) -> Iterator[PlayedSpan]:
-    """Return the clips of a file's entries, in the order of `ResponseSet`."""
-    _, first = next(read_records(file.path))
-    asked = dict(read_instructions(annotations, file.dataset)) if annotations else {}
-    clips = {name: PlayedSpan(one.audio_path, max(0.0, one.audio_start), one.audio_end) for name, one in asked.items()}
-    if "correct_answer" in first:
-        return (
-            iter(clips.values()) if annotations else (PlayedSpan(str(r["audioid"])) for _, r in read_records(file.path))
-        )
-    answered = [str(record["id"]) for _, record in read_records(file.path)]
-    return (clips[name] for name in dict.fromkeys((*answered, *clips)))
 
 
 def browse_records(sets: Sequence[AnswerSet]) -> list[dict[str, Any]]:

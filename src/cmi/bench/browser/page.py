@@ -5,8 +5,6 @@ could end it; the script makes text nodes of them; and the page's own policy let
 fetched but sounds.
 """
 
-import base64
-import io
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -168,9 +166,8 @@ def linked(folder: Path, page: Path) -> SoundSource:
 def embedded(folder: Path) -> SoundSource:
     """Embed the first seconds of each clip as MP3; InputError if the page would be too large."""
     try:
-        import soundfile
-
-        from cmi.audio import load
+        from cmi.llm.endpoint import Sending
+        from cmi.llm.message import Sound, encode
     except ModuleNotFoundError as error:
         raise MissingExtra("clips inside the page", "bench-data") from error
     known: dict[PlayedSpan, str] = {}
@@ -182,11 +179,8 @@ def embedded(folder: Path) -> SoundSource:
         if path is None:
             return None
         if clip not in known:
-            length = LONGEST if clip.end is None else min(LONGEST, clip.end - clip.start)
-            waveform = load(path, RATE, length, clip.start)
-            buffer = io.BytesIO()
-            soundfile.write(buffer, waveform.samples, waveform.rate, format="MP3")
-            known[clip] = f"data:audio/mpeg;base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
+            sound = encode(Sound(path, clip.start, clip.end), Sending("mp3", RATE), LONGEST)
+            known[clip] = f"data:audio/mpeg;base64,{sound.data}"
             size += len(known[clip])
             if size > MOST_EMBEDDED:
                 raise InputError(

@@ -4,6 +4,7 @@ import csv
 import io
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path, PurePosixPath
@@ -11,11 +12,9 @@ from types import ModuleType
 from typing import NamedTuple
 
 from cmi._util.errors import InputError, MissingExtra
+from cmi._util.records import read_text
 
 BEAT_SECONDS = 30.0  # of a recording in questions about beats
-LATE_BEATS = (
-    "truths list beats after the 30 s that are heard, as released: in 40 of 685 ballroom files, 8 of 290 of GTZAN"
-)
 
 
 class LabelledClip(NamedTuple):
@@ -93,15 +92,6 @@ def find_file(folder: Path, *patterns: str) -> Path:
     return found[0]
 
 
-def read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text (byte 0x{error.object[error.start]:02x})") from error
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
-
-
 def read_table(path: Path, columns: Sequence[str], delimiter: str = ",") -> Iterator[tuple[str, dict[str, str]]]:
     """Yield each row of a table with a header, with its place for errors; cells are stripped.
 
@@ -158,16 +148,12 @@ def clips_of_events(starts: Sequence[float], length: float) -> Iterator[tuple[Cl
 
 def clips_of_recording(sounds: Sounds, audio: str, length: float) -> list[ClipSpan]:
     """Cut a recording into whole clips; only the first if the recording is missing or cannot be read."""
-    return whole_clips(_seconds(sounds.folder / audio) or length if sounds.has(audio) else length, length)
-
-
-def _seconds(path: Path) -> float | None:
-    """Return a recording's length; None if it cannot be read."""
-    audio = _import_audio(path)
-    try:
-        return float(audio.duration(path))
-    except InputError:
-        return None
+    seconds = 0.0
+    if sounds.has(audio):
+        decoder = _import_audio(sounds.folder / audio)
+        with suppress(InputError):
+            seconds = float(decoder.duration(sounds.folder / audio))
+    return whole_clips(seconds or length, length)
 
 
 def _import_audio(path: Path) -> ModuleType:

@@ -11,8 +11,8 @@ it names second is left out.
 from collections.abc import Iterator
 from pathlib import Path
 
-from cmi.bench.catalog import BenchDataset, Corpus
-from cmi.bench.data._reading import LATE_BEATS, LabelledClip, Sounds, beat_questions, find_files
+from cmi.bench.catalog import describe
+from cmi.bench.data._reading import LabelledClip, Sounds, beat_questions, find_files
 
 REPLICAS = frozenset(
     "Albums-Chrisanne2-12 Albums-Fire-09 Albums-Latin_Jam2-13 Media-104705 Albums-AnaBelen_Veneo-15"
@@ -27,16 +27,4 @@ def read(folder: Path, sounds: Sounds) -> Iterator[LabelledClip]:
             yield from beat_questions(path, "ballroom", path.stem, sounds.find(path.stem), "test")
 
 
-CORPUS = Corpus(
-    "ballroom",
-    "Ballroom",
-    datasets=(
-        BenchDataset("ballroom_beat", "BR-B", "beat", 685, prompts="beat"),
-        BenchDataset("ballroom_downbeat", "BR-D", "downbeat", 685, prompts="downbeat"),
-    ),
-    licence="annotations CC BY-NC-SA 4.0 by mirdata; audio from ballroomdancers.com, for research",
-    where="github.com/CPJKU/BallroomAnnotations; mtg.upf.edu/ismir2004/contest/tempoContest (data1.tar.gz)",
-    verified="a real sample and a whole file of the repository: as released; all released records come back likewise",
-    read=read,
-    notes=(LATE_BEATS,),
-)
+CORPUS = describe("ballroom", read)

@@ -10,7 +10,7 @@ The benchmark asks about the 482 lines of the test split.
 from collections.abc import Iterator
 from pathlib import Path
 
-from cmi.bench.catalog import BenchDataset, Corpus
+from cmi.bench.catalog import describe
 from cmi.bench.data._reading import LabelledClip, Sounds, find_file, number, read_table
 
 
@@ -23,12 +23,4 @@ def read(folder: Path, sounds: Sounds) -> Iterator[LabelledClip]:
         )
 
 
-CORPUS = Corpus(
-    "dsing",
-    "DSing",
-    datasets=(BenchDataset("DSing", "DS", "lyrics", 482, prompts="lyrics"),),
-    licence="DAMP by Smule's research agreement",
-    where="github.com/groadabike/Kaldi-Dsing-task; ccrma.stanford.edu/damp (Sing! 300x30x2)",
-    verified="five rows of the repository: as released; the rest comes back from a table rebuilt of it",
-    read=read,
-)
+CORPUS = describe("dsing", read)

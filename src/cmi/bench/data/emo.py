@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cmi._util.errors import InputError
-from cmi.bench.catalog import BenchDataset, Corpus
+from cmi.bench.catalog import describe
 from cmi.bench.data._reading import LabelledClip, Sounds, find_file, number, read_table
 
 SECONDS = 45.0
@@ -81,16 +81,4 @@ def _id(text: str, place: str) -> int:
     return int(number(text, place))
 
 
-CORPUS = Corpus(
-    "emo",
-    "Emotion in Music (1000 songs)",
-    datasets=(
-        BenchDataset("EMO_arousal", "EMO", "emotion_regression", 125, prompts="arousal"),
-        BenchDataset("EMO_valence", "EMO", "emotion_regression", 125, prompts="valence"),
-    ),
-    licence="annotations: see its page; audio from the Free Music Archive, Creative Commons by track",
-    where="cvml.unige.ch/databases/emoMusic",
-    verified="released z-scores have our mean and deviation (744 songs, to 1e-9); its tables were not at hand",
-    read=read,
-    notes=("valence is valence; the released CMI_EMO_valence repeats arousal, so the two do not agree, rightly",),
-)
+CORPUS = describe("emo", read)

@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cmi._util.errors import InputError
-from cmi.bench.catalog import BenchDataset, Corpus
-from cmi.bench.data._reading import LabelledClip, Sounds, clips_of_recording, find_files, read_text
+from cmi._util.records import read_text
+from cmi.bench.catalog import describe
+from cmi.bench.data._reading import LabelledClip, Sounds, clips_of_recording, find_files
 from cmi.bench.tasks.key import KEYS, Key, parse
 
 SECONDS = 30.0
@@ -44,13 +45,4 @@ def label(text: str) -> Key | None:
     return parse(words) if _LABEL.fullmatch(words) else None
 
 
-CORPUS = Corpus(
-    "giantsteps-key",
-    "GiantSteps key",
-    datasets=(BenchDataset("GS_key", "GS-K", "key", 2406, prompts="key", classes=KEYS, clip=r"-\d+\.wav$"),),
-    licence="none stated in its repository; mirdata: CC BY-SA 4.0; audio is Beatport's",
-    where="github.com/GiantSteps/giantsteps-key-dataset (audio_dl.sh)",
-    verified="a real sample and four labels of the repository: as released",
-    read=read,
-    notes=("GiantSteps+ (mirdata's layout, keys_gs+) is a later revision: its labels may differ from the paper's",),
-)
+CORPUS = describe("giantsteps-key", read, KEYS)

@@ -13,11 +13,10 @@ from importlib.resources import files
 from pathlib import Path
 
 from cmi._util.config import read_config
-from cmi.bench.catalog import BenchDataset, Corpus
+from cmi.bench.catalog import describe
 from cmi.bench.data._reading import LabelledClip, Sounds
 
 SECONDS = 30.0
-GENRES = ("blues", "classical", "country", "disco", "hiphop", "jazz", "metal", "pop", "reggae", "rock")
 
 
 def read(folder: Path, sounds: Sounds) -> Iterator[LabelledClip]:
@@ -45,12 +44,4 @@ def _numbers(ranges: str) -> Iterator[int]:
         yield from range(int(first), int(last or first) + 1)
 
 
-CORPUS = Corpus(
-    "gtzan",
-    "GTZAN, fault-filtered",
-    datasets=(BenchDataset("GTZAN", "GTZ.", "genre", 290, prompts="genre", classes=GENRES),),
-    licence="none stated",
-    where="no official copy is online; mirrors carry genres.tar.gz",
-    verified="all 929 released records; Kereliuk's own list of the test split; a real sample",
-    read=read,
-)
+CORPUS = describe("gtzan", read)

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from cmi.bench.catalog import BenchDataset, Corpus
-from cmi.bench.data._reading import LATE_BEATS, LabelledClip, Sounds, beat_questions, find_files
+from cmi.bench.catalog import describe
+from cmi.bench.data._reading import LabelledClip, Sounds, beat_questions, find_files
 from cmi.bench.data.gtzan import splits
 
 _NAME = re.compile(r"gtzan_([a-z]+)_(\d{5})")
@@ -26,16 +26,4 @@ def read(folder: Path, sounds: Sounds) -> Iterator[LabelledClip]:
             yield from beat_questions(path, "gtzan", name, sounds.find(name), splits()[name])
 
 
-CORPUS = Corpus(
-    "gtzan-rhythm",
-    "GTZAN-Rhythm",
-    datasets=(
-        BenchDataset("gtzan_beat", "G-B", "beat", 290, prompts="beat"),
-        BenchDataset("gtzan_downbeat", "G-D", "downbeat", 290, prompts="downbeat"),
-    ),
-    licence="none stated",
-    where="github.com/TempoBeatDownbeat/gtzan_tempo_beat, and GTZAN's audio",
-    verified="a real sample, as mirdata reads it; all released records come back from files rebuilt of them",
-    read=read,
-    notes=(LATE_BEATS,),
-)
+CORPUS = describe("gtzan-rhythm", read)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cmi._util.errors import InputError
-from cmi.bench.catalog import BenchDataset, Corpus
+from cmi.bench.catalog import describe
 from cmi.bench.data._reading import LabelledClip, Sounds, clips_of_events, find_files, number, read_table
 from cmi.bench.tasks import playing_technique
 
@@ -40,17 +40,11 @@ Note = tuple[float, float, str | None]  # onset, offset, technique
 
 def read(folder: Path, sounds: Sounds) -> Iterator[LabelledClip]:
     for path in find_files(folder, "label/*/*.csv"):
-        if path.parent.name in SPLITS:
-            yield from _examples(path, path.parent.name, sounds)
-
-
-def _examples(path: Path, split: str, sounds: Sounds) -> Iterator[LabelledClip]:
-    notes = list(_notes(path))
-    for clip, places in clips_of_events([onset for onset, _, _ in notes], SECONDS):
-        truth = written([notes[place] for place in places])
-        yield LabelledClip(
-            "Guzheng_Tech", f"{path.stem}-{clip.start:.0f}", truth, sounds.find(path.stem), clip.start, clip.end, split
-        )
+        split = path.parent.name
+        notes = list(_notes(path)) if split in SPLITS else []
+        for clip, places in clips_of_events([onset for onset, _, _ in notes], SECONDS):
+            truth, id_ = written([notes[place] for place in places]), f"{path.stem}-{clip.start:.0f}"
+            yield LabelledClip("Guzheng_Tech", id_, truth, sounds.find(path.stem), clip.start, clip.end, split)
 
 
 def _notes(path: Path) -> Iterator[Note]:
@@ -65,22 +59,4 @@ def written(notes: list[Note]) -> str:
     return str(events) if events else NONE_HEARD
 
 
-CORPUS = Corpus(
-    "guzheng-tech99",
-    "Guzheng_Tech99",
-    datasets=(
-        BenchDataset(
-            "Guzheng_Tech",
-            "GZ",
-            "playing_technique",
-            94,
-            prompts="playing_technique",
-            classes=playing_technique.TECHNIQUES,
-        ),
-    ),
-    licence="CC BY-NC-ND 4.0 by the card of ccmusic-database",
-    where="ccmusic-database.github.io (Guzheng_Tech99)",
-    verified="tables rebuilt from the released records give all 923 back",
-    read=read,
-    notes=("names of techniques are the released annotations', which differ from the data set's card",),
-)
+CORPUS = describe("guzheng-tech99", read, playing_technique.TECHNIQUES)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cmi._util.errors import InputError
-from cmi.bench.catalog import BenchDataset, Corpus
+from cmi.bench.catalog import describe
 from cmi.bench.data._reading import LabelledClip, Sounds, find_file, read_table
 
 SECONDS = 30.0
@@ -37,24 +37,4 @@ def read(folder: Path, sounds: Sounds) -> Iterator[LabelledClip]:
         yield LabelledClip("MTT", row["clip_id"], tags, sounds.find(Path(path).stem), 0.0, SECONDS, split)
 
 
-CORPUS = Corpus(
-    "magnatagatune",
-    "MagnaTagATune",
-    datasets=(
-        BenchDataset(
-            "MTT",
-            "MTT",
-            "music_tagging",
-            5329,
-            prompts="music_tags",
-            classes=tuple(sorted(TAGS)),
-            is_multi_label=True,
-            clip=r"-\d+-\d+\.mp3$",
-        ),
-    ),
-    licence="CC BY-NC-SA 3.0",
-    where="mirg.city.ac.uk/codeapps/the-magnatagatune-dataset",
-    verified="all released truths: tags, their order, the split's folders; its table was not at hand",
-    read=read,
-    notes=("997 of the 5329 test clips have none of the 50 tags: their answer is empty, as the paper counts them",),
-)
+CORPUS = describe("magnatagatune", read, tuple(sorted(TAGS)))

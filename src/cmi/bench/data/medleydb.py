@@ -10,37 +10,24 @@ MIDI 0 is silence. Splits are those of MARBLE: 26 tracks test, 15 dev, the other
 
 import math
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 
+from cmi._util.config import read_config
 from cmi._util.errors import InputError
-from cmi.bench.catalog import BenchDataset, Corpus
-from cmi.bench.data._reading import LabelledClip, Sounds, clips_of_events, find_files, number, read_text
+from cmi._util.records import read_text
+from cmi.bench.catalog import describe
+from cmi.bench.data._reading import LabelledClip, Sounds, clips_of_events, find_files, number
 
 SECONDS = 10.0
-TEST = frozenset(
-    "AClassicEducation_NightOwl Auctioneer_OurFutureFaces CelestialShore_DieForUs ChrisJacoby_BoothShotLincoln"
-    " ChrisJacoby_PigsFoot Creepoid_OldTree Debussy_LenfantProdigue MatthewEntwistle_FairerHopes"
-    " MatthewEntwistle_ImpressionsOfSaturn MatthewEntwistle_Lontano MatthewEntwistle_TheArch"
-    " MatthewEntwistle_TheFlaxenField Mozart_DiesBildnis MusicDelta_FusionJazz MusicDelta_Gospel MusicDelta_Pachelbel"
-    " MusicDelta_SwingJazz Phoenix_BrokenPledgeChicagoReel Phoenix_ColliersDaughter Phoenix_ElzicsFarewell"
-    " Phoenix_LarkOnTheStrandDrummondCastle Phoenix_ScotchMorris Phoenix_SeanCaughlinsTheScartaglen"
-    " PortStWillow_StayEven Schubert_Erstarrung StrandOfOaks_Spacestation".split()
-)
-DEV = frozenset(
-    "AmarLal_Rest AmarLal_SpringDay1 BrandonWebster_DontHearAThing BrandonWebster_YesSirICanFly"
-    " ClaraBerryAndWooldog_AirTraffic ClaraBerryAndWooldog_Boys ClaraBerryAndWooldog_Stella"
-    " ClaraBerryAndWooldog_TheBadGuys ClaraBerryAndWooldog_WaltzForMyVictims HezekiahJones_BorrowedHeart"
-    " InvisibleFamiliars_DisturbingWildlife MichaelKropf_AllGoodThings NightPanther_Fire SecretMountains_HighHorse"
-    " Snowmine_Curfews".split()
-)
-
 Frame = tuple[float, float]  # seconds, hertz
 
 
 def read(folder: Path, sounds: Sounds) -> Iterator[LabelledClip]:
+    splits = read_config(files("cmi.bench.data").joinpath("medleydb_split.toml"), dict[str, list[str]])
     for path in find_files(folder, "*_MELODY2.csv"):
         track = path.stem.removesuffix("_MELODY2")
-        split = "test" if track in TEST else "dev" if track in DEV else "train"
+        split = next((split for split, tracks in splits.items() if track in tracks), "train")
         frames = parse(read_text(path), path)
         for clip, places in clips_of_events([time for time, _ in frames], SECONDS):
             if places:
@@ -71,12 +58,4 @@ def midi(hertz: float) -> int:
     return round(12 * math.log2(hertz / 440) + 69) if hertz else 0
 
 
-CORPUS = Corpus(
-    "medleydb",
-    "MedleyDB melody",
-    datasets=(BenchDataset("MedleyDB", "MDB", "melody", 618, prompts="melody"),),
-    licence="CC BY-NC-SA 4.0",
-    where="medleydb.weebly.com, on request (MedleyDB-Melody)",
-    verified="a real sample, as mirdata reads it; no released file can be read",
-    read=read,
-)
+CORPUS = describe("medleydb", read)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cmi._util.errors import InputError
-from cmi.bench.catalog import BenchDataset, Corpus
+from cmi.bench.catalog import describe
 from cmi.bench.data._reading import LabelledClip, Sounds, find_file, read_table
 
 SECONDS = 10.0
@@ -27,13 +27,4 @@ def read(folder: Path, sounds: Sounds) -> Iterator[LabelledClip]:
         yield LabelledClip("MusicCaps", row["ytid"], row["caption"], sounds.find(row["ytid"]), 0.0, SECONDS, split)
 
 
-CORPUS = Corpus(
-    "musiccaps",
-    "MusicCaps",
-    datasets=(BenchDataset("MusicCaps", "MC", "captioning", 2813, prompts="caption"),),
-    licence="captions CC BY-SA 4.0; audio is YouTube's, and not published",
-    where="kaggle.com/datasets/googleai/musiccaps",
-    verified="tables rebuilt from the released records give them back",
-    read=read,
-    notes=("test has 2858 clips; the paper's 2813 are those whose videos were still there",),
-)
+CORPUS = describe("musiccaps", read)

@@ -7,36 +7,26 @@ Files
 The benchmark asks about the 4096 notes of NSynth's own test split.
 """
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from cmi._util.errors import InputError
-from cmi.bench.catalog import BenchDataset, Corpus
-from cmi.bench.data._reading import LabelledClip, Sounds, find_file, read_text
+from cmi._util.records import read_json
+from cmi.bench.catalog import describe
+from cmi.bench.data._reading import LabelledClip, Sounds, find_file
 
 QUESTIONS = {"Nsynth_instrument": "instrument_family_str", "Nsynth_pitch": "pitch"}
-FAMILIES = (
-    "bass", "brass", "flute", "guitar", "keyboard", "mallet", "organ", "reed", "string", "synth_lead", "vocal",
-)  # fmt: skip
 
 
 def read(folder: Path, sounds: Sounds) -> Iterator[LabelledClip]:
     path = find_file(folder, "nsynth-test/examples.json", "examples.json")
-    for note, facts in _notes(path).items():
-        for dataset, field in QUESTIONS.items():
-            yield LabelledClip(dataset, note, _fact(path, note, facts, field), sounds.find(note))
-
-
-def _notes(path: Path) -> dict[str, Any]:
-    try:
-        notes = json.loads(read_text(path))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON ({error})") from error
+    notes = read_json(path)
     if not isinstance(notes, dict):
         raise InputError(f"{path}: expected an object that holds an object for each note")
-    return notes
+    for note, facts in notes.items():
+        for dataset, field in QUESTIONS.items():
+            yield LabelledClip(dataset, note, _fact(path, note, facts, field), sounds.find(note))
 
 
 def _fact(path: Path, note: str, facts: Any, field: str) -> str:
@@ -46,15 +36,4 @@ def _fact(path: Path, note: str, facts: Any, field: str) -> str:
     return str(value)
 
 
-CORPUS = Corpus(
-    "nsynth",
-    "NSynth",
-    datasets=(
-        BenchDataset("Nsynth_instrument", "NI", "instrument", 4096, prompts="instrument_family", classes=FAMILIES),
-        BenchDataset("Nsynth_pitch", "NP", "pitch", 4096, prompts="pitch"),
-    ),
-    licence="CC BY 4.0",
-    where="magenta.tensorflow.org/datasets/nsynth (nsynth-test)",
-    verified="families and pitches in the names of all 4096 notes: as released",
-    read=read,
-)
+CORPUS = describe("nsynth", read)

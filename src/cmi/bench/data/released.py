@@ -7,30 +7,19 @@ Files
 Records get the ids that answers to the whole files are joined by: `<data set>/<k>` for the k-th record of its split.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from cmi._util.errors import InputError
-from cmi._util.records import read_records
-from cmi.bench.catalog import Corpus
+from cmi.bench.catalog import DATASETS, describe
 from cmi.bench.data._reading import LabelledClip, Sounds
-from cmi.bench.instruction import Instruction
-from cmi.bench.scoring.responses import audio_key, find_annotations
+from cmi.bench.scoring.responses import audio_key, find_annotations, read_instructions
 
 
 def read(folder: Path, sounds: Sounds) -> Iterator[LabelledClip]:
     for dataset, path in find_annotations(folder).items():
-        counts: Counter[str] = Counter()
-        for place, record in read_records(path):
-            try:
-                asked = Instruction.from_record(record)
-            except InputError as error:
-                raise InputError(f"{path} {place}: {error}") from error
-            id_ = asked.uuid or f"{dataset}/{counts[asked.split]}"
-            counts[asked.split] += 1
-            audio = locate(asked.audio_path, sounds)
+        for id_, asked in read_instructions(path, DATASETS[dataset], all_splits=True):
             span = asked.audio_start, asked.audio_end
+            audio = locate(asked.audio_path, sounds)
             yield LabelledClip(dataset, id_, asked.output, audio, *span, asked.split, asked.instruction)
 
 
@@ -40,12 +29,4 @@ def locate(audio_path: str, sounds: Sounds) -> str:
     return next((path for path in (tail, f"testdata/{tail}", f"data/{tail}", audio_path) if sounds.has(path)), tail)
 
 
-CORPUS = Corpus(
-    "released",
-    "the authors' annotation files, as they are",
-    datasets=(),
-    licence="CC BY-NC-SA by the paper's statement",
-    where="github.com/nicolaus625/CMI-bench, and its test audio",
-    verified="every readable released file",
-    read=read,
-)
+CORPUS = describe("released", read)

@@ -10,7 +10,7 @@ Each of the 1106 captions of 706 tracks is a question of its own about the first
 from collections.abc import Iterator
 from pathlib import Path
 
-from cmi.bench.catalog import BenchDataset, Corpus
+from cmi.bench.catalog import describe
 from cmi.bench.data._reading import LabelledClip, Sounds, find_file, read_table
 
 SECONDS = 30.0
@@ -23,12 +23,4 @@ def read(folder: Path, sounds: Sounds) -> Iterator[LabelledClip]:
         yield LabelledClip("SDD", row["caption_id"], row["caption"], audio, 0.0, SECONDS)
 
 
-CORPUS = Corpus(
-    "song-describer",
-    "Song Describer (SDD)",
-    datasets=(BenchDataset("SDD", "SDD", "captioning", 1106, prompts="caption"),),
-    licence="captions CC BY-SA 4.0; audio Creative Commons by track",
-    where="zenodo.org/records/10072001",
-    verified="tables rebuilt from the released records give them back",
-    read=read,
-)
+CORPUS = describe("song-describer", read)

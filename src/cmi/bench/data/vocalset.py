@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from cmi._util.errors import InputError
-from cmi.bench.catalog import BenchDataset, Corpus
+from cmi.bench.catalog import describe
 from cmi.bench.data._reading import LabelledClip, Sounds, clips_of_recording
 
 SECONDS = 3.0
@@ -62,17 +62,4 @@ def _split(singer: str) -> str:
     return "test" if singer in TEST_SINGERS else "train"
 
 
-CORPUS = Corpus(
-    "vocalset",
-    "VocalSet",
-    datasets=(
-        BenchDataset(
-            "VocalSet_tech", "VS-T", "singing_technique", 1140, prompts="singing_technique", classes=TECHNIQUES
-        ),
-    ),
-    licence="CC BY 4.0",
-    where="zenodo.org/records/1442513 (VocalSet 1.1)",
-    verified="labels and test singers of all 4132 released clips, by their names",
-    read=read,
-    notes=("from the published files, clips are cut at other places than the paper's, which drops leading silence",),
-)
+CORPUS = describe("vocalset", read, TECHNIQUES)

@@ -12,12 +12,11 @@ A vector depends on its text alone. With a cache each batch is stored at once, a
 import importlib.metadata
 import importlib.resources
 import importlib.util
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 from cmi._util.cache import VectorCache, content_key
 from cmi._util.errors import InputError
 from cmi._util.hub import find_model, require_packages
+from cmi._util.records import read_json
 from cmi.bench.metrics.encoder import TextEncoder, clean, load_encoder, token_batches
 
 Progress = Callable[[int], None]  # told how many more distinct texts are done
@@ -34,20 +34,6 @@ OTHERWISE = ", or use --embedder minilm"
 BGE_LARGE = "bge-large-en-v1.5"
 BGE_LARGE_REVISION = "d4aa6901d3a41ba39fb536a557fa166f842b0e09"
 TEXTS_PER_LOOKUP = 4096  # tokenised, or read from the cache, at a time
-
-
-class TextEmbedder(Protocol):
-    """Turns texts into unit vectors. `name` includes the revision."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def dimension(self) -> int: ...
-
-    def encode(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
-        """One unit vector per text, in order: (n, dimension)."""
-        ...
 
 
 class EmbedderRecipe(NamedTuple):
@@ -61,7 +47,7 @@ class EmbedderRecipe(NamedTuple):
 RECIPES = {"minilm": EmbedderRecipe("mean", 256, 384), BGE_LARGE: EmbedderRecipe("cls", 512, 1024)}
 
 
-def load_embedder(name: str, cache: VectorCache | None) -> TextEmbedder:
+def load_embedder(name: str, cache: VectorCache | None) -> "TextEmbedder":
     """Load the embedder called `name`: 'minilm', 'bge-large-en-v1.5', a model folder or a hub id."""
     require_packages("the text embedder", "embed", "torch", "transformers")
     if name == "minilm":
@@ -73,8 +59,8 @@ def load_embedder(name: str, cache: VectorCache | None) -> TextEmbedder:
     else:
         folder, full_name = find_model(name, None, "the text embedder", OTHERWISE)
     if name in RECIPES:
-        return TransformerEmbedder(full_name, folder, RECIPES[name], cache)
-    return TransformerEmbedder(full_name, folder, _stated_recipe(folder, load_encoder(folder)), cache)
+        return TextEmbedder(full_name, folder, RECIPES[name], cache)
+    return TextEmbedder(full_name, folder, _stated_recipe(folder, load_encoder(folder)), cache)
 
 
 def distinct_texts(texts: Iterable[str]) -> tuple[NDArray[np.intp], list[str]]:
@@ -85,10 +71,10 @@ def distinct_texts(texts: Iterable[str]) -> tuple[NDArray[np.intp], list[str]]:
 
 
 @dataclass
-class TransformerEmbedder:
+class TextEmbedder:
     """A transformers encoder, pooled to one unit vector per text; loaded only if the cache lacks a text."""
 
-    name: str
+    name: str  # with the revision
     folder: Path
     recipe: EmbedderRecipe
     cache: VectorCache | None
@@ -154,17 +140,17 @@ class TransformerEmbedder:
 
 def _stated_recipe(folder: Path, encoder: TextEncoder) -> EmbedderRecipe:
     """Read the sentence-transformers files in `folder`; by default the mean and the encoder's limit."""
-    for module in _read_json(folder / "modules.json") or []:
+    for module in _read_if_there(folder / "modules.json") or []:
         if module["type"].rpartition(".")[2] not in ("Transformer", "Pooling", "Normalize"):
             raise InputError(f"{folder}: its {module['type']} module is not supported, only an encoder with pooling is")
-    stated = _read_json(folder / "sentence_bert_config.json") or {}
+    stated = _read_if_there(folder / "sentence_bert_config.json") or {}
     max_tokens = min(stated.get("max_seq_length") or encoder.max_tokens, encoder.max_tokens)
     size = encoder.model.config.hidden_size
     return EmbedderRecipe(_stated_pooling(folder / "1_Pooling" / "config.json"), max_tokens, size)
 
 
 def _stated_pooling(path: Path) -> str:
-    stated = _read_json(path)
+    stated = _read_if_there(path)
     if stated is None:
         return "mean"
     flags = [key for key, on in stated.items() if key.startswith("pooling_mode_") and on]
@@ -177,11 +163,5 @@ def _stated_pooling(path: Path) -> str:
             raise InputError(f"{path}: pooling {other!r} is not supported, only the mean or the first token is")
 
 
-def _read_json(path: Path) -> Any:
-    """Read a JSON file; None if it does not exist."""
-    if not path.exists():
-        return None
-    try:
-        return json.loads(path.read_text("utf-8"))
-    except ValueError as error:
-        raise InputError(f"{path} is not JSON: {error}") from error
+def _read_if_there(path: Path) -> Any:
+    return read_json(path) if path.exists() else None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cmi._util.device import choose_device
 from cmi._util.errors import InputError
 from cmi._util.hub import quiet_transformers
 from cmi._util.pretrained import SAFE, load_pretrained, read_model_config
@@ -76,7 +77,7 @@ def load_encoder(folder: Path, layers: int | None = None) -> TextEncoder:
     if config.is_encoder_decoder:
         raise InputError(f"{folder} holds an encoder-decoder ({config.model_type}), expected a plain encoder")
     in_own_memory(model)
-    model.to("cuda" if torch.cuda.is_available() else "cpu")
+    model.to(choose_device())
     return TextEncoder(model, tokenizer, min(_position_limit(model), tokenizer.model_max_length))
 
 

@@ -8,14 +8,17 @@ In a wording, {labels} stands for the data set's classes.
 All wordings are ours. Those of the paper come with the authors' annotation files (`cmi bench data make released`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cmi._util.config import check_config, read_table
 from cmi._util.errors import InputError
-from cmi.bench.catalog import BenchDataset
+
+if TYPE_CHECKING:
+    from cmi.bench.catalog import BenchDataset
 
 
 @dataclass(frozen=True)
@@ -25,20 +28,13 @@ class TaskKind:
 
 
 @dataclass(frozen=True)
-class VariantTable:
+class Wording:
     wording: str
     few_shot: bool = False
 
     def __post_init__(self) -> None:
         if not self.wording.strip():
             raise ValueError("has an empty 'wording'")
-
-
-@dataclass(frozen=True)
-class Wording:
-    name: str
-    text: str
-    few_shot: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,7 +52,7 @@ class Wordings:
         return self.variants[name]
 
 
-def wordings_of(dataset: BenchDataset, folder: Path | None = None) -> Wordings:
+def wordings_of(dataset: "BenchDataset", folder: Path | None = None) -> Wordings:
     """Return the wordings of a data set, or those in a file of the same name in `folder`."""
     own = dataset.prompts
     name = own if isinstance(own, str) else own.name
@@ -75,11 +71,11 @@ def read_wordings(path: Path | Traversable, name: str, labels: tuple[str, ...]) 
     where = str(path) if isinstance(path, Path) else path.name
     table = read_table(path, where)
     kind = check_config({key: table.pop(key) for key in ("major", "minor") if key in table}, TaskKind, where)
-    stated = check_config(table, dict[str, VariantTable], where)
+    stated = check_config(table, dict[str, Wording], where)
     if not stated:
         raise InputError(f"{where}: no variant, such as a table [plain] with a 'wording'")
+    listed = ", ".join(labels)
     variants = {
-        key: Wording(key, one.wording.strip().replace("{labels}", ", ".join(labels)), one.few_shot)
-        for key, one in stated.items()
+        key: replace(one, wording=one.wording.strip().replace("{labels}", listed)) for key, one in stated.items()
     }
     return Wordings(name, kind.major, kind.minor, variants)

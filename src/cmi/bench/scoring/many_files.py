@@ -1,7 +1,7 @@
-"""Score many response files, log each result, and read results back."""
+"""Score many response files, log each result, and read results back; or only check the files."""
 
 import hashlib
-import json
+import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -10,13 +10,18 @@ from typing import Any
 
 from cmi import __version__
 from cmi._util.cache import cache_folder
+from cmi._util.config import check_config
 from cmi._util.errors import InputError
+from cmi._util.records import read_json
 from cmi._util.runlog import RunLog
 from cmi._util.runlog import read_records as read_log
+from cmi.bench.catalog import DATASETS
 from cmi.bench.evaluation import Protocol
+from cmi.bench.metrics.text import LONGEST_ANSWER
 from cmi.bench.metrics.tools import Tools
-from cmi.bench.scoring.one_file import BenchCell, score_file, with_verdicts
-from cmi.bench.scoring.responses import ResponseFile, find_annotations, find_responses
+from cmi.bench.scoring.one_file import NULL_PREFIX, BenchCell, score_file, with_verdicts
+from cmi.bench.scoring.responses import ResponseFile, ResponseSet, find_annotations, find_responses
+from cmi.report.tables import Table
 from cmi.stats.comparison import SEED
 
 DEFAULT_EMBEDDER = "minilm"
@@ -84,7 +89,7 @@ def score_all(
             for protocol in settings.protocols:
                 key = _key(file, protocol, truth, settings) if log else ""
                 if key in known:
-                    scored = [BenchCell.from_json(record) for record in known[key]]
+                    scored = _read_cells(known[key], str(log))
                 else:
                     scored = score_file(file, protocol, tools, truth, settings.resamples)
                     if run_log is not None and _is_final(scored):
@@ -122,13 +127,81 @@ def read_scores(path: Path) -> list[BenchCell] | None:
     """Read the cells that `cmi bench score --json` wrote; None for any other file or folder."""
     if path.suffix != ".json" or not path.is_file():
         return None
-    try:
-        content = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON, or cut off ({error})") from error
+    content = read_json(path)
     if not isinstance(content, dict) or not isinstance(content.get("cells"), list):
         return None
+    return _read_cells(content["cells"], str(path))
+
+
+@dataclass(frozen=True)
+class ScoreFile:
+    cells: list[BenchCell]
+
+
+def _read_cells(records: list[Any], name: str) -> list[BenchCell]:
+    """Read what `BenchCell.to_json` returned; the verdict follows from the other fields."""
+    for record in records:
+        if isinstance(record, dict):
+            record.pop("verdict", None)
+            record["is_null"] = str(record.get("model")).startswith(NULL_PREFIX)
+    cells = check_config({"cells": records}, ScoreFile, name).cells
+    for cell in cells:
+        if cell.row not in DATASETS.rows:
+            raise InputError(f"{name}: a cell has row {cell.row!r}, expected one of {', '.join(DATASETS.rows)}")
+        if not all(n is None or math.isfinite(n) for n in (cell.value, cell.low, cell.high, cell.null_value)):
+            raise InputError(f"{name}: {cell.row} {cell.metric} of {cell.model} has a value that is not a number")
+    return cells
+
+
+@dataclass(frozen=True)
+class FileReport:
+    model: str
+    dataset: str
+    path: str
+    expected: int  # questions, by the annotation file or else by the paper
+    answered: int
+    empty: int  # answers without a letter or digit
+    cut: int  # answers longer than LONGEST_ANSWER
+    problem: str = ""
+
+    @property
+    def missing(self) -> int:
+        return max(0, self.expected - self.answered)
+
+
+def check_file(file: ResponseFile, annotations: Path | None) -> FileReport:
+    questions = answered = empty = cut = 0
+    problem = ""
     try:
-        return [BenchCell.from_json(record) for record in content["cells"]]
+        for item, is_answered, _ in ResponseSet(file, annotations):
+            questions += 1
+            answered += is_answered
+            empty += is_answered and not any(character.isalnum() for character in item.answer)
+            cut += len(item.answer) >= LONGEST_ANSWER
     except InputError as error:
-        raise InputError(f"{path}: {error}") from error
+        problem = str(error)
+    expected = questions if annotations and not problem else max(questions, file.dataset.size)
+    return FileReport(file.model, file.dataset.name, str(file.path), expected, answered, empty, cut, problem)
+
+
+def absent(files: Iterable[ResponseFile]) -> dict[str, list[str]]:
+    """Return the data sets without a response file, by model."""
+    answered: dict[str, set[str]] = {}
+    for file in files:
+        answered.setdefault(file.model, set()).add(file.dataset.name)
+    return {model: [name for name in DATASETS if name not in names] for model, names in answered.items()}
+
+
+def check_table(reports: Iterable[FileReport], missing_files: dict[str, list[str]]) -> Table:
+    rows = [
+        [
+            r.model,
+            r.dataset,
+            "bad" if r.problem else "ok",
+            *map(str, (r.expected, r.answered, r.missing, r.empty, r.cut)),
+        ]
+        for r in reports
+    ]
+    notes = [f"{model}: no file for {', '.join(names)}." for model, names in missing_files.items() if names]
+    headers = ["model", "data set", "", "questions", "answered", "missing", "empty", "cut"]
+    return Table("Response files", headers, rows, labels=3, notes=notes)

@@ -7,17 +7,15 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from cmi._util.errors import InputError
 from cmi.bench.catalog import DATASETS
 from cmi.bench.evaluation import Array, Evaluation, Item, Metric, Protocol, Setting
 from cmi.bench.metrics.tools import Tools
-from cmi.bench.scoring.nulls import for_every_task
-from cmi.bench.scoring.responses import Entry, ResponseFile, ResponseSet
-from cmi.bench.tasks import load_task
+from cmi.bench.scoring.responses import Entry, ResponseFile, ResponseSet, errors_at
+from cmi.bench.tasks import common_nulls, load_task
 from cmi.stats.comparison import Cell, adjust_p, best_of, compare, draw, finite, interval_of, mcnemar_exact
 from cmi.stats.intervals import Interval, wilson
 
@@ -38,16 +36,6 @@ class BenchCell(Cell):
     unparsed: int
     missing: int = 0
     notes: tuple[str, ...] = ()
-
-    @classmethod
-    def from_json(cls, record: dict[str, Any]) -> "BenchCell":
-        """Read what `to_json` returned; the verdict follows from the other fields."""
-        try:
-            fields = {name: value for name, value in record.items() if name != "verdict"}
-            is_null = str(record["model"]).startswith(NULL_PREFIX)
-            return cls(**{**fields, "notes": tuple(record["notes"]), "is_null": is_null})
-        except (TypeError, KeyError) as error:
-            raise InputError(f"not a cell of `cmi bench score --json`: {error}") from error
 
 
 class Remembered:
@@ -84,7 +72,7 @@ class Items:
     answer: Callable[[Item], str] | None = None
 
     def __iter__(self) -> Iterator[Item]:
-        for item, answered in self.entries:
+        for item, answered, _ in self.entries:
             if answered or not self.answered_only:
                 yield item._replace(answer=self.answer(item)) if self.answer else item
 
@@ -97,22 +85,17 @@ def score_file(
     items = Items(entries, answered_only=protocol == "paper")
     setting = Setting(file.dataset.name, protocol, file.model, tools)
     task = load_task(file.dataset)
-    try:
+    with errors_at(file.path):
         evaluation = task.evaluate(items, setting)
-        nulls = for_every_task(items) + task.nulls(items)
+        nulls = common_nulls(items) + task.nulls(items)
         on_nulls = {null.name: task.evaluate(replace(items, answer=null.answer), setting) for null in nulls}
-    except InputError as error:
-        raise error if str(file.path) in str(error) else InputError(f"{file.path}: {error}") from error
     return list(_cells(file, protocol, evaluation, on_nulls, _missing(entries, file, annotations), resamples))
 
 
 def _missing(entries: Iterable[Entry], file: ResponseFile, annotations: Path | None) -> int:
     """Count unanswered questions, by the published test size if there is no annotation file."""
-    asked = unanswered = 0
-    for entry in entries:
-        asked += 1
-        unanswered += not entry.answered
-    return unanswered + (0 if annotations else max(0, file.dataset.size - asked))
+    answered = [entry.answered for entry in entries]
+    return answered.count(False) + (0 if annotations else max(0, file.dataset.size - len(answered)))
 
 
 def _cells(

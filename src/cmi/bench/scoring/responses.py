@@ -11,6 +11,7 @@ work too. In a folder called `fix` or `<model>-fix` it is a second run, which re
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -43,10 +44,11 @@ class ResponseFile:
 
 
 class Entry(NamedTuple):
-    """One question of the data set and whether the model answered it."""
+    """One question of the data set, whether the model answered it, and the path of its audio as the file has it."""
 
     item: Item
     answered: bool
+    audio: str = ""
 
 
 def find_responses(paths: Iterable[Path]) -> list[ResponseFile]:
@@ -130,27 +132,25 @@ class ResponseSet:
 
     def _as_they_stand(self) -> Iterator[Entry]:
         for place, record in read_records(self.file.path):
-            with _at(self.file.path, place):
-                answer = _answer(record)
-                yield Entry(self._item(record, answer), answer is not None)
+            with errors_at(f"{self.file.path} {place}"):
+                yield self._stated(record)
 
     def _joined_by_order(self) -> Iterator[Entry]:
         """The authors keep the annotation's order and leave out failed questions."""
         instructions = self._instructions()
         for place, record in read_records(self.file.path):
-            with _at(self.file.path, place):
-                answer = _answer(record)
-                asked = self._item(record, answer)
+            with errors_at(f"{self.file.path} {place}"):
+                stated = self._stated(record)
             for _, instruction in instructions:
-                is_same_audio = audio_key(instruction.audio_path) == audio_key(str(record["audioid"]))
-                if instruction.output == asked.truth and is_same_audio:
-                    yield Entry(self._asked(instruction, answer), answer is not None)
+                is_same_audio = audio_key(instruction.audio_path) == audio_key(stated.audio)
+                if instruction.output == stated.item.truth and is_same_audio:
+                    yield self._asked(instruction, stated.item.answer if stated.answered else None)
                     break
-                yield Entry(self._asked(instruction, None), False)
+                yield self._asked(instruction, None)
             else:
                 raise InputError(f"{self.file.path} {place}: not in {self.annotations}, or out of its order")
         for _, instruction in instructions:
-            yield Entry(self._asked(instruction, None), False)
+            yield self._asked(instruction, None)
 
     def _joined_by_id(self) -> Iterator[Entry]:
         if self.annotations is None:
@@ -158,7 +158,7 @@ class ResponseSet:
         open_questions = dict(self._instructions())
         answered: set[str] = set()
         for place, record in read_records(self.file.path):
-            with _at(self.file.path, place):
+            with errors_at(f"{self.file.path} {place}"):
                 identifier, answer = _identifier(record), _answer(record)
                 if identifier in answered:
                     raise InputError(f"id {identifier!r} occurs twice")
@@ -166,27 +166,31 @@ class ResponseSet:
                 if instruction is None:
                     raise InputError(f"id {identifier!r} is not in {self.annotations}")
             answered.add(identifier)
-            yield Entry(self._asked(instruction, answer), answer is not None)
+            yield self._asked(instruction, answer)
         for instruction in open_questions.values():
-            yield Entry(self._asked(instruction, None), False)
+            yield self._asked(instruction, None)
 
     def _instructions(self) -> Iterator[tuple[str, Instruction]]:
         assert self.annotations is not None
         return read_instructions(self.annotations, self.file.dataset)
 
-    def _item(self, record: dict[str, Any], answer: str | None) -> Item:
+    def _stated(self, record: dict[str, Any]) -> Entry:
+        """Return the entry of a record in the authors' layout."""
+        answer = _answer(record)
         for name in ("question", "correct_answer", "audioid"):
             if isinstance(record.get(name), bool) or not isinstance(record.get(name), str | int | float):
                 raise InputError(f"'{name}' is missing or not text")
-        return Item(
+        audio = str(record["audioid"])
+        item = Item(
             question=clean(str(record["question"])),
             answer=answer or "",
             truth=clean(str(record["correct_answer"])),
-            recording=self.file.dataset.recording(audio_key(str(record["audioid"]))),
+            recording=self.file.dataset.recording(audio_key(audio)),
         )
+        return Entry(item, answer is not None, audio)
 
-    def _asked(self, instruction: Instruction, answer: str | None) -> Item:
-        return Item(
+    def _asked(self, instruction: Instruction, answer: str | None) -> Entry:
+        item = Item(
             question=instruction.instruction,
             answer=answer or "",
             truth=instruction.output,
@@ -194,17 +198,18 @@ class ResponseSet:
             start=instruction.audio_start,
             end=instruction.audio_end,
         )
+        return Entry(item, answer is not None, instruction.audio_path)
 
 
-def read_instructions(path: Path, dataset: BenchDataset) -> Iterator[tuple[str, Instruction]]:
-    """Yield the instructions of the test split with their ids."""
-    count = 0
+def read_instructions(path: Path, dataset: BenchDataset, all_splits: bool = False) -> Iterator[tuple[str, Instruction]]:
+    """Yield the instructions of the test split, or of all, with their ids."""
+    counts: Counter[str] = Counter()
     for place, record in read_records(path):
-        with _at(path, place):
+        with errors_at(f"{path} {place}"):
             instruction = Instruction.from_record(record)
-        if instruction.split == "test":
-            yield instruction.uuid or f"{dataset.name}/{count}", instruction
-            count += 1
+        if all_splits or instruction.split == "test":
+            yield instruction.uuid or f"{dataset.name}/{counts[instruction.split]}", instruction
+            counts[instruction.split] += 1
 
 
 def audio_key(path: str) -> str:
@@ -239,9 +244,9 @@ def _identifier(record: dict[str, Any]) -> str:
 
 
 @contextmanager
-def _at(path: Path, place: str) -> Iterator[None]:
-    """Add the place to an InputError."""
+def errors_at(place: Path | str) -> Iterator[None]:
+    """Add the place to an InputError that does not name it."""
     try:
         yield
     except InputError as error:
-        raise InputError(f"{path} {place}: {error}") from error
+        raise error if str(place) in str(error) else InputError(f"{place}: {error}") from error

@@ -69,18 +69,12 @@ def _score_table(model: str, protocol: str, cells: Sequence[BenchCell]) -> Table
     for cell in cells:
         counts = [str(cell.n), str(cell.unparsed), str(cell.missing)]
         null = [cell.best_null or "", number(cell.null_value), signed(cell.difference), p_value(cell.p)]
-        rows.append(
-            [
-                cell.row,
-                cell.metric,
-                number(cell.value),
-                interval((cell.low, cell.high)),
-                *counts,
-                *null,
-                MARKS[cell.verdict],
-            ]
-        )
+        rows.append([cell.row, cell.metric, *_value(cell), *counts, *null, MARKS[cell.verdict]])
     return Table(f"{model}, protocol {protocol}", headers, rows, labels=2, notes=(*_notes(cells), LEGEND))
+
+
+def _value(cell: BenchCell) -> list[str]:
+    return [number(cell.value), interval((cell.low, cell.high))]
 
 
 def null_tables(cells: Sequence[BenchCell]) -> list[Table]:
@@ -89,14 +83,7 @@ def null_tables(cells: Sequence[BenchCell]) -> list[Table]:
     for protocol in dict.fromkeys(cell.protocol for cell in cells):
         nulls = [cell for cell in cells if cell.is_null and cell.protocol == protocol and cell.value is not None]
         rows = [
-            [
-                cell.row,
-                cell.metric,
-                cell.model.removeprefix(NULL_PREFIX),
-                number(cell.value),
-                interval((cell.low, cell.high)),
-                str(cell.n),
-            ]
+            [cell.row, cell.metric, cell.model.removeprefix(NULL_PREFIX), *_value(cell), str(cell.n)]
             for cell in sorted(nulls, key=lambda cell: DATASETS.rows.index(cell.row))
         ]
         tables.append(Table(f"Null baselines, protocol {protocol}", _NULL_HEADERS, rows, labels=3))

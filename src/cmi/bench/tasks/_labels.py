@@ -15,8 +15,7 @@ from collections.abc import Callable, Collection, Iterable
 from cmi._util.errors import InputError
 from cmi.bench.evaluation import Evaluation, Item, Measured, Setting, accuracy, evaluate_each
 from cmi.bench.metrics.text import mentions, squash
-from cmi.bench.scoring.nulls import Null, most_frequent
-from cmi.bench.tasks import Reader
+from cmi.bench.tasks import Null, Reader, most_frequent
 
 
 def parse(answer: str, classes: tuple[str, ...]) -> str | None:
@@ -43,30 +42,17 @@ def evaluate(
     classes: tuple[str, ...],
     parse: Callable[[str, tuple[str, ...]], str | None] = parse,
 ) -> Evaluation:
-    if setting.protocol == "paper":
-        return _evaluate_paper(items)
+    read = reader(setting, (item.truth for item in items), classes, parse)
 
     def measure(item: Item) -> Measured:
+        named = read(item.answer)
+        if setting.protocol == "paper":
+            return Measured(named is not None, [named == squash(item.truth)])
         if item.truth not in classes:
             raise InputError(f"the expected answer {item.truth!r} is none of: {', '.join(classes)}")
-        named = parse(item.answer, classes)
         return Measured(named is not None, [named == item.truth])
 
     return evaluate_each(items, measure, [accuracy("Acc.")])
-
-
-def _evaluate_paper(items: Iterable[Item]) -> Evaluation:
-    occurring = _occurring(item.truth for item in items)
-
-    def measure(item: Item) -> Measured:
-        named = parse_paper(item.answer, occurring)
-        return Measured(named is not None, [named == squash(item.truth)])
-
-    return evaluate_each(items, measure, [accuracy("Acc.")])
-
-
-def _occurring(truths: Iterable[str]) -> list[str]:
-    return sorted({squash(truth) for truth in truths})
 
 
 def reader(
@@ -76,7 +62,7 @@ def reader(
     parse: Callable[[str, tuple[str, ...]], str | None] = parse,
 ) -> Reader:
     if setting.protocol == "paper":
-        occurring = _occurring(truths)
+        occurring = sorted({squash(truth) for truth in truths})
         return lambda answer: parse_paper(answer, occurring)
     return lambda answer: parse(answer, classes)
 

@@ -21,10 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cmi._util.errors import InputError
-from cmi.bench.evaluation import Array, Evaluation, Item, Measured, Metric, Setting, Tally, not_computed
+from cmi.bench.evaluation import Array, Evaluation, Item, Measured, Metric, Setting, Tally
 from cmi.bench.metrics.text import mentions
-from cmi.bench.scoring.nulls import Null, most_frequent
-from cmi.bench.tasks import Reader
+from cmi.bench.tasks import Null, Reader, most_frequent
 from cmi.stats.predictions import detection
 
 PUBLISHED_EMBEDDER = "bge-large-en-v1.5"
@@ -110,7 +109,7 @@ def _without_embedder(items: Iterable[Item], why: str) -> Evaluation:
     tally = Tally()
     for item in items:
         tally.add(item, Measured(bool(item.answer.strip()), ()))
-    return tally.evaluation([not_computed("ROC", why), not_computed("PR", why)])
+    return tally.evaluation([Metric(name, not_computed=why) for name in ("ROC", "PR")])
 
 
 def reader(setting: Setting, tags: tuple[str, ...]) -> Reader:

@@ -18,11 +18,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from cmi._util.errors import InputError
 from cmi.bench.evaluation import Evaluation, Item, Measured, Setting, evaluate_each, percent_mean
 from cmi.bench.metrics.text import LONGEST_ANSWER
-from cmi.bench.scoring.nulls import Null, constant
-from cmi.bench.tasks import Reader, in_words
+from cmi.bench.tasks import Null, Reader, constant, in_words, parse_truth
 
 LATEST = 30_000.0  # seconds; mir_eval refuses later events
 PAPER_WINDOW = 0.07
@@ -116,10 +114,7 @@ def _parser(setting: Setting) -> Callable[[str], list[float] | None]:
 
 @lru_cache(maxsize=4096)
 def _truth(text: str) -> list[float]:
-    times = parse(text)
-    if times is None:
-        raise InputError(f"the expected answer {text[:60]!r} is not a list of times such as '0.5s,1.02s'")
-    return times
+    return parse_truth(text, parse, "a list of times such as '0.5s,1.02s'")
 
 
 def nulls(items: Iterable[Item]) -> list[Null]:

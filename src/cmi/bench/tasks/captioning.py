@@ -18,9 +18,9 @@ import math
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from itertools import islice, pairwise
+from itertools import pairwise, repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,21 +30,9 @@ from rapidfuzz.distance import LCSseq
 from sacrebleu.metrics import BLEU
 
 from cmi._util.errors import InputError
-from cmi.bench.evaluation import (
-    Array,
-    Evaluation,
-    Item,
-    Measured,
-    Metric,
-    Setting,
-    Tally,
-    not_computed,
-    of_sums,
-    percent_mean,
-)
+from cmi.bench.evaluation import Array, Evaluation, Item, Measured, Metric, Setting, Tally, of_sums, percent_mean
 from cmi.bench.metrics.wordnet import Thesaurus, stem
-from cmi.bench.scoring.nulls import Null, most_frequent
-from cmi.bench.tasks import Reader
+from cmi.bench.tasks import Null, Reader, most_frequent
 
 if TYPE_CHECKING:
     from cmi.bench.metrics.bertscore import BertScorer
@@ -193,9 +181,8 @@ def evaluate(items: Iterable[Item], setting: Setting) -> Evaluation:
         return Measured(bool(item.answer.strip()), [aligned, rouge, bert_score, *bleu])
 
     tally = Tally()
-    for batch in _batches(items):
-        for item, score in zip(batch, _bert_scores(bert, batch, references, strict), strict=True):
-            tally.add(item, measure(item, score))
+    for item, score in zip(items, _bert_scores(bert, items, references, strict), strict=False):
+        tally.add(item, measure(item, score))
     return tally.evaluation(
         [
             of_sums("BL.", corpus_bleu, columns=slice(3, None)) if strict else percent_mean("BL.", 3),
@@ -213,30 +200,22 @@ def _all_of_recording(items: Iterable[Item]) -> References:
     return lambda item: list(captions[item.recording])
 
 
-def _batches(items: Iterable[Item], size: int = 256) -> Iterator[list[Item]]:
-    rest = iter(items)
-    while batch := list(islice(rest, size)):
-        yield batch
-
-
 def _bleu_counts(sacrebleu: BLEU, hypothesis: str, references: list[str]) -> list[float]:
     score = sacrebleu.sentence_score(hypothesis, references)
     return [*score.counts, *score.totals, score.sys_len, score.ref_len]
 
 
 def _bert_scores(
-    scorer: "BertScorer | InputError", batch: list[Item], references: References, strict: bool
-) -> Sequence[float]:
+    scorer: "BertScorer | InputError", items: Iterable[Item], references: References, strict: bool
+) -> Iterable[float]:
     if isinstance(scorer, InputError):
-        return [0.0] * len(batch)
-    scores = scorer.score(
-        [item.answer for item in batch], [references(item) for item in batch]
-    )  # precision, recall, F1
-    return [float(score) for score in scores[:, 2 if strict else 1]]
+        return repeat(0.0)  # as many as there are items
+    scores = scorer.score([item.answer for item in items], [references(item) for item in items])
+    return map(float, scores[:, 2 if strict else 1])  # of precision, recall and F1
 
 
 def _unless(tool: object, metric: Metric) -> Metric:
-    return not_computed(metric.name, str(tool)) if isinstance(tool, InputError) else metric
+    return Metric(metric.name, not_computed=str(tool)) if isinstance(tool, InputError) else metric
 
 
 def nulls(items: Iterable[Item]) -> list[Null]:

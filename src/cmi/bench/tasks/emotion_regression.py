@@ -28,8 +28,7 @@ from numpy.typing import NDArray
 
 from cmi._util.errors import InputError
 from cmi.bench.evaluation import Array, Evaluation, Item, Measured, Metric, Setting, evaluate_each, of_sums
-from cmi.bench.scoring.nulls import Null, constant
-from cmi.bench.tasks import Reader, in_words
+from cmi.bench.tasks import Null, Reader, constant, in_words
 
 LOWEST, HIGHEST = 1, 9
 NULL_ANSWER = "5"  # any constant rating stands for the mean

@@ -18,10 +18,8 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from cmi._util.errors import InputError
 from cmi.bench.evaluation import Evaluation, Item, Measured, Setting, evaluate_each, percent_mean
-from cmi.bench.scoring.nulls import Null, constant
-from cmi.bench.tasks import Reader, in_words
+from cmi.bench.tasks import Null, Reader, constant, in_words, parse_truth
 
 TONICS = ("C", "Db", "D", "Eb", "E", "F", "Gb", "G", "Ab", "A", "Bb", "B")
 KEYS = tuple(f"{tonic} {mode}" for mode in ("major", "minor") for tonic in TONICS)
@@ -103,9 +101,7 @@ def evaluate(items: Iterable[Item], setting: Setting) -> Evaluation:
     read = parse_paper if setting.protocol == "paper" else parse
 
     def measure(item: Item) -> Measured:
-        reference = parse(item.truth)
-        if reference is None:
-            raise InputError(f"the expected answer {item.truth!r} is not a key such as 'Db major'")
+        reference = parse_truth(item.truth, parse, "a key such as 'Db major'")
         estimated = read(item.answer)
         return Measured(estimated is not None, [weighted(reference, estimated)])
 

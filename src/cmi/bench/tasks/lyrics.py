@@ -11,7 +11,7 @@ Metrics, times 100; lower is better
     WE.med, CE.med  the median of the items' rates.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 
 from num2words import num2words
@@ -27,8 +27,7 @@ from cmi.bench.evaluation import (
     percent_median,
     percent_ratio,
 )
-from cmi.bench.scoring.nulls import Null, most_frequent
-from cmi.bench.tasks import Reader
+from cmi.bench.tasks import Null, Reader, most_frequent
 
 # (what stands first, then, then): everything on the line up to the colon goes.
 _ANNOUNCEMENTS = (
@@ -81,11 +80,6 @@ def _spelt_out(word: str) -> str:
     return str(num2words(int(word))) if is_number else word
 
 
-def errors(reference: Sequence[str], hypothesis: Sequence[str]) -> int:
-    """Return the Levenshtein distance."""
-    return Levenshtein.distance(reference, hypothesis)
-
-
 _RATES = ("WE.", "CE.")
 
 
@@ -106,7 +100,7 @@ def evaluate(items: Iterable[Item], setting: Setting) -> Evaluation:
 
 
 def _counts(expected: list[str] | str, given: list[str] | str) -> list[float]:
-    wrong = errors(expected, given)
+    wrong = Levenshtein.distance(expected, given)
     rate = wrong / len(expected) if expected else float(bool(given))
     return [wrong, len(expected), rate, min(rate, 1.0)]
 

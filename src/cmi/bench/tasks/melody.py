@@ -22,10 +22,8 @@ from collections.abc import Iterable, Sequence
 import mir_eval.melody
 import numpy as np
 
-from cmi._util.errors import InputError
 from cmi.bench.evaluation import Array, Evaluation, Item, Measured, Setting, evaluate_each, percent_mean, percent_ratio
-from cmi.bench.scoring.nulls import Null, constant
-from cmi.bench.tasks import Reader, in_words
+from cmi.bench.tasks import Null, Reader, constant, in_words, parse_truth
 from cmi.bench.tasks._clips import LENGTH, clip_of
 
 NULL_ANSWER = str([(float(second), 60) for second in range(10)])
@@ -109,10 +107,7 @@ def _fold(notes: Sequence[Note]) -> float:
 
 
 def _truth(item: Item) -> list[Note]:
-    notes = parse(item.truth)
-    if notes is None:
-        raise InputError(f"the expected answer {item.truth[:60]!r} is not a list of (time, pitch)")
-    return notes
+    return parse_truth(item.truth, parse, "a list of (time, pitch)")
 
 
 def nulls(items: Iterable[Item]) -> list[Null]:

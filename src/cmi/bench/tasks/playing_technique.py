@@ -25,11 +25,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cmi._util.errors import InputError
 from cmi.bench.evaluation import Array, Evaluation, Item, Measured, Setting, evaluate_each, of_sums
 from cmi.bench.metrics.text import squash
-from cmi.bench.scoring.nulls import Null
-from cmi.bench.tasks import Reader, in_words
+from cmi.bench.tasks import Null, Reader, in_words, parse_truth
 from cmi.bench.tasks._clips import LENGTH, ClipClock, clip_of
 
 TECHNIQUES = (
@@ -150,40 +148,29 @@ def macro_f1_of_all(sums: Array) -> Array:
 
 
 def evaluate(items: Iterable[Item], setting: Setting) -> Evaluation:
-    if setting.protocol == "paper":
-        return _evaluate_paper(items, setting.model)
+    is_paper = setting.protocol == "paper"
+    read = _parser(setting)
 
     def measure(item: Item) -> Measured:
-        truth, answer = _truth(item, parse), parse(item.answer)
+        truth = parse_truth(item.truth, read, "a list of (start, end, technique)")
+        answer = read(item.answer)
         clip = clip_of(item, [event.start for event in truth])
-        reference, estimated = (frames(on_clip_clock(events, clip), clip.length) for events in (truth, answer or []))
+        reference, estimated = (
+            frames(folded(events)) if is_paper else frames(on_clip_clock(events, clip), clip.length)
+            for events in (truth, answer or [])
+        )
         return Measured(answer is not None, _counts(reference, estimated))
 
-    return evaluate_each(items, measure, [of_sums("maF1", macro_f1), of_sums("miF1", micro_f1)])
+    if not is_paper:
+        return evaluate_each(items, measure, [of_sums("maF1", macro_f1), of_sums("miF1", micro_f1)])
+    whole = f"every event read, as Table 3 did for {setting.model}"
+    note = whole if setting.model in READ_WHOLE_BY_TABLE_3 else "only the first event of truth and answer read"
+    swapped = [of_sums("maF1", micro_f1), of_sums("miF1", macro_f1_of_all)]  # as printed
+    return evaluate_each(items, measure, swapped, [note])
 
 
-def _paper_parser(model: str) -> Callable[[str], list[Event] | None]:
-    return partial(parse_paper, whole=model in READ_WHOLE_BY_TABLE_3)
-
-
-def _evaluate_paper(items: Iterable[Item], model: str) -> Evaluation:
-    whole = model in READ_WHOLE_BY_TABLE_3
-    read = _paper_parser(model)
-
-    def measure(item: Item) -> Measured:
-        truth, answer = _truth(item, read), read(item.answer)
-        return Measured(answer is not None, _counts(frames(folded(truth)), frames(folded(answer or []))))
-
-    metrics = [of_sums("maF1", micro_f1), of_sums("miF1", macro_f1_of_all)]  # swapped, as printed
-    note = f"every event read, as Table 3 did for {model}" if whole else "only the first event of truth and answer read"
-    return evaluate_each(items, measure, metrics, [note])
-
-
-def _truth(item: Item, read: Callable[[str], list[Event] | None]) -> list[Event]:
-    truth = read(item.truth)
-    if truth is None:
-        raise InputError(f"the expected answer {item.truth[:60]!r} is not a list of (start, end, technique)")
-    return truth
+def _parser(setting: Setting) -> Callable[[str], list[Event] | None]:
+    return partial(parse_paper, whole=setting.model in READ_WHOLE_BY_TABLE_3) if setting.protocol == "paper" else parse
 
 
 def nulls(items: Iterable[Item]) -> list[Null]:
@@ -194,4 +181,4 @@ def reader(setting: Setting, truths: Iterable[str]) -> Reader:
     def describe(events: list[Event]) -> str:
         return ", ".join(f"({start:g}, {end:g}, {TECHNIQUES[which]})" for start, end, which in events) or NO_TECHNIQUE
 
-    return in_words(_paper_parser(setting.model) if setting.protocol == "paper" else parse, describe)
+    return in_words(_parser(setting), describe)

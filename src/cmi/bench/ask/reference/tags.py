@@ -2,8 +2,8 @@
 
 Lift        A tag's log-odds minus the log-odds of its share in the training data, because `rock` is likely everywhere.
             Shares fall with a tag's rank; the two curves below are within a factor of 1.5 of the published counts.
-Labels      A label's evidence is the largest lift among the tags of its own name and those listed below, which count a
-            little less. A label without tags is never answered; the documentation lists these.
+Labels      A label's evidence is the largest lift among the tags of its own name and of those in `standing_for.toml`,
+            which count a little less. A label without tags is never answered; the documentation lists these.
 Captions    A template of tags: genre, pace, instruments, voice, mood.
 Emotion     Arousal and valence from 1 to 9 from tags: loud and fast against soft and slow, happy against sad. Nothing
             was fitted; only the order of the ratings is meaningful.
@@ -13,17 +13,19 @@ Family      The instrument of a single note, from its decay, its stacked octaves
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from cmi._util.config import read_config
 from cmi.bench.ask import Question
-from cmi.bench.ask.clips import clip
+from cmi.bench.ask.ask import clip
 from cmi.bench.ask.reference.pitch import LOWEST, NOTE_RATE, OCTAVE, STACKED, NoteNetwork, load_if_installed
 from cmi.bench.catalog import DATASETS
 from cmi.bench.metrics.text import mentions, squash
-from cmi.reward.model.encoders.musicnn import MSD_TAGS, MTT_TAGS, RATE, SHORTEST, Musicnn, load_musicnn, mel
+from cmi.reward.model.encoders.musicnn import MSD_TAGS, MTT_TAGS, RATE, SHORTEST, load_musicnn, mel
 
 LONGEST = 60.0  # seconds
 Lifts = Mapping[str, float]  # by tag, in lower case; of a tag that both networks know, the mean
@@ -31,35 +33,7 @@ MOST, LEAST = 8, 3  # labels in an answer where any number may be given
 STAND_IN = 0.5  # subtracted from the lift of a tag that has another name than the label
 CLEAR = 0.7  # the least lift of a label in an answer: twice as likely as usual
 
-# Tags that stand for a label besides its own name.
-STANDING_FOR: Mapping[str, tuple[str, ...]] = {
-    "disco": ("dance", "funk", "70s"), "reggae": ("soul", "rnb"), "metal": ("heavy metal",),
-    "classical": ("opera", "choral", "harpsichord"), "alternativerock": ("alternative rock",),
-    "bluesrock": ("blues", "classic rock"), "choir": ("choral",), "club": ("house", "party"),
-    "contemporary": ("experimental",), "deephouse": ("house",), "downtempo": ("chillout", "chill"),
-    "easylistening": ("easy listening",), "edm": ("house", "techno", "electro"), "electropop": ("electro",),
-    "ethno": ("indian", "sitar"), "groove": ("funk",), "hard": ("hard rock",), "idm": ("electronica",),
-    "lounge": ("easy listening", "chillout"), "medieval": ("harpsichord",), "newage": ("new age",),
-    "orchestral": ("strings", "classical"), "popfolk": ("folk",), "poprock": ("indie pop", "rock"),
-    "progressive": ("progressive rock",), "punkrock": ("punk",), "rap": ("hip-hop",), "rocknroll": ("oldies", "60s"),
-    "singersongwriter": ("acoustic", "folk"), "soundtrack": ("ambient", "instrumental"),
-    "symphonic": ("strings", "classical"), "synthpop": ("synth", "80s"), "trance": ("techno", "dance"),
-    "triphop": ("chillout", "electronica"), "world": ("indian", "sitar"), "acousticguitar": ("acoustic", "guitar"),
-    "classicalguitar": ("guitar",), "electricguitar": ("rock", "hard rock", "metal"),
-    "computer": ("electronic", "techno"), "drummachine": ("techno", "beats", "electro"), "drums": ("beat",),
-    "keyboard": ("synth",), "orchestra": ("strings", "classical"), "pad": ("ambient", "synth"), "saxophone": ("jazz",),
-    "synthesizer": ("synth", "electronic"),
-    "voice": ("vocal", "vocals", "singing", "female vocalists", "male vocalists"), "calm": ("quiet", "soft", "mellow"),
-    "dark": ("metal", "ambient"), "deep": ("chillout", "house"), "dream": ("ambient", "new age"),
-    "emotional": ("beautiful", "sad"), "energetic": ("loud", "fast", "rock"), "epic": ("opera", "choir"),
-    "film": ("instrumental", "ambient"), "fun": ("party", "happy"), "groovy": ("funk",),
-    "heavy": ("metal", "hard rock", "loud"), "love": ("beautiful", "soul"),
-    "meditative": ("ambient", "new age", "quiet"), "melancholic": ("sad",), "melodic": ("beautiful",),
-    "positive": ("happy", "catchy"), "powerful": ("loud", "hard rock"),
-    "relaxing": ("chill", "chillout", "mellow", "soft"), "retro": ("oldies", "80s", "60s"), "romantic": ("beautiful",),
-    "soundscape": ("ambient", "experimental"), "space": ("ambient", "electronic"), "sport": ("fast", "loud"),
-    "summer": ("happy", "party"), "upbeat": ("fast", "happy", "catchy"), "uplifting": ("happy",),
-}  # fmt: skip
+STANDING_FOR = read_config(files(__package__).joinpath("standing_for.toml"), dict[str, tuple[str, ...]])
 GENRES = (
     "rock", "pop", "electronic", "jazz", "metal", "folk", "blues", "country", "classical", "techno", "ambient", "funk",
     "soul", "hip-hop", "house", "dance", "new age", "indian", "punk", "experimental",
@@ -96,37 +70,28 @@ HELD_TAGS = {
 }
 
 
-def _share(rank: int, first: float, half: float) -> float:
-    """Return the share of tracks with the tag of that rank: `first` at rank 0, half of it at rank `half`."""
-    return first / (1 + rank / half)
-
-
-def _log_odds(share: float) -> float:
+def _prior(place: int, first: float, half: float) -> float:
+    """Return the log-odds of the tag at `place`, whose share is `first` at 0 and half of it at `half`."""
+    share = first / (1 + place / half)
     return math.log(share / (1 - share))
-
-
-_PRIORS = {
-    "MTT_musicnn": [_log_odds(_share(rank, 0.19, 6)) for rank in range(len(MTT_TAGS))],
-    "MSD_musicnn": [_log_odds(_share(rank, 0.42, 3)) for rank in range(len(MSD_TAGS))],
-}
 
 
 class MusicnnTagger:
     def __init__(self) -> None:
-        self._networks: dict[str, tuple[Musicnn, tuple[str, ...]]] = {
-            "MTT_musicnn": (load_musicnn("MTT_musicnn"), MTT_TAGS),
-            "MSD_musicnn": (load_musicnn("MSD_musicnn"), MSD_TAGS),
-        }
+        self._networks = [  # each with its tags and the last two arguments of `_prior`
+            (load_musicnn("MTT_musicnn"), MTT_TAGS, 0.19, 6.0),
+            (load_musicnn("MSD_musicnn"), MSD_TAGS, 0.42, 3.0),
+        ]
 
     def lifts(self, question: Question) -> Lifts:
         samples = torch.from_numpy(clip(question, RATE, LONGEST).samples)
         samples = torch.nn.functional.pad(samples, (0, max(0, SHORTEST - len(samples))))
         heard = mel(samples[None])
         found: dict[str, list[float]] = {}
-        for name, (network, tags) in self._networks.items():
+        for network, tags, first, half in self._networks:
             odds = network.odds(network.frames(heard))[0].tolist()
-            for tag, value, prior in zip(tags, odds, _PRIORS[name], strict=True):
-                found.setdefault(tag.lower(), []).append(value - prior)
+            for place, (tag, value) in enumerate(zip(tags, odds, strict=True)):
+                found.setdefault(tag.lower(), []).append(value - _prior(place, first, half))
         return {tag: float(np.mean(values)) for tag, values in found.items()}
 
 
