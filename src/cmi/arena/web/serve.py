@@ -168,7 +168,7 @@ def _beside(db: str) -> Path:
 
 def _show_links(database: Database, url: str, demo: bool, open_browser: bool) -> None:
     """Print an owner's link for each project without an active owner, and a link to vote in the demonstration."""
-    from cmi.arena.audio import originals
+    from cmi.arena.audio import sounds
     from cmi.arena.store import people, projects
 
     shown, lost = None, 0
@@ -177,16 +177,16 @@ def _show_links(database: Database, url: str, demo: bool, open_browser: bool) ->
 
         print("Making the demonstration's music (the first time, it takes some seconds) ...", flush=True)
         project = demo_project(database)
-        shown = f"{url}/join#{people.invite(database, project, 'annotator', OWNER_DAYS)[0].token}"
+        shown = people.invite(database, project, "annotator", OWNER_DAYS)[0].link(url)
         print(f"Vote in the demonstration:  {shown}", flush=True)
     elif not projects.list_all(database):
         projects.create(database, FIRST_TITLE)
     for project_row in projects.list_all(database):
         if not people.has_owner(database, project_row.id):
-            token = people.invite(database, project_row.id, "owner", OWNER_DAYS)[0].token
-            print(f"Own '{printable(project_row.title)}':  {url}/join#{token}", flush=True)
-            shown = shown or f"{url}/join#{token}"
-        lost += len(originals.troubles(database, project_row.id))
+            link = people.invite(database, project_row.id, "owner", OWNER_DAYS)[0].link(url)
+            print(f"Own '{printable(project_row.title)}':  {link}", flush=True)
+            shown = shown or link
+        lost += len(sounds.troubles(database, project_row.id))
     if lost:
         print(f"{lost} sounds are missing or were changed: cmi arena check says which.", flush=True)
     print(f"The arena is open at {url} (stop it with Ctrl-C).", flush=True)
@@ -198,10 +198,16 @@ def _server(database: Database, url: str, folder: Path, log: bool) -> "uvicorn.S
     import uvicorn
 
     from cmi.arena.web.app import create_app
-    from cmi.arena.web.settings import ServerSettings
+    from cmi.arena.web.routes.pages import read_player
+    from cmi.arena.web.state import ServerSettings
 
     start_logging(requests=log)
-    app = create_app(database, ServerSettings(public_url=url, folder=folder, player=_player()))
+    player: dict[str, bytes] = {}
+    try:
+        player = read_player()
+    except InputError as error:
+        logging.getLogger("cmi.arena").warning("waveforms are drawn plainly: %s", error)
+    app = create_app(database, ServerSettings(public_url=url, folder=folder, player=player))
     app.state.arena.uploads.claim()
     config = uvicorn.Config(
         app,
@@ -218,13 +224,3 @@ def _server(database: Database, url: str, folder: Path, log: bool) -> "uvicorn.S
         backlog=BACKLOG,
     )
     return uvicorn.Server(config)
-
-
-def _player() -> dict[str, bytes]:
-    from cmi.arena.web.routes.pages import read_player
-
-    try:
-        return read_player()
-    except InputError as error:
-        logging.getLogger("cmi.arena").warning("waveforms are drawn plainly: %s", error)
-        return {}
