@@ -14,14 +14,28 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+import uvicorn
 
 from cmi._util.cache import cache_folder
 from cmi._util.errors import InputError
 from cmi._util.printable import printable
+from cmi.arena.audio import sounds
+from cmi.arena.exchange.demo import demo_project
+from cmi.arena.store import people, projects
 from cmi.arena.store.database import Database, open_database, parse_url
+from cmi.arena.web.app import create_app
+from cmi.arena.web.routes.pages import read_player
 from cmi.arena.web.security import LOOPBACK_HOSTS, host_name, normal_url
+from cmi.arena.web.state import ServerSettings
+
+OWNER_DAYS = 7.0  # validity of the printed links
+FIRST_TITLE = "First study"
+KEEP_ALIVE = 30  # seconds that an idle connection is kept
+STOP_SECONDS = 10  # for requests under way to finish
+MOST_CONNECTIONS = 2000
+BACKLOG = 1024
 
 _Error = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
@@ -42,17 +56,6 @@ def start_logging(requests: bool) -> None:
     handler.setFormatter(PrintableFormatter("%(asctime)s %(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
     logging.getLogger("cmi.arena.access").setLevel(logging.INFO if requests else logging.WARNING)
-
-
-if TYPE_CHECKING:
-    import uvicorn
-
-OWNER_DAYS = 7.0  # validity of the printed links
-FIRST_TITLE = "First study"
-KEEP_ALIVE = 30  # seconds that an idle connection is kept
-STOP_SECONDS = 10  # for requests under way to finish
-MOST_CONNECTIONS = 2000
-BACKLOG = 1024
 
 
 @contextmanager
@@ -168,13 +171,8 @@ def _beside(db: str) -> Path:
 
 def _show_links(database: Database, url: str, demo: bool, open_browser: bool) -> None:
     """Print an owner's link for each project without an active owner, and a link to vote in the demonstration."""
-    from cmi.arena.audio import sounds
-    from cmi.arena.store import people, projects
-
     shown, lost = None, 0
     if demo:
-        from cmi.arena.exchange.demo import demo_project
-
         print("Making the demonstration's music (the first time, it takes some seconds) ...", flush=True)
         project = demo_project(database)
         shown = people.invite(database, project, "annotator", OWNER_DAYS)[0].link(url)
@@ -194,13 +192,7 @@ def _show_links(database: Database, url: str, demo: bool, open_browser: bool) ->
         webbrowser.open(shown or url)
 
 
-def _server(database: Database, url: str, folder: Path, log: bool) -> "uvicorn.Server":
-    import uvicorn
-
-    from cmi.arena.web.app import create_app
-    from cmi.arena.web.routes.pages import read_player
-    from cmi.arena.web.state import ServerSettings
-
+def _server(database: Database, url: str, folder: Path, log: bool) -> uvicorn.Server:
     start_logging(requests=log)
     player: dict[str, bytes] = {}
     try:
