@@ -16,9 +16,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from cmi.arena.store.votes_view import CountedVote, Side
+
 from cmi.arena.statistics import report
 from cmi.arena.statistics.ranking import ranking
-from cmi.arena.store.votes_view import CountedVote, Side
 
 PEOPLE = 31
 FRACTION = 100

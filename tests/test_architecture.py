@@ -41,6 +41,14 @@ def test_packages_do_not_import_each_other_in_a_circle():
     TopologicalSorter(needs).prepare()  # CycleError names the circle
 
 
+def test_no_part_of_the_arena_imports_one_above_it():
+    layers = ["store", "statistics", "audio", "exchange", "web"]
+    for place, layer in enumerate(layers):
+        for path in (SOURCE / "arena" / layer).rglob("*.py"):
+            parts = {module.split(".")[2] for module in imports_when_loaded(path) if module.startswith("cmi.arena.")}
+            assert parts <= set(layers[: place + 1]), path
+
+
 def test_every_class_name_is_defined_once():
     places: defaultdict[str, list[str]] = defaultdict(list)
     for path in FILES:

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from cmi.arena.audio.sounds import SoundMeasurement, measure, register_all
+from cmi.arena.audio.measure import SoundMeasurement, measure
+from cmi.arena.audio.sounds import register_all
 from cmi.arena.store import people
 from cmi.arena.store.database import Database, open_database
 from cmi.arena.store.pairs import NewPair, add_all

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from cmi._util.errors import InputError
 from cmi.arena.store import people
 from cmi.arena.store import projects as all_projects
-from cmi.arena.store.assign import View, begin, next_view
+from cmi.arena.store.assign import View, begin, next_page
 from cmi.arena.store.database import open_database
 from cmi.arena.store.votes import Ballot, save
 from cmi.cli import app
@@ -49,7 +49,7 @@ def vote_on_all(db: Path, link: str, name: str | None = None) -> None:
     clock = SimpleNamespace(time=database.now())
     database.now = lambda: clock.time
     person = people.join(database, link.rpartition("#")[2], name, True).person
-    while isinstance(view := next_view(database, person), View):
+    while isinstance(view := next_page(database, person)[0], View):
         begin(database, person, view.key)
         clock.time += 60
         save(database, person, view.key, Ballot("a", 3, "b", 4, "", 30.0, 30.0))

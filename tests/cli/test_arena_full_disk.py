@@ -16,7 +16,7 @@ import soundfile
 
 from cmi.arena.exchange.importing import hear_source, import_pairs
 from cmi.arena.store import people
-from cmi.arena.store.assign import View, begin, next_view
+from cmi.arena.store.assign import View, begin, next_page
 from cmi.arena.store.database import open_database
 from cmi.arena.store.projects import create
 from cmi.arena.store.votes import Ballot, save
@@ -60,7 +60,7 @@ def db(pairs: Path, tmp_path: Path) -> Path:
     import_pairs(database, project.id, hear_source(pairs))
     person = people.join(database, people.invite(database, project.id, "annotator", 1)[0].token, None, True).person
     for _ in range(5):
-        view = next_view(database, person)
+        view = next_page(database, person)[0]
         assert isinstance(view, View)
         begin(database, person, view.key)
         save(database, person, view.key, Ballot("a", 3, "b", 4))

@@ -200,13 +200,10 @@ def invite(
         from cmi.arena.store import people
 
         made = people.invite(database, _chosen(database, project).id, role, days, quota, count)
-    links = [f"{url.rstrip('/')}/join#{one.token}" for one in made]
     if as_json:
-        _print_json(
-            [{"id": one.id, "link": link, "expires": one.expires} for one, link in zip(made, links, strict=True)]
-        )
+        _print_json([{"id": one.id, "link": one.link(url), "expires": one.expires} for one in made])
     else:
-        print("\n".join(links))
+        print("\n".join(one.link(url) for one in made))
 
 
 @app.command()
@@ -226,22 +223,12 @@ def stats(
 
     with _opened(db) as database:
         with _arena():
-            from cmi.arena.audio import originals
-            from cmi.arena.statistics import report, tables
-            from cmi.arena.store import pairs, people, votes
+            from cmi.arena.audio import sounds
+            from cmi.arena.statistics import report_project, tables
 
         ours = _chosen(database, project).id
-        found = report(
-            votes.counted(database, ours),
-            pairs.wanted(database, ours),
-            [
-                (one.id, one.name, one.state, one.quota)
-                for one in people.list_people(database, ours)
-                if one.role == "annotator"
-            ],
-            minimum_votes,
-        )
-        lost = len(originals.troubles(database, ours))
+        found = report_project(database, ours, minimum_votes)
+        lost = len(sounds.troubles(database, ours))
     if as_json:
         _print_json(found)
     else:
@@ -261,7 +248,7 @@ def check(db: Db = DB, project: ProjectName = None, as_json: AsJson = False) -> 
     from cmi.cli.progress import progress
 
     with _opened(db) as database:
-        from cmi.arena.audio import originals
+        from cmi.arena.audio import sounds
         from cmi.arena.store import projects
 
         chosen = [_chosen(database, project)] if project else projects.list_all(database)
@@ -269,10 +256,10 @@ def check(db: Db = DB, project: ProjectName = None, as_json: AsJson = False) -> 
         with progress() as bar:
             task = bar.add_task("sounds checked", total=None)
             for one in chosen:
-                for _ in originals.check(database, one.id, thoroughly=True):
+                for _ in sounds.check(database, one.id, thoroughly=True):
                     checked += 1
                     bar.update(task, completed=checked)
-                found += originals.troubles(database, one.id)
+                found += sounds.troubles(database, one.id)
     if as_json:
         _print_json({"checked": checked, "problems": [lost._asdict() | {"path": str(lost.path)} for lost in found]})
     else:
@@ -314,12 +301,9 @@ def restore(
         from cmi.arena.store.backup import restore as put_back
 
     done = put_back(file, db)
-    counts = done.counts
-    print(f"{done.path}: restored, with {counts.projects} projects and {counts.votes} votes")
-    if counts.withdrawn:
-        print(
-            f"{counts.withdrawn} people have withdrawn since the backup was made: their votes are deleted from it too"
-        )
+    print(f"{done.path}: restored, with {done.projects} projects and {done.votes} votes")
+    if done.withdrawn:
+        print(f"{done.withdrawn} people have withdrawn since the backup was made: their votes are deleted from it too")
     if done.replaced is not None:
         print(f"{done.replaced}: what was there before")
 

@@ -13,7 +13,7 @@ from cmi._util.errors import InputError
 from cmi.arena.exchange.exporting import export, rows
 from cmi.arena.exchange.importing import hear_source, import_pairs
 from cmi.arena.store import people, projects
-from cmi.arena.store.assign import View, begin, next_view
+from cmi.arena.store.assign import View, begin, next_page
 from cmi.arena.store.schema import pairs as pairs_table
 from cmi.arena.store.votes import Ballot, counted, save
 from cmi.preferences import read_preferences
@@ -44,7 +44,7 @@ def study(database, tmp_path: Path, tone):
     for invite, name in zip(people.invite(database, project.id, "annotator", 1, count=2), ("Ada", "Bob"), strict=True):
         person = people.join(database, invite.token, name, True).person
         crowd.append(person)
-        while isinstance(view := next_view(database, person), View):
+        while isinstance(view := next_page(database, person)[0], View):
             begin(database, person, view.key)
             save(database, person, view.key, Ballot("a", 2, "b", 5, f'{name}: at 0:20 "好"\n'))
             save(database, person, view.key, Ballot("b", 2, "b", 5, 'at 0:20 "好"\n'))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from cmi.arena.store.votes_view import CountedVote
+from cmi.arena.store.study import CountedVote
 
 MODALITIES = ("text", "text+lyrics")
 CONFIDENCES = ("alignment_confidence", "musicality_confidence")

@@ -1,4 +1,4 @@
-from cmi.arena.statistics.agreement import agreement, axes, confidences
+from cmi.arena.statistics.summary import agreement, axes, confidences
 
 
 def test_three_votes_on_a_pair_make_three_vote_pairs_and_one_vote_none(vote):

@@ -1,7 +1,7 @@
 import pytest
 
 from cmi.arena.statistics.inputs import Annotator, Wanted
-from cmi.arena.statistics.progress import progress, time_per_vote
+from cmi.arena.statistics.summary import progress, time_per_vote
 
 PEOPLE = [Annotator("ann", "Ann", "active", 5), Annotator("bob", None, "paused", None)]
 

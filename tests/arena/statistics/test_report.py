@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from cmi.arena.statistics import charts, report, tables
-from cmi.arena.store.votes_view import CountedVote
+from cmi.arena.store.study import CountedVote
 from cmi.report.tables import print_tables, to_csv
 
 KEYS = ["progress", "time", "agreement", "confidence", "axes", "screening", "win_rates", "ranking", "covariates"]

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from cmi.arena.statistics.agreement import agreement
 from cmi.arena.statistics.inputs import AXES, choice, grouped
 from cmi.arena.statistics.ranking import ranking
+from cmi.arena.statistics.summary import agreement
 
 STRENGTHS = [0.4, 0.15, 0.0, -0.1, -0.45]
 KNOWING = 0.7

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from cmi.arena.store import assign, pairs, people, projects, votes
-from cmi.arena.store.assign import Done, View, begin, look, next_view, progress
+from cmi.arena.store.assign import Done, View, begin, look, next_page, progress
 from cmi.arena.store.errors import NotFound, Refused
 from cmi.arena.store.votes import Ballot, counted, save
 
@@ -14,7 +14,7 @@ BALLOT = Ballot("a", 3, "b", 4)
 
 
 def vote(database, person) -> View | Done:
-    view = next_view(database, person)
+    view = next_page(database, person)[0]
     if isinstance(view, View):
         begin(database, person, view.key)
         save(database, person, view.key, BALLOT)
@@ -35,13 +35,13 @@ def first_votes(database, project) -> Counter[str]:
 def test_a_reload_shows_the_same_page_and_a_vote_the_next_one(database, new_study, new_people):
     project = new_study(database)
     [person] = new_people(database, project)
-    first = next_view(database, person)
-    assert next_view(database, person) == first and first.begun is None
+    first = next_page(database, person)[0]
+    assert next_page(database, person)[0] == first and first.begun is None
     begun = begin(database, person, first.key)
-    assert next_view(database, person) == begun == begin(database, person, first.key)
+    assert next_page(database, person)[0] == begun == begin(database, person, first.key)
     save(database, person, first.key, BALLOT)
-    assert next_view(database, person).pair != first.pair
-    assert look(database, person, first.key).vote.musicality == "b"
+    assert next_page(database, person)[0].pair != first.pair
+    assert look(database, person, first.key).vote.ballot.musicality == "b"
 
 
 def test_every_pair_gets_the_votes_it_wants_and_no_person_a_pair_twice(database, new_study, new_people):
@@ -88,7 +88,7 @@ def test_two_pages_of_one_person_that_ask_at_once_get_the_same_view(database, ne
 
     def ask() -> None:
         barrier.wait()
-        got.append(next_view(database, person).key)
+        got.append(next_page(database, person)[0].key)
 
     threads = [threading.Thread(target=ask) for _ in range(6)]
     for thread in threads:
@@ -162,26 +162,26 @@ def test_what_is_abandoned_goes_to_others_and_a_late_vote_is_kept(database, new_
     database.now = clock
     project = new_study(database, 1, overlap_share=0.0)
     slow, other = new_people(database, project, 2)
-    late = next_view(database, slow)
+    late = next_page(database, slow)[0]
     begin(database, slow, late.key)
-    assert next_view(database, other) == Done("no more pairs")
+    assert next_page(database, other)[0] == Done("no more pairs")
     clock.time += assign.HOLD + 1
     assert vote(database, other).pair == late.pair
     save(database, slow, late.key, BALLOT)
     assert first_votes(database, project)[late.pair] == 2
-    assert next_view(database, slow) == Done("no more pairs")
+    assert next_page(database, slow)[0] == Done("no more pairs")
 
 
 def test_who_comes_back_after_an_hour_goes_on_where_the_pair_is_still_wanted(database, new_study, new_people, clock):
     database.now = clock
     project = new_study(database, 2, overlap_share=0.0)
     slow, other = new_people(database, project, 2)
-    mine = next_view(database, slow)
+    mine = next_page(database, slow)[0]
     vote(database, other)
     clock.time += assign.HOLD + 1
-    assert next_view(database, slow).key == mine.key
+    assert next_page(database, slow)[0].key == mine.key
     assert vote(database, other).pair == mine.pair, "an hour later it was nobody's"
-    assert next_view(database, slow) == Done("no more pairs"), "and then it was full"
+    assert next_page(database, slow)[0] == Done("no more pairs"), "and then it was full"
 
 
 def test_quotas_count_every_vote_and_a_persons_own_comes_before_the_projects(database, new_study, new_people):
@@ -189,30 +189,30 @@ def test_quotas_count_every_vote_and_a_persons_own_comes_before_the_projects(dat
     one, two = new_people(database, project, 2)
     people.change(database, project.id, two, quota=5)
     assert (len(vote_all(database, one)), len(vote_all(database, two))) == (3, 5)
-    assert next_view(database, one) == Done("quota")
+    assert next_page(database, one)[0] == Done("quota")
     assert progress(database, one) == (3, 3) and progress(database, two) == (5, 5)
 
 
 def test_pause_and_close_stop_new_pages(database, new_study, new_people):
     project = new_study(database, 5)
     one, two = new_people(database, project, 2)
-    view = next_view(database, one)
-    people.pause(database, project.id, two)
-    assert next_view(database, two) == Done("paused")
+    view = next_page(database, one)[0]
+    people.change(database, project.id, two, state="paused")
+    assert next_page(database, two)[0] == Done("paused")
     projects.change(database, project.id, state="paused")
-    assert next_view(database, one) == Done("paused")
+    assert next_page(database, one)[0] == Done("paused")
     with pytest.raises(Refused, match="paused"):
         begin(database, one, view.key)
     projects.change(database, project.id, state="closed")
-    assert next_view(database, one) == Done("closed")
+    assert next_page(database, one)[0] == Done("closed")
     projects.change(database, project.id, state="open")
-    assert next_view(database, one).key == view.key
+    assert next_page(database, one)[0].key == view.key
 
 
 def test_a_view_is_its_persons_alone_and_owners_do_not_vote(database, new_study, new_people):
     project = new_study(database, 5)
     one, two = new_people(database, project, 2)
-    view = next_view(database, one)
+    view = next_page(database, one)[0]
     for strange in (view.key + "x", "", "../" + view.key, "\x00", "\ud800"):
         with pytest.raises(NotFound):
             begin(database, one, strange)
@@ -222,7 +222,7 @@ def test_a_view_is_its_persons_alone_and_owners_do_not_vote(database, new_study,
     [invite] = people.invite(database, project.id, "owner", days=1)
     owner = people.join(database, invite.token, None, consented=True).person
     with pytest.raises(Refused) as refused:
-        next_view(database, owner)
+        next_page(database, owner)[0]
     assert refused.value.code == "role"
 
 
@@ -230,7 +230,7 @@ def test_withdrawal_gives_the_pairs_to_others(database, new_study, new_people):
     project = new_study(database, 6, overlap_share=0.0, repeat_share=0.3)
     one, two = new_people(database, project, 2)
     vote_all(database, one)
-    assert next_view(database, two) == Done("no more pairs")
+    assert next_page(database, two)[0] == Done("no more pairs")
     people.withdraw(database, project.id, one)
     vote_all(database, two)
     assert len(first_votes(database, project)) == 6

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cmi._util.errors import InputError
-from cmi.arena.store.assign import begin, next_view
+from cmi.arena.store.assign import begin, next_page
 from cmi.arena.store.backup import backup
 from cmi.arena.store.database import open_database
 from cmi.arena.store.votes import Ballot, counted, save
@@ -20,7 +20,7 @@ def test_a_backup_while_votes_come_in_has_every_vote_from_before_it(sqlite_datab
 
     def write() -> None:
         while not stop.is_set() and len(acknowledged) < 150:
-            view = begin(sqlite_database, person, next_view(sqlite_database, person).key)
+            view = begin(sqlite_database, person, next_page(sqlite_database, person)[0].key)
             save(sqlite_database, person, view.key, Ballot("a", 3, "b", 4))
             acknowledged.append(view.key)
             if len(acknowledged) == 10:

@@ -3,7 +3,7 @@
 import pytest
 
 from cmi.arena.store import people
-from cmi.arena.store.assign import HOLD, Done, View, begin, next_view
+from cmi.arena.store.assign import HOLD, Done, View, begin, next_page
 from cmi.arena.store.database import Database, SteadyClock, open_database
 from cmi.arena.store.errors import Refused
 from cmi.arena.store.people import session
@@ -38,7 +38,7 @@ def study(database: Database, new_study, system: SystemClock):
 
 
 def listen(database: Database, person: str) -> View:
-    view = next_view(database, person)
+    view = next_page(database, person)[0]
     assert isinstance(view, View)
     return begin(database, person, view.key)
 
@@ -70,9 +70,9 @@ def test_votes_stay_in_their_order_and_views_in_flight_are_let_go_in_time(databa
         save(database, other, listen_later(database, other, system), HEARD)
     listen(database, other)
     system.day -= HOUR
-    assert next_view(database, one) == Done("no more pairs")
+    assert next_page(database, one)[0] == Done("no more pairs")
     system.pass_by(HOLD + 1)
-    assert isinstance(next_view(database, one), View)
+    assert isinstance(next_page(database, one)[0], View)
 
 
 def test_a_server_that_starts_after_the_clock_was_set_back_goes_on_from_the_last_vote(
@@ -111,7 +111,7 @@ def test_time_that_goes_back_all_the_same_refuses_no_vote_and_counts_what_was_he
         save(database, other, listen_later(database, other, system), HEARD)
     system.day -= 400 * 24 * HOUR
     database.now = system.steady(latest=database.now())
-    assert isinstance(next_view(database, other), View), "a view held until next year is let go"
+    assert isinstance(next_page(database, other)[0], View), "a view held until next year is let go"
     save(database, one, view.key, HEARD)
     [vote] = [vote for vote in counted(database, study.id) if vote.person == one]
     assert vote.seconds == 8.0

@@ -15,14 +15,14 @@ from sqlalchemy import event, select, text
 
 from cmi._util.errors import InputError
 from cmi.arena.store import projects
-from cmi.arena.store.assign import View, begin, next_view
+from cmi.arena.store.assign import View, begin, next_page
 from cmi.arena.store.database import open_database, parse_url, storable
 from cmi.arena.store.errors import DiskFull, Unavailable
 from cmi.arena.store.migrate import VERSION_TABLE
 from cmi.arena.store.schema import metadata, people
 from cmi.arena.store.schema import projects as table
 from cmi.arena.store.votes import Ballot, save
-from cmi.arena.web.sessions import server_id
+from cmi.arena.web.state import server_id
 
 
 def test_the_migrations_make_the_tables_that_the_code_speaks_of(database):
@@ -53,7 +53,7 @@ def test_a_study_of_the_first_version_is_kept_by_the_migrations(tmp_path: Path, 
         connection.execute(f"UPDATE {VERSION_TABLE} SET version_num = '0001'")
     again = open_database(path)
     [person] = new_people(again, project)
-    assert isinstance(next_view(again, person), View)
+    assert isinstance(next_page(again, person)[0], View)
     name = server_id(again)
     again.close()
     last = open_database(path)
@@ -210,7 +210,7 @@ def test_what_people_listen_to_survives_a_crash_of_postgres(lazy_postgres, new_s
     database = open_database(lazy_postgres.url)
     project = new_study(database)
     crowd = new_people(database, project, 3)
-    begun = [(person, begin(database, person, next_view(database, person).key).key) for person in crowd]
+    begun = [(person, begin(database, person, next_page(database, person)[0].key).key) for person in crowd]
     lazy_postgres.crash()
     lazy_postgres.start()
     database.close()
@@ -237,7 +237,7 @@ def test_votes_wait_for_the_disk_however_postgres_is_set_up(postgres_url: str, d
 def test_what_people_listen_to_is_synced_by_sqlite(sqlite_database, new_study, new_people):
     project = new_study(sqlite_database)
     [person] = new_people(sqlite_database, project)
-    view = next_view(sqlite_database, person)
+    view = next_page(sqlite_database, person)[0]
     synced = []
 
     @event.listens_for(sqlite_database.engine, "commit")

@@ -12,7 +12,7 @@ import pytest
 
 from cmi.arena.store import database as database_module
 from cmi.arena.store import people, projects
-from cmi.arena.store.assign import begin, next_view
+from cmi.arena.store.assign import begin, next_page
 from cmi.arena.store.backup import backup
 from cmi.arena.store.database import Database, open_database
 from cmi.arena.store.votes import Ballot, save
@@ -26,7 +26,7 @@ def leave_traces(database: Database, project: str) -> str:
     [made] = people.invite(database, project, "annotator", days=1)
     person = people.join(database, made.token, NAME, True).person
     for number in range(4):
-        view = begin(database, person, next_view(database, person).key)
+        view = begin(database, person, next_page(database, person)[0].key)
         save(database, person, view.key, Ballot("a", 3, "b", 4, f"{number} {WORDS} " * 90))
         save(database, person, view.key, Ballot("b", 3, "b", 4, f"{WORDS} {number}"))
     return person

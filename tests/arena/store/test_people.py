@@ -7,7 +7,7 @@ from sqlalchemy import select
 
 from cmi._util.errors import InputError
 from cmi.arena.store import people, projects
-from cmi.arena.store.assign import begin, next_view
+from cmi.arena.store.assign import begin, next_page
 from cmi.arena.store.errors import NotFound, Refused
 from cmi.arena.store.people import DAY, invite, invite_again, join, look_at_invite, session, withdraw
 from cmi.arena.store.schema import audit, metadata
@@ -23,7 +23,7 @@ def refused(code: str, call, *arguments) -> None:
 def test_a_link_shows_the_study_and_lets_one_person_in(database):
     project = projects.create(database, "Study", {"language": "zh"}, "May we?")
     [made] = invite(database, project.id, "annotator", days=2, quota=7)
-    assert look_at_invite(database, made.token) == (project.id, "Study", "May we?", "annotator", "zh")
+    assert look_at_invite(database, made.token) == (projects.get(database, project.id), "annotator")
     refused("consent", join, database, made.token, "Ada", False)
     signed_in = join(database, made.token, "  Ada\n Lovelace ", True)
     assert signed_in.name == "Ada Lovelace" and signed_in.role == "annotator"
@@ -104,15 +104,15 @@ def test_withdrawal_removes_the_votes_and_all_that_is_personal(database, new_stu
     [other] = new_people(database, project)
     for person in (leaver.person, other):
         for _ in range(4):
-            view = begin(database, person, next_view(database, person).key)
+            view = begin(database, person, next_page(database, person)[0].key)
             save(database, person, view.key, Ballot("a", 3, "b", 4, f"feedback of {person}"))
-    next_view(database, leaver.person)
+    next_page(database, leaver.person)[0]
     link = invite_again(database, project.id, leaver.person, days=1)
     assert withdraw(database, project.id, leaver.person) == 4
     assert {vote.person for vote in counted(database, project.id)} == {other}
     assert session(database, leaver.session_token) is None and recent(database, leaver.person, 9) == []
     refused("invite", join, database, link.token, None, True)
-    refused("withdrawn", next_view, database, leaver.person)
+    refused("withdrawn", next_page, database, leaver.person)
     refused("withdrawn", invite_again, database, project.id, leaver.person, 1)
     refused("withdrawn", people.change, database, project.id, leaver.person, "active")
     with database.reading() as connection:
@@ -129,7 +129,7 @@ def test_ids_of_another_project_are_not_found(database, new_study, new_people):
     mine, other = new_study(database, 1), new_study(database, 1)
     [theirs] = new_people(database, other)
     [invited] = invite(database, other.id, "annotator", days=1)
-    for call in (people.get, people.withdraw, people.pause):
+    for call in (people.get, people.withdraw, people.change):
         with pytest.raises(NotFound):
             call(database, mine.id, theirs)
     with pytest.raises(NotFound):

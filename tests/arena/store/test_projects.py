@@ -4,7 +4,7 @@ import pytest
 
 from cmi._util.errors import InputError
 from cmi.arena.store import pairs, projects
-from cmi.arena.store.assign import Done, View, begin, next_view
+from cmi.arena.store.assign import Done, View, begin, next_page
 from cmi.arena.store.errors import NotFound
 from cmi.arena.store.study import Study
 from cmi.arena.store.votes import Ballot, save
@@ -60,12 +60,12 @@ def test_what_is_not_there_is_not_found(sqlite_database):
 def test_more_overlap_opens_pairs_again_and_less_closes_them(database, new_study, new_people):
     project = new_study(database, 4, overlap_share=0.0)
     one, two = new_people(database, project, 2)
-    while isinstance(view := next_view(database, one), View):
+    while isinstance(view := next_page(database, one)[0], View):
         begin(database, one, view.key)
         save(database, one, view.key, Ballot("a", 3, "b", 4))
-    assert next_view(database, two) == Done("no more pairs")
+    assert next_page(database, two)[0] == Done("no more pairs")
     projects.change(database, project.id, settings={"overlap_share": 1.0})
     assert {wanted for *_, wanted in pairs.wanted(database, project.id)} == {2}
-    assert isinstance(next_view(database, two), View)
+    assert isinstance(next_page(database, two)[0], View)
     projects.change(database, project.id, settings={"overlap_share": 0.0})
     assert {wanted for *_, wanted in pairs.wanted(database, project.id)} == {1}

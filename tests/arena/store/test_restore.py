@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from cmi._util.errors import InputError
 from cmi.arena.exchange.exporting import export
 from cmi.arena.store import people, projects
-from cmi.arena.store.assign import begin, next_view
+from cmi.arena.store.assign import begin, next_page
 from cmi.arena.store.backup import backup, restore
 from cmi.arena.store.database import open_database
 from cmi.arena.store.votes import Ballot, counted, save
@@ -95,7 +95,7 @@ def voted(tmp_path: Path, new_study, new_people) -> Callable[[str, int], Path]:
         project = new_study(database, 30, overlap_share=0.0, repeat_share=0.0, gold_share=0.0)
         [person] = new_people(database, project)
         for _ in range(votes):
-            view = begin(database, person, next_view(database, person).key)
+            view = begin(database, person, next_page(database, person)[0].key)
             save(database, person, view.key, Ballot("a", 3, "b", 4, "x" * 2000))
         database.close()
         return tmp_path / name
@@ -302,7 +302,7 @@ def test_nothing_is_restored_while_any_program_has_the_database_open(voted, tmp_
 def test_a_lost_database_is_restored_and_private(voted, tmp_path: Path):
     copy = copy_of(voted("study.sqlite3", 2), tmp_path / "copy.sqlite3")
     done = restore(copy, str(tmp_path / "new.sqlite3"))
-    assert (done.counts, done.replaced) == ((1, 2, 0), None)
+    assert done[1:] == (1, 2, 0, None)
     assert (tmp_path / "new.sqlite3").stat().st_mode & 0o777 == 0o600
 
 
@@ -337,12 +337,12 @@ def test_who_withdrew_after_the_backup_stays_withdrawn(tmp_path: Path, new_study
     for name in ("Augusta King", "Betty Holberton"):
         token = people.invite(database, project.id, "annotator", days=1)[0].token
         crowd.append(people.join(database, token, name, True).person)
-        view = begin(database, crowd[-1], next_view(database, crowd[-1]).key)
+        view = begin(database, crowd[-1], next_page(database, crowd[-1])[0].key)
         save(database, crowd[-1], view.key, Ballot("a", 3, "b", 4, f"words of {name} " * 100))
     copy = backup(database, tmp_path / "copy.sqlite3")
     people.withdraw(database, project.id, crowd[0])
     database.close()
-    assert restore(copy, str(db)).counts == (1, 1, 1)
+    assert restore(copy, str(db))[1:4] == (1, 1, 1)
     assert b"Augusta" not in db.read_bytes() and b"Betty" in db.read_bytes()
     database = open_database(str(db))
     assert [vote.person for vote in counted(database, project.id)] == crowd[1:]

@@ -15,6 +15,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import soundfile
+
 from cmi._util.errors import InputError
 
 CPU_SECONDS = 60
@@ -47,9 +50,6 @@ def limit_this_process() -> None:
 
 def decode(upload: Path, result: Path, most_seconds: float) -> None:
     """Write the upload's sound to `result`; InputError if it cannot be decoded, LibsndfileError if not written."""
-    import numpy as np
-    import soundfile
-
     with upload.open("rb") as file, _opened(file.fileno()) as sound:
         _check_header(sound, most_seconds)
         depth = "PCM_16" if sound.subtype in SIXTEEN_BITS else "PCM_24"
@@ -69,8 +69,6 @@ def decode(upload: Path, result: Path, most_seconds: float) -> None:
 
 def _opened(descriptor: int) -> Any:
     """Open by descriptor: by name, libsndfile would read any file called .vox or .gsm as headerless audio."""
-    import soundfile
-
     try:
         return soundfile.SoundFile(descriptor, closefd=False)
     except soundfile.LibsndfileError as error:
@@ -78,8 +76,6 @@ def _opened(descriptor: int) -> Any:
 
 
 def _read(sound: Any) -> Any:
-    import soundfile
-
     try:
         return sound.read(BLOCK, dtype="float32", always_2d=True)
     except soundfile.LibsndfileError as error:
@@ -115,8 +111,6 @@ def _is_disk_full(result: Path) -> bool:
 
 def main(upload: str, result: str, most_seconds: str) -> None:
     limit_this_process()
-    import soundfile
-
     try:
         decode(Path(upload), Path(result), float(most_seconds))
         from cmi.arena.audio.measure import measure  # slow to import, so only after the file is accepted

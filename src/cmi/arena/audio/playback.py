@@ -15,9 +15,10 @@ from cmi._util.errors import InputError
 from cmi._util.files import make_folder, whole_file
 from cmi._util.printable import printable
 from cmi.arena.audio.decode import BLOCK, SIXTEEN_BITS
-from cmi.arena.audio.originals import Original, look
+from cmi.arena.audio.sounds import look
 from cmi.arena.store.database import Database
-from cmi.arena.web.refusals import Refusal
+from cmi.arena.store.errors import Refused
+from cmi.arena.store.views import Original
 
 MEDIA_TYPE = "audio/flac"
 FOLDER = "played"
@@ -25,11 +26,11 @@ FOLDER = "played"
 log = logging.getLogger("cmi.arena")
 
 
-class Unplayable(Refusal):
+class Unplayable(Refused):
     """The sound's file is missing or changed, and there is no copy."""
 
     def __init__(self) -> None:
-        super().__init__(404, "sound", "This recording can't be played: its file is missing. You can skip the pair.")
+        super().__init__("sound", "this recording can't be played: its file is missing. You can skip the pair", 404)
 
 
 class Copies:
@@ -65,8 +66,8 @@ class Copies:
                 write_copy(Path(original.path), unfinished)
         except (InputError, soundfile.SoundFileError) as error:
             log.error("%s can't be made ready to be played: %s", printable(original.path), printable(str(error)))
-            message = "This recording can't be played just now; try again, and tell whoever runs the study."
-            raise Refusal(503, "unavailable", message) from error
+            message = "this recording can't be played just now; try again, and tell whoever runs the study"
+            raise Refused("unavailable", message, 503) from error
 
 
 def write_copy(source: Path, target: Path) -> None:

@@ -1,19 +1,38 @@
-"""Register audio files as sounds of a project, with opaque ids."""
+"""The sounds of a project: their files, registered with opaque ids, and whether they still are what was imported.
 
-from collections.abc import Sequence
+A file is hashed when it is first used and whenever its size or modification time has changed. A problem is stored with
+the sound, and its pairs are not assigned until the file is found again with its original digest.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, insert, select, update
 
+from cmi._util.errors import InputError
+from cmi._util.printable import printable
 from cmi.arena.audio.measure import SoundMeasurement, measure
-from cmi.arena.audio.originals import Original
 from cmi.arena.store.database import Database, require_id
 from cmi.arena.store.errors import NotFound
 from cmi.arena.store.pairs import mark_broken
-from cmi.arena.store.schema import new_id, sounds
+from cmi.arena.store.schema import new_id, note, pairs, sounds
+from cmi.arena.store.views import Original, Problem
+from cmi.audio import content_hash
 
-__all__ = ["SoundMeasurement", "find", "known", "measure", "register", "register_all"]
+log = logging.getLogger("cmi.arena")
+
+_ORIGINALS = select(*(sounds.c[name] for name in Original._fields))
+
+
+class Trouble(NamedTuple):
+    """A sound that cannot be used, as shown to the project's owner."""
+
+    sound: str
+    path: Path
+    problem: Problem
+    pairs: list[str]  # source ids
 
 
 def register(connection: Connection, project: str, path: Path, measured: SoundMeasurement | None = None) -> str:
@@ -23,12 +42,15 @@ def register(connection: Connection, project: str, path: Path, measured: SoundMe
 
 def register_all(connection: Connection, project: str, files: Sequence[tuple[Path, SoundMeasurement]]) -> list[str]:
     """Register many files. A sound whose file was lost is repaired by a file with the same bytes."""
-    ids = known(connection, project)
-    lost = _lost(connection, project)
+    known = connection.execute(_ORIGINALS.where(sounds.c.project == project)).all()
+    ids = {row.digest: row.id for row in known}
+    lost = {row.digest for row in known if row.problem is not None or not Path(row.path).exists()}
     rows: list[dict[str, Any]] = []
     for path, measured in files:
         if measured.digest in lost:
-            _repair(connection, project, ids[measured.digest], path)
+            its = update(sounds).where(sounds.c.id == ids[measured.digest])
+            connection.execute(its.values(path=str(path.resolve()), size=None, modified=None, problem=None))
+            mark_broken(connection, project, ids[measured.digest])
         if measured.digest not in ids:
             ids[measured.digest] = new_id()
             row = {"id": ids[measured.digest], "project": project, "path": str(path.resolve())}
@@ -38,30 +60,74 @@ def register_all(connection: Connection, project: str, files: Sequence[tuple[Pat
     return [ids[measured.digest] for _, measured in files]
 
 
-def known(connection: Connection, project: str) -> dict[str, str]:
-    """The ids of a project's sounds, by the digests of their bytes."""
-    rows = connection.execute(select(sounds.c.digest, sounds.c.id).where(sounds.c.project == project))
-    return {row.digest: row.id for row in rows}
-
-
-def _lost(connection: Connection, project: str) -> set[str]:
-    """Digests of sounds whose files are missing or changed."""
-    columns = sounds.c.digest, sounds.c.path, sounds.c.problem
-    rows = connection.execute(select(*columns).where(sounds.c.project == project))
-    return {row.digest for row in rows if row.problem is not None or not Path(row.path).exists()}
-
-
-def _repair(connection: Connection, project: str, sound: str, path: Path) -> None:
-    values = {"path": str(path.resolve()), "size": None, "modified": None, "problem": None}
-    connection.execute(update(sounds).where(sounds.c.id == sound).values(values))
-    mark_broken(connection, project, sound)
-
-
 def find(database: Database, project: str, sound: str) -> Original:
     """The file of a sound; NotFound if it belongs to another project."""
     ours = (sounds.c.project == project) & (sounds.c.id == require_id(sound, "sound"))
     with database.reading() as connection:
-        row = connection.execute(select(*(sounds.c[name] for name in Original._fields)).where(ours)).one_or_none()
+        row = connection.execute(_ORIGINALS.where(ours)).one_or_none()
     if row is None:
         raise NotFound("there is no such sound")
     return Original._make(row)
+
+
+def look(database: Database, original: Original, thoroughly: bool = False) -> Problem | None:
+    """Return and store what is wrong with a file; `thoroughly` hashes it even if size and time are unchanged."""
+    size, modified = _stamp(original.path)
+    seen = (original.size, original.modified)
+    if not (thoroughly or original.problem) and size is not None and (size, modified) == seen:
+        return None
+    found = original._replace(problem=_compare(original, size))
+    if found.problem is None:
+        found = found._replace(size=size, modified=modified)
+    if found != original:
+        _keep(database, found, is_news=found.problem != original.problem)
+    return found.problem
+
+
+def check(database: Database, project: str, thoroughly: bool) -> Iterator[tuple[Original, Problem | None]]:
+    """Check all files of a project; yield each sound as it was known and its problem now."""
+    with database.reading() as connection:
+        rows = connection.execute(_ORIGINALS.where(sounds.c.project == project).order_by(sounds.c.path)).all()
+    for original in map(Original._make, rows):
+        yield original, look(database, original, thoroughly)
+
+
+def troubles(database: Database, project: str) -> list[Trouble]:
+    """The sounds of a project that are missing or changed, with the pairs that need them."""
+    broken = (sounds.c.project == project) & sounds.c.problem.is_not(None)
+    with database.reading() as connection:
+        found = connection.execute(_ORIGINALS.where(broken)).all()
+        asked = select(pairs.c.source_id, pairs.c.a, pairs.c.b, pairs.c.reference).order_by(pairs.c.position)
+        waiting = connection.execute(asked.where((pairs.c.project == project) & pairs.c.broken)).all()
+    return [
+        Trouble(one.id, Path(one.path), one.problem, [row[0] for row in waiting if one.id in row[1:]]) for one in found
+    ]
+
+
+def _stamp(path: str) -> tuple[int | None, int | None]:
+    try:
+        found = Path(path).stat()
+    except (OSError, ValueError):
+        return None, None
+    return found.st_size, found.st_mtime_ns
+
+
+def _compare(original: Original, size: int | None) -> Problem | None:
+    if size is None:
+        return "missing"
+    try:
+        return None if content_hash(Path(original.path)) == original.digest else "changed"
+    except InputError:  # unreadable: a folder, no permission, a failing disk
+        return "missing"
+
+
+def _keep(database: Database, found: Original, is_news: bool) -> None:
+    with database.writing() as connection:
+        values = {"size": found.size, "modified": found.modified, "problem": found.problem}
+        connection.execute(update(sounds).where(sounds.c.id == found.id).values(values))
+        if is_news:
+            mark_broken(connection, found.project, found.id)
+            note(connection, database.now(), found.project, f"sound {found.problem or 'repaired'}", found.id, {})
+    if is_news:
+        said = f"is {found.problem}: see `cmi arena check`" if found.problem else "has its imported content again"
+        log.warning("%s %s", printable(found.path), said)

@@ -4,8 +4,9 @@ Everyone may vote on every pair after two seconds of each take, and one pair in 
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,30 +39,26 @@ CLEAR = 4  # confidence, so that visitors hear a difference
 SYSTEMS = ("careful", "careless")  # names for the makers of the better and the worse take
 
 
-def demo_project(database: Database, on_made: Callable[[int, int], None] = lambda done, total: None) -> str:
+def demo_project(database: Database) -> str:
     """Return the id of the database's demo project, making it if necessary."""
     for project in projects.list_all(database):
         if project.title == TITLE:
             return project.id
-    path = make_pairs(cache_folder() / "arena-demo", on_made)
-    source = hear_source(path)
+    source = hear_source(make_pairs(cache_folder() / "arena-demo"))
     project = projects.create(database, TITLE, SETTINGS, CONSENT)
     import_pairs(database, project.id, source)
     return project.id
 
 
-def make_pairs(folder: Path, on_made: Callable[[int, int], None] = lambda done, total: None) -> Path:
+def make_pairs(folder: Path) -> Path:
     """Return the file of pairs in a folder, making it and its sounds if necessary."""
     path = folder / "pairs.jsonl"
     if path.exists():
         return path
     make_folder(folder)
-    rows: list[dict[str, Any]] = []
     try:
         with process_pool() as pool:
-            for made in pool.map(partial(_record, folder), enumerate(_plans())):
-                rows.extend(made)
-                on_made(len(rows), sum(WANTED.values()))
+            rows = list(chain.from_iterable(pool.map(partial(_record, folder), enumerate(_plans()))))
     except ModuleNotFoundError as error:
         raise MissingExtra("the demonstration", "studio") from error
     write_rows(rows, path)

@@ -13,6 +13,7 @@ Each vote gives one row per axis, with these fields:
 `rater` is an opaque id; names are never exported, nor votes of people who withdrew.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,8 +23,7 @@ from sqlalchemy import Row
 
 from cmi._util.errors import InputError
 from cmi._util.files import cannot_write, copy_whole, make_folder
-from cmi.arena.exchange.extra_fields import as_json
-from cmi.arena.store.database import Database, require_sound
+from cmi.arena.store.database import Database, require_sound, storable
 from cmi.arena.store.votes import latest_votes
 from cmi.audio import content_hash
 from cmi.preferences import COLUMNS, FIELDS, NAME, RATED, Preference, preference_row, write_preferences
@@ -44,7 +44,7 @@ class Exported(NamedTuple):
 def rows(database: Database, project: str, gold: bool = False, repeats: bool = False) -> Iterator[dict[str, Any]]:
     """Yield the rows of an export in order of time; sounds are called audio/NAME."""
     for row in _votes(database, project, gold, repeats):
-        sounds = {part: Path("audio", name) for part in PARTS if (name := _sound_name(row, part))}
+        sounds = {part: Path("audio", name) for part, name in _name_sounds(row).items()}
         yield from (preference_row(preference, Path()) for preference in _preferences(row, sounds))
 
 
@@ -68,7 +68,7 @@ def export(
     found: list[Preference] = []
     votes = 0
     for row in _votes(database, project, gold, repeats):
-        names = {part: name for part in PARTS if (name := _sound_name(row, part))}
+        names = _name_sounds(row)
         paths = {part: Path(getattr(row, f"{part}_path")) for part in names}
         kept |= {name: paths[part] for part, name in names.items()}
         sounds = paths if audio == "leave" else {part: folder / "audio" / name for part, name in names.items()}
@@ -104,16 +104,27 @@ def _preferences(row: Row[Any], sounds: Mapping[str, Path]) -> Iterator[Preferen
         "kind": row.kind,
         "repeat": row.repeat_of is not None,
     }
-    others = {COLUMNS.own(key): value for key, value in as_json(row.about).items() if key not in (*FIELDS, *ours)}
+    others = {COLUMNS.own(key): value for key, value in _as_json(row.about).items() if key not in (*FIELDS, *ours)}
     for axis in RATED:
         choice, confidence = getattr(row, axis), getattr(row, f"{axis}_confidence")
         yield Preference(pair, axis, choice, confidence, row.person, f"{row.id}-{axis}", {**ours, **others})
 
 
-def _sound_name(row: Row[Any], part: str) -> str:
-    """Name a sound by its content; '' if there is none."""
-    digest = getattr(row, f"{part}_digest")
-    return f"{digest[:24]}{SUFFIXES[getattr(row, f'{part}_media_type')]}" if digest else ""
+def _as_json(value: Any) -> Any:
+    """Replace non-JSON numbers by null and characters by U+FFFD, in pairs imported before imports refused them."""
+    if isinstance(value, dict):
+        return {storable(key): _as_json(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_as_json(one) for one in value]
+    if isinstance(value, str):
+        return storable(value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _name_sounds(row: Row[Any]) -> dict[str, str]:
+    """Name the sounds of a pair by their content."""
+    parts = {part: (getattr(row, f"{part}_digest"), getattr(row, f"{part}_media_type")) for part in PARTS}
+    return {part: f"{digest[:24]}{SUFFIXES[kind]}" for part, (digest, kind) in parts.items() if digest}
 
 
 def _require_unchanged(sounds: dict[str, Path], exported: Path | None) -> None:
@@ -136,13 +147,9 @@ def _collect(sounds: dict[str, Path], folder: Path, audio: Audio) -> None:
             raise InputError(f"{source}: No such file; bring it back, or export with --audio leave")
         if audio == "copy":
             copy_whole(source, target)
-        else:
-            _link(source, target)
-
-
-def _link(source: Path, target: Path) -> None:
-    try:
-        target.unlink(missing_ok=True)  # a broken link
-        target.symlink_to(source)
-    except OSError as error:
-        raise cannot_write(target, error) from error
+            continue
+        try:
+            target.unlink(missing_ok=True)  # a broken link
+            target.symlink_to(source)
+        except OSError as error:
+            raise cannot_write(target, error) from error

@@ -16,22 +16,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
 from cmi._util.errors import InputError
 from cmi._util.fields import text_field
-from cmi.arena.audio.sounds import SoundMeasurement, measure, register_all
+from cmi.arena.audio.measure import SoundMeasurement, measure
+from cmi.arena.audio.sounds import register_all
 from cmi.arena.store import projects
 from cmi.arena.store.database import Database, storable
 from cmi.arena.store.pairs import NewPair, add_all, chance
 from cmi.arena.store.schema import note, pairs
-from cmi.arena.store.study import Study
 from cmi.preferences import PreferenceRow, read_rows
 from cmi.take import Pair
 
 FEW = 8  # files up to which starting processes does not pay
-
-
 CLEAR = 4  # confidence from which a studio pair's winner is obvious
 OURS = ("gold", "generator_a", "generator_b")
 
@@ -87,10 +85,8 @@ def import_pairs(database: Database, project: str, source: PairSource, gold: flo
     with database.writing() as connection:
         ids = dict(zip(source.sounds, register_all(connection, project, list(source.sounds.items())), strict=True))
         new = [_new_pair(pair, ids) for pair in found]
-        known = _known(connection, project)
-        for pair, one in zip(found, new, strict=True):
-            _require_same(pair, one, known)
-        _add(connection, project, study, found, new)
+        known = set(connection.scalars(select(pairs.c.source_id).where(pairs.c.project == project)))
+        add_all(connection, project, study, new)
         added = [one for one in new if storable(one.source_id) not in known]
         counts = Imported(len(added), len(new) - len(added), sum(one.gold is not None for one in added), len(ids))
         note(connection, database.now(), project, "imported", project, counts._asdict())
@@ -141,20 +137,6 @@ def _studio_systems(row: PreferenceRow) -> tuple[str, str]:
     loser = truth.get("flaw") if row.axis == "musicality" else f"other {truth.get('kind')}"
     systems = winner, str(loser or "flawed")
     return systems if row.choice == "a" else (systems[1], systems[0])
-
-
-def _add(
-    connection: Connection, project: str, study: Study, found: Sequence[SourcePair], new: Sequence[NewPair]
-) -> None:
-    try:
-        add_all(connection, project, study, new)
-    except InputError:
-        for pair, one in zip(found, new, strict=True):  # find the invalid one
-            try:
-                add_all(connection, project, study, [one])
-            except InputError as error:
-                raise InputError(f"{pair.where}: {error}") from error
-        raise
 
 
 def _with_gold(found: list[SourcePair], share: float, seed: int) -> list[SourcePair]:
@@ -213,18 +195,5 @@ def _new_pair(pair: SourcePair, ids: dict[Path, str]) -> NewPair:
         system_b=pair.system_b,
         gold=pair.gold,
         about=pair.about,
+        where=f"{pair.where}: ",
     )
-
-
-def _known(connection: Connection, project: str) -> dict[str, tuple[str, str, str | None, str, str]]:
-    columns = pairs.c.text, pairs.c.lyrics, pairs.c.reference, pairs.c.a, pairs.c.b
-    rows = connection.execute(select(pairs.c.source_id, *columns).where(pairs.c.project == project))
-    return {row[0]: tuple(row[1:]) for row in rows}
-
-
-def _require_same(pair: SourcePair, new: NewPair, known: dict[str, tuple[str, str, str | None, str, str]]) -> None:
-    there = known.get(storable(new.source_id))
-    if there not in (None, (storable(new.text), storable(new.lyrics), new.reference, new.a, new.b)):
-        raise InputError(
-            f"{pair.where}: the project has another pair called {new.source_id!r}; give this one an 'id' of its own"
-        )

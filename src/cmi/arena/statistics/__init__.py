@@ -1,31 +1,37 @@
 """Statistics of a study: `report` computes them, `charts` and `tables` present them.
 
-    progress     done of wanted, by modality; overlap; people; days       cmi.arena.statistics.progress
-    time         seconds per vote                                         cmi.arena.statistics.progress
-    agreement    of people on the same pair (table 6)                     cmi.arena.statistics.agreement
-    confidence   its distribution (figure 4)                              cmi.arena.statistics.agreement
-    axes         do both axes prefer the same take (table 7)              cmi.arena.statistics.agreement
-    screening    of annotators                                            cmi.arena.statistics.screening
-    win_rates, ranking   of systems                                       cmi.arena.statistics.ranking
-    covariates   loudness, duration, position                             cmi.arena.statistics.covariates
-
 cmi.arena.statistics.inputs says which votes count for what.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cmi.arena.statistics.agreement import agreement, axes, confidences
 from cmi.arena.statistics.covariates import covariates
 from cmi.arena.statistics.inputs import Annotator, Wanted
-from cmi.arena.statistics.progress import progress, time_per_vote
 from cmi.arena.statistics.ranking import ranking, wins
 from cmi.arena.statistics.screening import screening
+from cmi.arena.statistics.summary import agreement, axes, confidences, progress, time_per_vote
 from cmi.arena.statistics.tables import charts, tables
-from cmi.arena.store.votes_view import CountedVote
+from cmi.arena.store.study import CountedVote
 from cmi.report.tables import to_plain
 
-__all__ = ["Annotator", "Wanted", "charts", "report", "tables"]
+if TYPE_CHECKING:
+    from cmi.arena.store.database import Database
+
+__all__ = ["Annotator", "Wanted", "charts", "report", "report_project", "tables"]
+
+
+def report_project(database: "Database", project: str, minimum_votes: int = 20) -> dict[str, Any]:
+    """Compute the statistics of a project's votes so far."""
+    from cmi.arena.store import pairs, people, projects, votes
+
+    quota = projects.get(database, project).settings.quota
+    annotators = [
+        (person.id, person.name, person.state, person.quota or quota)
+        for person in people.list_people(database, project)
+        if person.role == "annotator"
+    ]
+    return report(votes.counted(database, project), pairs.wanted(database, project), annotators, minimum_votes)
 
 
 def report(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from cmi.arena.statistics.inputs import AXES, Axis
 from cmi.arena.statistics.ranking import Field, compared, with_enough_votes
-from cmi.arena.store.votes_view import CountedVote
+from cmi.arena.store.study import CountedVote
 from cmi.stats import wilson
 from cmi.stats.ranking import Comparisons, bradley_terry, fit_with_prior, told_apart
 

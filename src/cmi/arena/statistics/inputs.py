@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cmi.arena.store.votes_view import CountedVote, Side
+from cmi.arena.store.study import CountedVote, Side
 from cmi.stats import FEWEST_CLUSTERS, Interval, bootstrap, share_interval, wilson
 
 Axis = Literal["alignment", "musicality"]
@@ -58,8 +58,7 @@ def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list
 
 def codes(names: Sequence[str]) -> NDArray[np.int64]:
     """Number the names in alphabetical order."""
-    place = {name: i for i, name in enumerate(sorted(set(names)))}
-    return np.array([place[name] for name in names], np.int64)
+    return np.unique(np.array(names, str), return_inverse=True)[1].astype(np.int64)
 
 
 def interval_over_people(

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cmi.arena.statistics.inputs import AXES, Axis, choice, codes, confidence, study_votes
-from cmi.arena.store.votes_view import CountedVote
+from cmi.arena.store.study import CountedVote
 from cmi.stats import logistic
 from cmi.stats.ranking import (
     Comparisons,
@@ -98,55 +98,46 @@ def ranking(votes: Sequence[CountedVote], minimum_votes: int) -> dict[str, Any]:
     prior                     0, or SEPARATED_PRIOR if some system won or lost everything
     """
     field, left_out = with_enough_votes(compared(votes), max(1, minimum_votes))
-    rows, fits = [], []
+    rows: list[dict[str, Any]] = []
+    fits: list[dict[str, Any]] = []
     groups: list[list[str]] = []
     if field.votes:
         labels = connected_components(field.comparisons(AXES[0]))
         groups = [[field.systems[i] for i in np.flatnonzero(labels == g)] for g in range(labels.max() + 1)]
         for axis in AXES:
-            fit, tied = _fit_axis(field, axis)
+            fit, systems = _fit_axis(field, axis)
             fits.append(fit)
-            rows += _system_rows(field, axis, fit, tied)
+            rows += systems
     return {
         "systems": rows,
-        "axes": [one.row() for one in fits],
+        "axes": fits,
         "groups": groups,
         "left_out": [{"system": name, "votes": count} for name, count in left_out.items()],
         "minimum_votes": minimum_votes,
     }
 
 
-class Fit(NamedTuple):
-    axis: Axis
-    ranking: Ranking
-    prior: float
-    votes: int
-    ties: int
-    nu: float | None
-
-    def row(self) -> dict[str, Any]:
-        people, pairs = self.ranking.clusters
-        return {
-            **{"axis": self.axis, "votes": self.votes, "prior": self.prior, "ties": self.ties},
-            "equals_tie": None if self.nu is None else self.nu / (2 + self.nu),
-            **{"people": people or None, "pairs": pairs or None},
-        }
-
-
-def _fit_axis(field: Field, axis: Axis) -> tuple[Fit, Ranking | None]:
+def _fit_axis(field: Field, axis: Axis) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The row of an axis, and those of its systems."""
     clusters = field.clusters()
     fitted, prior = fit_with_prior(bradley_terry, field.comparisons(axis), None, clusters)
     unsure = field.comparisons(axis, unsure_ties=True)
     tied: Ranking | None = None
     with suppress(Separated):  # if every vote is unsure, the tie parameter is unbounded
         tied, _ = fit_with_prior(davidson, unsure, None, clusters)
+    nu, (people, pairs) = tied.nu if tied else None, fitted.clusters
     ties = int((unsure.outcome == 0).sum())
-    return Fit(axis, fitted, prior, len(field.votes), ties, tied.nu if tied else None), tied
+    row = {
+        **{"axis": axis, "votes": len(field.votes), "prior": prior, "ties": ties},
+        "equals_tie": None if nu is None else nu / (2 + nu),
+        **{"people": people or None, "pairs": pairs or None},
+    }
+    return row, _system_rows(field, axis, fitted, tied)
 
 
-def _system_rows(field: Field, axis: Axis, fit: Fit, tied: Ranking | None) -> list[dict[str, Any]]:
+def _system_rows(field: Field, axis: Axis, fitted: Ranking, tied: Ranking | None) -> list[dict[str, Any]]:
     rows = []
-    for one in ranked_systems(axis, field.systems, field.comparisons(axis), fit.ranking):
+    for one in ranked_systems(axis, field.systems, field.comparisons(axis), fitted):
         other = tied.strength(field.systems.index(one.system)) if tied else (None, None, None)
         rows.append(
             {

@@ -22,7 +22,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from cmi.arena.statistics.inputs import AXES, Annotator, Axis, choice, confidence, grouped, study_votes
-from cmi.arena.store.votes_view import CountedVote, Side
+from cmi.arena.store.study import CountedVote, Side
 from cmi.stats import Share, holm, mcnemar_exact, wilson
 
 CHECKS = 10
@@ -49,7 +49,12 @@ def screening(votes: Sequence[CountedVote], people: Sequence[Annotator], minimum
     names = {one.person: one.name for one in people}
     by_person = grouped(votes, lambda vote: vote.person)
     persons = [*names, *sorted(set(by_person) - set(names))]
-    measured = _measure_all(votes, persons)
+    by_view, study = {vote.view: vote for vote in votes}, study_votes(votes)
+    tally = {axis: Counter((vote.pair, choice(vote, axis)) for vote in study) for axis in AXES}
+    measured = {
+        person: {axis: _measure(by_person.get(person, []), axis, by_view, tally[axis]) for axis in AXES}
+        for person in persons
+    }
     expected = {axis: _pooled([measured[person][axis].others for person in persons]) for axis in AXES}
     tests = [(person, axis) for person in persons for axis in AXES]
     adjusted = dict(zip(tests, holm([measured[p][axis].position_p for p, axis in tests]), strict=True))
@@ -68,17 +73,6 @@ def screening(votes: Sequence[CountedVote], people: Sequence[Annotator], minimum
     shares = {"gold": GOLD_EXPECTED, "consistency": CONSISTENCY_EXPECTED}
     others = {f"{axis}_others": share for axis, share in expected.items()}
     return {"people": rows, "minimum_votes": minimum_votes, "minimum_checks": CHECKS, "expected": {**shares, **others}}
-
-
-def _measure_all(votes: Sequence[CountedVote], persons: Sequence[str]) -> dict[str, dict[Axis, Measures]]:
-    by_view = {vote.view: vote for vote in votes}
-    by_person = grouped(votes, lambda vote: vote.person)
-    study = study_votes(votes)
-    alone = {axis: Counter((vote.pair, choice(vote, axis)) for vote in study) for axis in AXES}
-    return {
-        person: {axis: _measure(by_person.get(person, []), axis, by_view, alone[axis]) for axis in AXES}
-        for person in persons
-    }
 
 
 def _measure(

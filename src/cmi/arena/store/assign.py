@@ -63,11 +63,6 @@ class _Who(NamedTuple):
     study: Study
 
 
-def next_view(database: Database, person: str) -> View | Done:
-    """Return the page to show a person now."""
-    return next_page(database, person)[0]
-
-
 def next_page(database: Database, person: str) -> tuple[View | Done, Progress]:
     """Return the page to show and the person's progress, from one transaction."""
     found = _next_page(database, person)
@@ -147,19 +142,8 @@ def _show(connection: Connection, who: _Who, choice: _Choice, now: float) -> Vie
     first = choice.repeat_of is None
     if first:
         pair_rows.take(connection, choice.pair, 1)
-    row = ViewRow(
-        key=new_id(),
-        project=who.project,
-        pair=choice.pair,
-        person=who.id,
-        swapped=choice.swapped,
-        repeat_of=choice.repeat_of,
-        created=now,
-        begun=None,
-        closed=None,
-        held=now + HOLD if first else None,
-        votes=0,
-    )
+    held = now + HOLD if first else None
+    row = ViewRow(new_id(), who.project, choice.pair, who.id, choice.swapped, choice.repeat_of, now, held=held)
     connection.execute(insert(views), row._asdict())
     return row
 

@@ -25,16 +25,12 @@ from cmi.arena.store.sqlite_file import beside, claimed_alone, finish_restore, m
 _UNWRITTEN = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC", "SQLITE_IOERR_TRUNCATE", "SQLITE_CANTOPEN")
 
 
-class RestoredCounts(NamedTuple):
+class Restored(NamedTuple):
+    path: Path
     projects: int
     votes: int
     withdrawn: int  # people who withdrew after the backup, and were now removed from it too
-
-
-class Restored(NamedTuple):
-    path: Path
-    counts: RestoredCounts
-    replaced: Path | None  # the previous database
+    replaced: Path | None = None  # the previous database
 
 
 def backup(database: Database, path: Path) -> Path:
@@ -70,8 +66,8 @@ def restore(backup: Path, db: str) -> Restored:
             left.unlink(missing_ok=True)
         with whole_file(restoring) as unfinished:
             _copy(_unused(backup), str(backup), unfinished)
-            counts = _prepare(unfinished, backup, _withdrawn(path))
-        return Restored(path, counts, finish_restore(path))
+            restored = Restored(path, *_prepare(unfinished, backup, _withdrawn(path)))
+        return restored._replace(replaced=finish_restore(path))
 
 
 def _uri(path: Path, mode: str) -> str:
@@ -111,8 +107,8 @@ def _withdrawn(path: Path) -> list[tuple[str, str]]:
         return []
 
 
-def _prepare(path: Path, name: Path, withdrawn: list[tuple[str, str]]) -> RestoredCounts:
-    """Migrate a copy of the backup `name`, and repeat the withdrawals made since."""
+def _prepare(path: Path, name: Path, withdrawn: list[tuple[str, str]]) -> tuple[int, int, int]:
+    """Migrate a copy of the backup `name` and repeat the withdrawals made since; count projects, votes and those."""
     database = Database(sqlite_engine(URL.create("sqlite", database=str(path))))
     try:
         with database.reading() as connection:
@@ -127,7 +123,7 @@ def _prepare(path: Path, name: Path, withdrawn: list[tuple[str, str]]) -> Restor
         raise InputError(f"{name}: not an arena's database ({error.__cause__})") from error
     finally:
         database.close()
-    return RestoredCounts(there, cast, again)
+    return there, cast, again
 
 
 def _withdraw(database: Database, project: str, person: str) -> bool:

@@ -21,7 +21,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,9 @@ BUSY_TIMEOUT = 30.0  # seconds to wait for another process that writes to the sa
 FORGET_WAIT = 1.0  # seconds for readers to finish; blocks writers
 FORGET_EVERY = 1.0  # seconds between further tries
 CLOSE_WAIT = 1.0
-CONNECTIONS = 40  # at most; PostgreSQL allows 100 in all by default
+# At most 40 connections; PostgreSQL allows 100 in all by default. They are not tested before use, which would cost a
+# round trip: after a restart one request fails.
+_POOL = {"pool_size": 20, "max_overflow": 20, "pool_timeout": 30}
 
 _POSTGRES = "postgresql+psycopg"
 _DRIVERS = {"sqlite": "sqlite", "postgresql": _POSTGRES, "postgres": _POSTGRES, _POSTGRES: _POSTGRES}
@@ -171,7 +173,8 @@ class Database:
         try:
             yield
         except DBAPIError as error:
-            if is_disk_full(error):
+            said = getattr(error.orig, "sqlite_errorname", None) or getattr(error.orig, "sqlstate", None)
+            if said in ("SQLITE_FULL", "53100"):
                 raise DiskFull(str(cannot_write(self.name, OSError(errno.ENOSPC, "")))) from error
             if type(error) not in (OperationalError, DatabaseError):
                 raise
@@ -266,11 +269,6 @@ def reason(error: DBAPIError) -> str:
     return without_passwords(" ".join(str(error.orig).split()).rstrip("."))
 
 
-def is_disk_full(error: DBAPIError) -> bool:
-    said = getattr(error.orig, "sqlite_errorname", None) or getattr(error.orig, "sqlstate", None)
-    return said in ("SQLITE_FULL", "53100")
-
-
 def digest_of(secret: str) -> str:
     """Hash a token for storage; tokens have at least 128 random bits, so a plain hash suffices."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
@@ -288,14 +286,9 @@ def require_id(value: str, what: str) -> str:
     return value
 
 
-def _pool() -> dict[str, Any]:
-    """Connections are not tested before use, which would cost a round trip: after a restart one request fails."""
-    return {"pool_size": CONNECTIONS // 2, "max_overflow": CONNECTIONS // 2, "pool_timeout": 30}
-
-
 def _postgres(url: URL) -> Database:
     try:
-        engine = create_engine(url, **_pool())
+        engine = create_engine(url, **_POOL)
     except ModuleNotFoundError as error:
         raise MissingExtra("PostgreSQL", "arena-postgres") from error
 
@@ -327,7 +320,7 @@ def _sqlite(url: URL) -> Database:
 
 def sqlite_engine(url: URL) -> Engine:
     """Create an engine with foreign keys, secure deletion, and transactions that wait for each other."""
-    engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT}, **_pool())
+    engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT}, **_POOL)
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: sqlite3.Connection, _: Any) -> None:
@@ -347,23 +340,18 @@ def sqlite_engine(url: URL) -> Engine:
 
 def _start_write_ahead_log(engine: Engine) -> None:
     """Loop, because SQLite's busy timeout does not cover this switch by two first users."""
-    deadline = time.monotonic() + BUSY_TIMEOUT
+    name, deadline = shown_url(engine.url), time.monotonic() + BUSY_TIMEOUT
     while True:
         try:
-            raw = engine.raw_connection()
-        except sqlite3.Error as error:
-            raise InputError(f"{shown_url(engine.url)}: {error}") from error
-        try:
-            raw.cursor().execute("PRAGMA journal_mode = WAL")
-            return
+            with closing(engine.raw_connection()) as raw:
+                raw.cursor().execute("PRAGMA journal_mode = WAL")
+                return
         except sqlite3.OperationalError as error:
             if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > deadline:
-                raise InputError(f"{shown_url(engine.url)}: {error}") from error
+                raise InputError(f"{name}: {error}") from error
             time.sleep(0.01)
         except sqlite3.DatabaseError as error:
             raise InputError(
-                f"{shown_url(engine.url)}: not an arena's database, or damaged ({error}); "
+                f"{name}: not an arena's database, or damaged ({error}); "
                 "choose another file, or put a backup in its place with `cmi arena restore`"
             ) from error
-        finally:
-            raw.close()

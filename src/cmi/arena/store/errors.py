@@ -1,6 +1,11 @@
 """The arena's errors: a sentence for people, and a kind or code for the web page."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from cmi._util.errors import InputError
+
+STATUS = {"role": 403, "withdrawn": 403, "consent": 403, "ballot": 422}  # of refusals by their code; 409 otherwise
 
 
 class NotFound(InputError):
@@ -8,7 +13,7 @@ class NotFound(InputError):
 
 
 class Refused(InputError):
-    """Not allowed now: HTTP 403 or 409. `code` is stable, the sentence may change.
+    """Not allowed now. `code` is stable, the sentence may change; `status` and `headers` are for HTTP.
 
     invite      unknown, used, expired or revoked: the same sentence for all, so nothing can be probed
     consent     the project's consent text has not been agreed to
@@ -21,14 +26,21 @@ class Refused(InputError):
     skip        nothing is wrong with the pair, so it cannot be skipped
     last owner  nobody but this person can run the study
     withdrawn   the person has withdrawn from the study
+    sound       it cannot be played, or an upload cannot be decoded
+
+    and others that only requests can cause.
     """
 
-    def __init__(self, code: str, sentence: str) -> None:
+    def __init__(
+        self, code: str, sentence: str, status: int | None = None, headers: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(sentence)
         self.code = code
+        self.status = status or STATUS.get(code, 409)
+        self.headers = headers
 
-    def __reduce__(self) -> tuple[type["Refused"], tuple[str, str]]:
-        return Refused, (self.code, str(self))
+    def __reduce__(self) -> tuple[type["Refused"], tuple[Any, ...]]:
+        return Refused, (self.code, str(self), self.status, self.headers)
 
 
 class Unavailable(InputError):

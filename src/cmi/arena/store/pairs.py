@@ -11,10 +11,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import Connection, Integer, bindparam, exists, func, insert, or_, select, update
+from sqlalchemy import Connection, Integer, Row, bindparam, exists, func, insert, or_, select, update
 
 from cmi._util.errors import InputError
-from cmi.arena.exchange.extra_fields import require_json
 from cmi.arena.store.database import Database, storable
 from cmi.arena.store.errors import NotFound
 from cmi.arena.store.schema import BEGUN, BROKEN, FULL, UNTOUCHED, new_id, pairs, projects, sounds, stage_of, views
@@ -22,8 +21,10 @@ from cmi.arena.store.study import Study
 
 Kind = Literal["ordinary", "gold"]
 AXES = ("musicality", "alignment")
+SAME = ("text", "lyrics", "reference", "a", "b")  # what a pair is
 LONGEST_TEXT = 20_000  # characters of a prompt's text, and of its lyrics
 LONGEST_NAME = 200
+DEEPEST = 50  # levels of lists and objects in an extra field
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,9 @@ class NewPair:
     reference: str | None = None
     system_a: str = ""
     system_b: str = ""
-    gold: Mapping[str, str] | None = None  # known winners by axis make a gold pair
-    about: Mapping[str, Any] = field(default_factory=dict)  # extra fields for the export
+    gold: dict[str, str] | None = None  # known winners by axis make a gold pair
+    about: dict[str, Any] = field(default_factory=dict)  # extra fields for the export
+    where: str = ""  # begins messages about it
 
     @property
     def modality(self) -> str:
@@ -62,15 +64,19 @@ class PairRow(NamedTuple):
 
 
 def add(connection: Connection, project: str, study: Study, new: NewPair) -> str:
-    """Add a pair and return its id; an existing pair with that source id is left unchanged."""
+    """Add a pair and return its id; see `add_all`."""
     return add_all(connection, project, study, [new])[0]
 
 
 def add_all(connection: Connection, project: str, study: Study, new: Sequence[NewPair]) -> list[str]:
-    """Add many pairs, or none and an InputError; the project's row is locked against simultaneous imports."""
+    """Add many pairs, or none and an InputError; the project's row is locked against simultaneous imports.
+
+    An existing pair with the same source id stays as it is; InputError if its prompt or takes are others.
+    """
     connection.execute(select(projects.c.id).where(projects.c.id == project).with_for_update(key_share=True))
-    columns = pairs.c.source_id, pairs.c.id, pairs.c.kind, pairs.c.modality, pairs.c.position
+    columns = (pairs.c[name] for name in ("source_id", "id", "kind", "modality", "position", *SAME))
     there = connection.execute(select(*columns).where(pairs.c.project == project)).all()
+    known = {row.source_id: row for row in there}
     ids = {row.source_id: row.id for row in there}
     ranks = Counter((row.kind, row.modality) for row in there)
     position = max((row.position for row in there), default=-1)
@@ -78,39 +84,26 @@ def add_all(connection: Connection, project: str, study: Study, new: Sequence[Ne
     ours: dict[str, bool] = {row[0]: row[1] for row in connection.execute(sounds_there)}
     rows = []
     for pair in new:
-        source_id = storable(pair.source_id)
-        if source_id in ids:
-            continue
-        _check(pair, ours)
+        row = {name: storable(value) if isinstance(value, str) else value for name, value in vars(pair).items()}
+        source_id = row["source_id"]
+        try:
+            if source_id in known:
+                _require_same(row, known[source_id])
+            if source_id in ids:
+                continue
+            _check(pair, ours)
+        except InputError as error:
+            raise type(error)(f"{pair.where}{error}") from error
         broken = any(ours[sound] for sound in (pair.a, pair.b, pair.reference) if sound)
         ids[source_id], position = new_id(), position + 1
         kind: Kind = "gold" if pair.gold else "ordinary"
         votes = _wanted(ranks[kind, pair.modality], kind, pair.modality, study)
         ranks[kind, pair.modality] += 1
-        rows.append(
-            {
-                "id": ids[source_id],
-                "project": project,
-                "source_id": source_id,
-                "text": storable(pair.text),
-                "lyrics": storable(pair.lyrics),
-                "reference": pair.reference,
-                "a": pair.a,
-                "b": pair.b,
-                "system_a": storable(pair.system_a),
-                "system_b": storable(pair.system_b),
-                "modality": pair.modality,
-                "kind": kind,
-                "gold": dict(pair.gold) if pair.gold else None,
-                "position": position,
-                "lot": chance(study.seed, "lot", source_id),
-                "wanted": votes,
-                "taken": 0,
-                "stage": BROKEN if broken else UNTOUCHED if votes else FULL,
-                "broken": broken,
-                "about": dict(pair.about),
-            }
-        )
+        del row["where"]
+        row |= {"id": ids[source_id], "project": project, "modality": pair.modality, "kind": kind}
+        row |= {"gold": pair.gold or None, "position": position, "lot": chance(study.seed, "lot", source_id)}
+        stage = BROKEN if broken else UNTOUCHED if votes else FULL
+        rows.append({**row, "wanted": votes, "taken": 0, "stage": stage, "broken": broken})
     if rows:
         connection.execute(insert(pairs), rows)
     return [ids[storable(pair.source_id)] for pair in new]
@@ -214,6 +207,11 @@ def _wanted(rank: int, kind: str, modality: str, study: Study) -> int:
     return study.overlap_votes if several else 1
 
 
+def _require_same(new: Mapping[str, Any], known: Row[Any]) -> None:
+    if any(new[name] != getattr(known, name) for name in SAME):
+        raise InputError(f"the project has another pair called {new['source_id']!r}; give this one an 'id' of its own")
+
+
 def _check(new: NewPair, sounds_there: Collection[str]) -> None:
     for name, text, longest in (
         ("the id", new.source_id, LONGEST_NAME),
@@ -224,7 +222,9 @@ def _check(new: NewPair, sounds_there: Collection[str]) -> None:
     ):
         if len(text) > longest:
             raise InputError(f"{name} has {len(text)} characters, expected {longest} at most")
-    require_json(new.about)
+    for name, value in new.about.items():
+        if wrong := _find_fault({name: value}, DEEPEST):
+            raise InputError(f"the field {storable(name)!r} {wrong}; fix it or leave it out")
     if not (new.text.strip() or new.lyrics.strip() or new.reference):
         raise InputError("the prompt is empty: give a text, lyrics or a reference")
     for axis, winner in (new.gold or {}).items():
@@ -234,6 +234,20 @@ def _check(new: NewPair, sounds_there: Collection[str]) -> None:
         raise InputError("both takes are the same recording")
     if any(sound and sound not in sounds_there for sound in (new.a, new.b, new.reference)):
         raise NotFound("there is no such sound in this project")
+
+
+def _find_fault(value: Any, levels: int) -> str | None:
+    """What is not JSON; Python's allows NaN, infinity and lone surrogates, which PostgreSQL and others refuse."""
+    if isinstance(value, dict | list):
+        if not levels:
+            return f"is nested more than {DEEPEST} levels deep"
+        parts = [*value, *value.values()] if isinstance(value, dict) else value
+        return next((wrong for part in parts if (wrong := _find_fault(part, levels - 1))), None)
+    if isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
+        return "has half of a character (a lone surrogate), which is not text"
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"has {value!r}, which is not a number in JSON"
+    return None
 
 
 def chance(seed: int, *names: object) -> float:

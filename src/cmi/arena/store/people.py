@@ -35,13 +35,9 @@ class Invite(NamedTuple):
     id: str
     expires: float
 
-
-class InviteInfo(NamedTuple):
-    project: str
-    title: str
-    consent: str
-    role: Role
-    language: str
+    def link(self, url: str) -> str:
+        """Its address at a server. The token is in the fragment, which no server logs."""
+        return f"{url.rstrip('/')}/join#{self.token}"
 
 
 class InviteRow(NamedTuple):
@@ -114,12 +110,11 @@ def invite_again(database: Database, project: str, person: str, days: float) -> 
     return made
 
 
-def look_at_invite(database: Database, token: str) -> InviteInfo:
-    """Describe a link without using it."""
+def look_at_invite(database: Database, token: str) -> tuple[projects.Project, Role]:
+    """The project and the role that a link is for; it is not used by this."""
     with database.reading() as connection:
         row = _usable(database, connection, token)
-        project = projects.read(connection, row.project)
-    return InviteInfo(project.id, project.title, project.consent, row.role, project.settings.language)
+        return projects.read(connection, row.project), row.role
 
 
 def join(database: Database, token: str, name: str | None, consented: bool) -> SignedIn:
@@ -129,8 +124,12 @@ def join(database: Database, token: str, name: str | None, consented: bool) -> S
         project, now = projects.read(connection, row.project), database.now()
         if project.consent and not consented:
             raise Refused("consent", "please agree to the consent text first")
-        person = row.bound_to or _new_person(connection, row, _name(name), now)
+        person = row.bound_to or new_id()
+        if not row.bound_to:
+            new = {"id": person, "project": row.project, "role": row.role, "quota": row.quota, "name": _name(name)}
+            connection.execute(insert(people).values(**new, state="active", created=now))
         agreed = {"consented": now} if consented else {}
+        # also without a change, because this locks the row
         connection.execute(update(people).where(people.c.id == person).values(state=people.c.state, **agreed))
         free = (invites.c.id == row.id) & invites.c.used_at.is_(None)
         used = connection.execute(update(invites).where(free).values(used_by=person, used_at=now))
@@ -218,10 +217,6 @@ def change(
     return get(database, project, person)
 
 
-def pause(database: Database, project: str, person: str) -> Person:
-    return change(database, project, person, state="paused")
-
-
 def withdraw(database: Database, project: str, person: str) -> int:
     """Permanently delete a person's votes, views, sessions and name; return the number of votes.
 
@@ -232,9 +227,8 @@ def withdraw(database: Database, project: str, person: str) -> int:
         locked = select(people.c.id).where(people.c.id == person).with_for_update(key_share=True)
         connection.execute(locked)
         theirs = views.c.person == person
-        rows = connection.execute(
-            select(views).where(theirs).order_by(views.c.key).with_for_update(key_share=True)
-        ).all()
+        held = select(views).where(theirs).order_by(views.c.key).with_for_update(key_share=True)
+        rows = connection.execute(held).all()
         gone = connection.execute(delete(votes).where(votes.c.person == person)).rowcount
         connection.execute(delete(views).where(theirs))
         freed = {row.pair for row in rows if row.repeat_of is None and (row.votes or row.held is not None)}
@@ -289,13 +283,6 @@ def _usable(database: Database, connection: Connection, token: str) -> Row[Any]:
     if row is None or row.revoked or row.used_at is not None or row.expires <= database.now():
         raise Refused("invite", NO_INVITE)
     return row
-
-
-def _new_person(connection: Connection, invited: Row[Any], name: str | None, now: float) -> str:
-    person = new_id()
-    row = {"id": person, "project": invited.project, "role": invited.role, "quota": invited.quota, "name": name}
-    connection.execute(insert(people).values(**row, state="active", created=now))
-    return person
 
 
 def _require(connection: Connection, project: str, person: str) -> Row[Any]:

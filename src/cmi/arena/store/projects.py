@@ -1,6 +1,7 @@
 """Projects: one study each, with its settings, consent text and state."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, Literal, NamedTuple, get_args
 
 from sqlalchemy import Connection, Row, insert, select, update
@@ -28,7 +29,7 @@ class Project(NamedTuple):
 
 def create(database: Database, title: str, settings: Mapping[str, Any] | None = None, consent: str = "") -> Project:
     """Create an open project with these settings, and defaults for the rest."""
-    values = {"title": _title(title), "settings": Study.of(settings or {}).as_json(), "consent": _consent(consent)}
+    values = {"title": _title(title), "settings": asdict(Study().changed(settings or {})), "consent": _consent(consent)}
     with database.writing() as connection:
         project, now = new_id(), database.now()
         connection.execute(insert(projects).values(id=project, state="open", created=now, **values))
@@ -77,7 +78,7 @@ def change(
             values["consent"] = _consent(consent)
         after = before.settings.changed(settings or {})
         if after != before.settings:
-            values["settings"] = after.as_json()
+            values["settings"] = asdict(after)
         if values:
             connection.execute(update(projects).where(projects.c.id == project).values(values))
             detail = {"changed": sorted(values), "state": values.get("state", before.state)}

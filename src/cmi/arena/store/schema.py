@@ -15,31 +15,13 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import (
-    JSON,
-    BigInteger,
-    Boolean,
-    CheckConstraint,
-    Column,
-    ColumnElement,
-    Connection,
-    Double,
-    ForeignKey,
-    Index,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    Text,
-    UniqueConstraint,
-    case,
-    insert,
-)
+import sqlalchemy as sa
+from sqlalchemy import Column, ColumnElement, Double, Index, Integer, String, Table, Text
 
 ID_LENGTH = 64  # characters; ours have 22
 BEGUN, UNTOUCHED, FULL, BROKEN = 0, 1, 2, 3  # stages of a pair, in the order in which pairs are given out
 
-metadata = MetaData(
+metadata = sa.MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
         "uq": "uq_%(table_name)s_%(column_0_N_name)s",
@@ -56,16 +38,16 @@ def new_id() -> str:
 
 def stage_of(taken: ColumnElement[int], wanted: ColumnElement[int], broken: ColumnElement[bool]) -> ColumnElement[int]:
     """SQL expression for a pair's stage."""
-    return case((broken, BROKEN), (taken >= wanted, FULL), (taken > 0, BEGUN), else_=UNTOUCHED)
+    return sa.case((broken, BROKEN), (taken >= wanted, FULL), (taken > 0, BEGUN), else_=UNTOUCHED)
 
 
 def _id(name: str, to: str | None = None, nullable: bool = False, key: bool = False) -> Column[str]:
-    foreign = [ForeignKey(to)] if to else []
+    foreign = [sa.ForeignKey(to)] if to else []
     return Column(name, String(ID_LENGTH), *foreign, nullable=nullable, primary_key=key)
 
 
-def _one_of(name: str, *values: str) -> CheckConstraint:
-    return CheckConstraint(f"{name} IN ({', '.join(repr(value) for value in values)})", name=name)
+def _one_of(name: str, *values: str) -> sa.CheckConstraint:
+    return sa.CheckConstraint(f"{name} IN ({', '.join(repr(value) for value in values)})", name=name)
 
 
 servers = Table(
@@ -80,7 +62,7 @@ projects = Table(
     _id("id", key=True),
     Column("title", Text, nullable=False),
     Column("state", String(16), nullable=False),
-    Column("settings", JSON, nullable=False),
+    Column("settings", sa.JSON, nullable=False),
     Column("consent", Text, nullable=False),
     Column("created", Double, nullable=False),
     _one_of("state", "open", "paused", "closed"),
@@ -114,7 +96,7 @@ invites = Table(
     _id("bound_to", "people.id", nullable=True),  # the returning person; empty for a new one
     _id("used_by", "people.id", nullable=True),
     Column("used_at", Double),
-    Column("revoked", Boolean, nullable=False),
+    Column("revoked", sa.Boolean, nullable=False),
     Column("created", Double, nullable=False),
     _one_of("role", "owner", "observer", "annotator"),
     Index(None, "project"),
@@ -144,12 +126,12 @@ sounds = Table(
     Column("channels", Integer, nullable=False),
     Column("lufs", Double),
     Column("gain_db", Double, nullable=False),
-    Column("peaks", JSON, nullable=False),
+    Column("peaks", sa.JSON, nullable=False),
     Column("media_type", String(32), nullable=False),
-    Column("size", BigInteger),  # of the file in bytes, when it last had this digest
-    Column("modified", BigInteger),  # its time then, in nanoseconds
+    Column("size", sa.BigInteger),  # of the file in bytes, when it last had this digest
+    Column("modified", sa.BigInteger),  # its time then, in nanoseconds
     Column("problem", String(16)),  # `missing`, `changed` or empty
-    UniqueConstraint("project", "digest"),
+    sa.UniqueConstraint("project", "digest"),
 )
 
 pairs = Table(
@@ -167,16 +149,16 @@ pairs = Table(
     Column("system_b", Text, nullable=False),
     Column("modality", String(32), nullable=False),
     Column("kind", String(16), nullable=False),
-    Column("gold", JSON(none_as_null=True)),
+    Column("gold", sa.JSON(none_as_null=True)),
     Column("position", Integer, nullable=False),
     Column("lot", Double, nullable=False),  # 0 to 1: the order in which pairs are given out
     Column("wanted", Integer, nullable=False),
     Column("taken", Integer, nullable=False),
     Column("stage", Integer, nullable=False),
-    Column("broken", Boolean, nullable=False),
-    Column("about", JSON, nullable=False),
+    Column("broken", sa.Boolean, nullable=False),
+    Column("about", sa.JSON, nullable=False),
     _one_of("kind", "ordinary", "gold"),
-    UniqueConstraint("project", "source_id"),
+    sa.UniqueConstraint("project", "source_id"),
     Index(None, "project", "position", unique=True),
     Index("ix_pairs_next", "project", "kind", "modality", "stage", "lot"),
 )
@@ -188,32 +170,22 @@ views = Table(
     _id("project", "projects.id"),
     _id("pair", "pairs.id"),
     _id("person", "people.id"),
-    Column("swapped", Boolean, nullable=False),
+    Column("swapped", sa.Boolean, nullable=False),
     _id("repeat_of", "views.key", nullable=True),
     Column("created", Double, nullable=False),
     Column("begun", Double),
     Column("closed", Double),  # voted on, or abandoned because its pair was full or broken
     Column("held", Double),
     Column("votes", Integer, nullable=False),
-    UniqueConstraint("repeat_of"),
+    sa.UniqueConstraint("repeat_of"),
     Index(None, "person", "created"),
     Index(None, "project", "held"),
 )
-Index(
-    "ix_views_first",
-    views.c.pair,
-    views.c.person,
-    unique=True,
-    sqlite_where=views.c.repeat_of.is_(None),
-    postgresql_where=views.c.repeat_of.is_(None),
-)
-Index(
-    "ix_views_open",
-    views.c.person,
-    unique=True,
-    sqlite_where=views.c.closed.is_(None),
-    postgresql_where=views.c.closed.is_(None),
-)
+for _name, _columns, _where in (
+    ("ix_views_first", (views.c.pair, views.c.person), views.c.repeat_of.is_(None)),
+    ("ix_views_open", (views.c.person,), views.c.closed.is_(None)),
+):
+    Index(_name, *_columns, unique=True, sqlite_where=_where, postgresql_where=_where)
 
 votes = Table(
     "votes",
@@ -230,14 +202,14 @@ votes = Table(
     Column("musicality", String(1), nullable=False),
     Column("musicality_confidence", Integer, nullable=False),
     Column("feedback", Text, nullable=False),
-    Column("heard", JSON, nullable=False),
+    Column("heard", sa.JSON, nullable=False),
     Column("seconds", Double, nullable=False),
     Column("created", Double, nullable=False),
     _one_of("alignment", "a", "b"),
     _one_of("musicality", "a", "b"),
-    CheckConstraint("alignment_confidence BETWEEN 1 AND 5", name="alignment_confidence"),
-    CheckConstraint("musicality_confidence BETWEEN 1 AND 5", name="musicality_confidence"),
-    UniqueConstraint("view", "number"),
+    sa.CheckConstraint("alignment_confidence BETWEEN 1 AND 5", name="alignment_confidence"),
+    sa.CheckConstraint("musicality_confidence BETWEEN 1 AND 5", name="musicality_confidence"),
+    sa.UniqueConstraint("view", "number"),
     Index(None, "project"),
     Index(None, "person"),
 )
@@ -250,14 +222,14 @@ audit = Table(
     _id("project", "projects.id", nullable=True),
     Column("action", String(64), nullable=False),
     Column("subject", String(ID_LENGTH), nullable=False),
-    Column("detail", JSON, nullable=False),
+    Column("detail", sa.JSON, nullable=False),
     Index(None, "project", "time"),
 )
 
 
 def note(
-    connection: Connection, time: float, project: str | None, action: str, subject: str, detail: Mapping[str, Any]
+    connection: sa.Connection, time: float, project: str | None, action: str, subject: str, detail: Mapping[str, Any]
 ) -> None:
     """Add a line to the audit log; `detail` holds counts, states and ids, never personal data."""
     row = {"id": new_id(), "time": time, "project": project, "action": action, "subject": subject}
-    connection.execute(insert(audit).values(**row, detail=dict(detail)))
+    connection.execute(sa.insert(audit).values(**row, detail=dict(detail)))

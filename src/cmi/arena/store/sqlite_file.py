@@ -27,7 +27,6 @@ from cmi._util.files import cannot_write, lock_file, move_into_place, sync_file
 _LOCKED_BY_SQLITE = 510, 0x40000002  # (length, start) of the bytes locked by connections in WAL mode
 _FORMATS = slice(18, 20)  # in the header: write and read version
 _WITHOUT_LOG = b"\x01\x01"
-_CHECKPOINT_WAIT = 1.0  # seconds
 
 
 def beside(path: Path, suffix: str) -> Path:
@@ -132,7 +131,7 @@ def require_own_log(path: Path) -> None:
         )
 
 
-def empty_log(path: Path, wait: float = _CHECKPOINT_WAIT) -> bool:
+def empty_log(path: Path, wait: float) -> bool:
     """Merge the log into the database and truncate it; False if other connections prevent that."""
     path = real_path(path)
     if not _is_nonempty(beside(path, "-wal")):

@@ -1,14 +1,18 @@
-"""A project's settings and their defaults."""
+"""A study without its database: its settings, and its votes as the statistics see them."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Self
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from cmi._util.errors import InputError
+from pydantic import Field
+
+from cmi._util.config import check_config
 
 MOST = 1_000_000  # votes of a person, or of a pair
-LONGEST = 3600.0  # seconds of a take that may have to be heard
-LANGUAGES = ("en", "zh")
+
+Side = Literal["a", "b"]
+Votes = Annotated[int, Field(ge=1, le=MOST)]
+Portion = Annotated[float, Field(ge=0, le=1)]
 
 
 @dataclass(frozen=True)
@@ -27,55 +31,51 @@ class Study:
     seed             determines, with the ids, which pairs overlap and in which order all pairs come
     """
 
-    quota: int | None = None
-    overlap_share: float = 0.2
-    overlap_votes: int = 2
-    gold_share: float = 0.05
-    repeat_share: float = 0.05
-    heard_share: float = 0.5
-    heard_most: float = 30.0
+    quota: Votes | None = None
+    overlap_share: Portion = 0.2
+    overlap_votes: Votes = 2
+    gold_share: Portion = 0.05
+    repeat_share: Portion = 0.05
+    heard_share: Portion = 0.5
+    heard_most: Annotated[float, Field(ge=0, le=3600)] = 30.0
     level_matched: bool = False
-    language: str = "en"
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.quota is not None:
-            _whole("quota", self.quota, 1, MOST)
-        _whole("overlap_votes", self.overlap_votes, 1, MOST)
-        _whole("seed", self.seed, 0, 2**53)
-        for name in ("overlap_share", "gold_share", "repeat_share", "heard_share"):
-            _number(name, getattr(self, name), 1.0)
-        _number("heard_most", self.heard_most, LONGEST)
-        if not isinstance(self.level_matched, bool):
-            raise InputError(f"the setting level_matched is {self.level_matched!r}, expected true or false")
-        if self.language not in LANGUAGES:
-            raise InputError(f"the setting language is {self.language!r}, expected {' or '.join(LANGUAGES)}")
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Self:
-        """The defaults changed by `given`; InputError for an unknown name or a value out of range."""
-        return cls().changed(given)
+    language: Literal["en", "zh"] = "en"
+    seed: Annotated[int, Field(ge=0, le=2**53)] = 0
 
     def changed(self, given: Mapping[str, Any]) -> Self:
-        known = [field.name for field in fields(self)]
-        for name in given:
-            if name not in known:
-                raise InputError(f"unknown setting {name!r}; known settings: {', '.join(known)}")
-        return replace(self, **given)
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        """These settings changed by `given`; InputError for an unknown name or a value out of range."""
+        return check_config({**asdict(self), **given}, type(self), "the settings")
 
     def needed(self, seconds: float) -> float:
         """Seconds of a take that must be heard."""
         return min(self.heard_share * seconds, self.heard_most)
 
 
-def _whole(name: str, value: object, least: int, most: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise InputError(f"the setting {name} is {value!r}, expected a whole number from {least} to {most}")
+class CountedVote(NamedTuple):
+    """The latest vote of one view, with the needed columns of its pair.
 
+    Choices are in terms of the pair's own a and b; ``swapped`` says that b was shown first. ``gold`` holds the known
+    answers by axis of a gold pair. ``repeat_of`` is the view that a hidden repeat shows again. Loudness is in LUFS,
+    ``None`` if it could not be measured.
+    """
 
-def _number(name: str, value: object, most: float) -> None:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= most:  # false for NaN
-        raise InputError(f"the setting {name} is {value!r}, expected a number from 0 to {most:g}")
+    view: str
+    person: str
+    pair: str
+    kind: str
+    gold: dict[str, str] | None
+    modality: str
+    system_a: str
+    system_b: str
+    alignment: Side
+    alignment_confidence: int
+    musicality: Side
+    musicality_confidence: int
+    seconds: float
+    created: float
+    swapped: bool
+    repeat_of: str | None
+    seconds_a: float
+    seconds_b: float
+    lufs_a: float | None
+    lufs_b: float | None

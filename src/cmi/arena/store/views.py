@@ -7,14 +7,25 @@ from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import Connection, Row, bindparam, select
 
-from cmi.arena.audio.originals import Original
-from cmi.arena.store.database import require_id
+from cmi.arena.store.database import Database, require_id
 from cmi.arena.store.errors import NotFound
 from cmi.arena.store.schema import pairs, sounds, views, votes
-from cmi.arena.store.study import Study
+from cmi.arena.store.study import Side, Study
 
-Side = Literal["a", "b"]
 Part = Literal["a", "b", "reference"]
+Problem = Literal["missing", "changed"]
+
+
+class Original(NamedTuple):
+    """A sound's file as of the last check."""
+
+    id: str
+    project: str
+    path: str
+    digest: str
+    size: int | None
+    modified: int | None
+    problem: Problem | None
 
 
 class PlayableSound(NamedTuple):
@@ -24,18 +35,31 @@ class PlayableSound(NamedTuple):
     gain_db: float
 
 
+class Ballot(NamedTuple):
+    """A person's choices."""
+
+    alignment: Side
+    alignment_confidence: int
+    musicality: Side
+    musicality_confidence: int
+    feedback: str = ""
+    heard_a: float = 0.0  # seconds
+    heard_b: float = 0.0
+
+    def turned(self, swapped: bool) -> "Ballot":
+        """Convert between the sides shown and the pair's own sides."""
+        if not swapped:
+            return self
+        alignment, musicality = turned(self.alignment, swapped), turned(self.musicality, swapped)
+        return self._replace(alignment=alignment, musicality=musicality, heard_a=self.heard_b, heard_b=self.heard_a)
+
+
 class Given(NamedTuple):
     """The latest vote on a view."""
 
     number: int
     created: float
-    alignment: Side
-    alignment_confidence: int
-    musicality: Side
-    musicality_confidence: int
-    feedback: str
-    heard_a: float
-    heard_b: float
+    ballot: Ballot
 
 
 class View(NamedTuple):
@@ -61,10 +85,10 @@ class ViewRow(NamedTuple):
     swapped: bool
     repeat_of: str | None
     created: float
-    begun: float | None
-    closed: float | None
-    held: float | None
-    votes: int
+    begun: float | None = None
+    closed: float | None = None
+    held: float | None = None
+    votes: int = 0
 
 
 _PART = {side: sounds.alias(side) for side in ("a", "b", "reference")}
@@ -105,6 +129,7 @@ def read_view(connection: Connection, row: ViewRow, study: Study) -> View:
     pair = connection.execute(_SHOWN, {"pair": row.pair}).one()._mapping
     part = {side: _sound([pair[f"{side}_{name}"] for name in _SOUND]) for side in _PART}
     a, b = part[turned("a", row.swapped)], part[turned("b", row.swapped)]
+    vote = connection.execute(_VOTE, {"view": row.key, "number": row.votes}).one() if row.votes else None
     return View(
         key=row.key,
         pair=row.pair,
@@ -117,21 +142,19 @@ def read_view(connection: Connection, row: ViewRow, study: Study) -> View:
         needed_a=study.needed(a.seconds),
         needed_b=study.needed(b.seconds),
         begun=row.begun,
-        vote=_latest(connection, row),
+        vote=None if vote is None else given(vote, row.swapped),
     )
 
 
-def find_original(connection: Connection, person: str, key: str, part: Part) -> Original:
+def find_original(database: Database, person: str, key: str, part: Part) -> Original:
     """The file of a part of a person's view; NotFound if it is another's or not begun yet."""
-    row = require_view(connection, person, key)
-    if part == "reference":
-        column = pairs.c.reference
-    elif row.begun is None:
-        raise NotFound("the takes of this pair have not been opened yet")
-    else:
-        column = pairs.c[turned(part, row.swapped)]
-    asked = select(*(sounds.c[name] for name in Original._fields)).join(pairs, column == sounds.c.id)
-    found = connection.execute(asked.where(pairs.c.id == row.pair)).one_or_none()
+    with database.reading() as connection:
+        row = require_view(connection, person, key)
+        if row.begun is None and part != "reference":
+            raise NotFound("the takes of this pair have not been opened yet")
+        column = pairs.c[part if part == "reference" else turned(part, row.swapped)]
+        asked = select(*(sounds.c[name] for name in Original._fields)).join(pairs, column == sounds.c.id)
+        found = connection.execute(asked.where(pairs.c.id == row.pair)).one_or_none()
     if found is None:
         raise NotFound("this pair has no such sound")
     return Original._make(found)
@@ -142,25 +165,11 @@ def _sound(values: list[Any]) -> PlayableSound:
     return PlayableSound(Original._make(values[:ends]), *values[ends:])
 
 
-def _latest(connection: Connection, row: ViewRow) -> Given | None:
-    if not row.votes:
-        return None
-    return given(connection.execute(_VOTE, {"view": row.key, "number": row.votes}).one(), row.swapped)
-
-
 def given(vote: Row[Any], swapped: bool) -> Given:
     """A stored vote as its voter saw it."""
-    return Given(
-        number=vote.number,
-        created=vote.created,
-        alignment=turned(vote.alignment, swapped),
-        alignment_confidence=vote.alignment_confidence,
-        musicality=turned(vote.musicality, swapped),
-        musicality_confidence=vote.musicality_confidence,
-        feedback=vote.feedback,
-        heard_a=vote.heard[turned("a", swapped)],
-        heard_b=vote.heard[turned("b", swapped)],
-    )
+    choices = [getattr(vote, name) for name in Ballot._fields[:-2]]
+    stored = Ballot._make([*choices, vote.heard["a"], vote.heard["b"]])
+    return Given(vote.number, vote.created, stored.turned(swapped))
 
 
 def turned(side: Side, swapped: bool) -> Side:

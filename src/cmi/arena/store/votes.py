@@ -16,27 +16,14 @@ from cmi.arena.store.database import Database, storable
 from cmi.arena.store.errors import Refused
 from cmi.arena.store.pairs import take
 from cmi.arena.store.schema import new_id, pairs, people, projects, sounds, views, votes
-from cmi.arena.store.study import Study
-from cmi.arena.store.views import Given, Side, ViewRow, given, require_view, turned
-from cmi.arena.store.votes_view import CountedVote
+from cmi.arena.store.study import CountedVote, Side, Study
+from cmi.arena.store.views import Ballot, Given, ViewRow, given, require_view, turned
 
 LONGEST_FEEDBACK = 4000  # characters
 SLACK = 1.0  # seconds by which the browser's clock and ours may differ
 HEARD_SLACK = 0.25  # seconds lost to players' rounding
 MOST_CORRECTIONS = 5  # per vote
 CORRECTION_TIME = 24 * 3600.0  # seconds after the first vote
-
-
-class Ballot(NamedTuple):
-    """A person's choices, as shown."""
-
-    alignment: Side
-    alignment_confidence: int
-    musicality: Side
-    musicality_confidence: int
-    feedback: str = ""
-    heard_a: float = 0.0  # seconds
-    heard_b: float = 0.0
 
 
 class Saved(NamedTuple):
@@ -121,25 +108,22 @@ def counted(database: Database, project: str) -> Iterator[CountedVote]:
 def latest_votes(project: str) -> Select[Any]:
     """Query the columns of CountedVote, and those that only exports need."""
     a, b, reference = sounds.alias(), sounds.alias(), sounds.alias()
-    choices = ("alignment", "alignment_confidence", "musicality", "musicality_confidence")
+    choices = ("alignment", "alignment_confidence", "musicality", "musicality_confidence", "feedback", "heard")
+    columns = {
+        votes: ("id", "number", "view", "person", "pair", *choices, "seconds", "created"),
+        views: ("swapped", "repeat_of"),
+        pairs: ("kind", "gold", "modality", "system_a", "system_b", "source_id", "text", "lyrics", "about"),
+    }
+    files = [
+        sound.c[name].label(f"{side}_{name}")
+        for side, sound in (("a", a), ("b", b), ("reference", reference))
+        for name in ("path", "digest", "media_type")
+    ]
+    measured = [
+        sound.c[name].label(f"{name}_{side}") for side, sound in (("a", a), ("b", b)) for name in ("seconds", "lufs")
+    ]
     return (
-        select(
-            *(
-                votes.c[name]
-                for name in ("view", "person", "pair", *choices, "seconds", "created", "feedback", "heard")
-            ),
-            *(votes.c[name] for name in ("id", "number")),
-            *(views.c[name] for name in ("swapped", "repeat_of")),
-            *(pairs.c[name] for name in ("kind", "gold", "modality", "system_a", "system_b")),
-            *(pairs.c[name] for name in ("source_id", "text", "lyrics", "about")),
-            *(sound.c.seconds.label(f"seconds_{side}") for side, sound in (("a", a), ("b", b))),
-            *(sound.c.lufs.label(f"lufs_{side}") for side, sound in (("a", a), ("b", b))),
-            *(
-                sound.c[name].label(f"{side}_{name}")
-                for side, sound in (("a", a), ("b", b), ("reference", reference))
-                for name in ("path", "digest", "media_type")
-            ),
-        )
+        select(*(table.c[name] for table, names in columns.items() for name in names), *files, *measured)
         .join(views, (views.c.key == votes.c.view) & (views.c.votes == votes.c.number))
         .join(people, people.c.id == votes.c.person)
         .join(pairs, pairs.c.id == votes.c.pair)
@@ -202,22 +186,12 @@ def _require_heard(ballot: Ballot, swapped: bool, passed: float, about: Row[Any]
 
 def _row(ballot: Ballot, view: ViewRow, now: float) -> dict[str, Any]:
     """The stored columns, in terms of the pair's own a and b."""
+    columns = ballot.turned(view.swapped)._asdict()
+    heard = {"a": columns.pop("heard_a"), "b": columns.pop("heard_b")}
     passed = now - (view.begun or now)  # negative if the clock was set back
-    heard = {turned("a", view.swapped): ballot.heard_a, turned("b", view.swapped): ballot.heard_b}
-    return {
-        "project": view.project,
-        "view": view.key,
-        "person": view.person,
-        "pair": view.pair,
-        "alignment": turned(ballot.alignment, view.swapped),
-        "alignment_confidence": ballot.alignment_confidence,
-        "musicality": turned(ballot.musicality, view.swapped),
-        "musicality_confidence": ballot.musicality_confidence,
-        "feedback": ballot.feedback,
-        "heard": heard,
-        "seconds": passed if passed >= 0 else ballot.heard_a + ballot.heard_b,
-        "created": now,
-    }
+    seconds = passed if passed >= 0 else sum(heard.values())
+    whose = {"project": view.project, "view": view.key, "person": view.person, "pair": view.pair}
+    return {**whose, **columns, "heard": heard, "seconds": seconds, "created": now}
 
 
 # Queries are built once, because building one takes longer than running it on SQLite.

@@ -8,35 +8,34 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from cmi.arena.store.errors import Refused
 from cmi.arena.store.people import Session
 from cmi.arena.web import security
-from cmi.arena.web.refusals import Refusal, too_often
-from cmi.arena.web.state import arena_of
+from cmi.arena.web.state import ThisArena
 
 
-async def find_session(request: Request) -> Session | None:
+async def find_session(request: Request, arena: ThisArena) -> Session | None:
     """The session that the request's cookie names, if there is one."""
-    token = request.cookies.get(arena_of(request).cookie)
-    if token is None or not security.plausible_token(token):
-        return None
-    return await arena_of(request).sessions.find(token)
+    token = request.cookies.get(arena.cookie)
+    return await arena.sessions.find(token) if security.plausible_token(token) else None
+
+
+Visitor = Annotated[Session | None, Depends(find_session)]
 
 
 class RequireRole:
     def __init__(self, *roles: str) -> None:
         self._roles = frozenset(roles)
 
-    async def __call__(self, request: Request) -> Session:
-        session = await find_session(request)
+    async def __call__(self, request: Request, arena: ThisArena, session: Visitor) -> Session:
         if session is None:
-            raise Refusal(401, "session", "You are not signed in: open your invitation link again.")
-        if wait := arena_of(request).person_rate.seconds_to_wait(session.person):
-            raise too_often(wait)
+            raise Refused("session", "you are not signed in: open your invitation link again", 401)
+        arena.person_rate.require(session.person)
         changes = request.method not in security.SAFE_METHODS
         if changes and not security.equal(request.headers.get(security.CSRF_HEADER), session.csrf):
-            raise Refusal(403, "csrf", "The page is out of date: reload it and try again.")
+            raise Refused("csrf", "the page is out of date: reload it and try again", 403)
         if session.role not in self._roles:
-            raise Refusal(403, "role", "Your role does not allow this.")
+            raise Refused("role", "your role does not allow this")
         return session
 
 

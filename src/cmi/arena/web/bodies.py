@@ -2,7 +2,12 @@
 
 from typing import Annotated, Literal
 
+from fastapi import Path
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+
+from cmi.arena.store.people import Role
+from cmi.arena.store.projects import State
+from cmi.arena.store.study import Side, Votes
 
 
 def _without_nul(text: str) -> str:
@@ -17,22 +22,14 @@ def _yes(answer: bool) -> bool:
     return answer
 
 
-Yes = Annotated[bool, AfterValidator(_yes)]
+Yes = Annotated[bool, AfterValidator(_yes)]  # Literal[True] would take 1 too
 Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+PathId = Annotated[Id, Path()]
 Token = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{8,128}$")]
-Side = Literal["a", "b"]
-Role = Literal["owner", "observer", "annotator"]
 Seconds = Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)]
-Quota = Annotated[int, Field(ge=1, le=1_000_000)]
-
-
 Text = Annotated[str, AfterValidator(_without_nul)]
-Name = Annotated[Text, Field(max_length=100)]
-Title = Annotated[Text, Field(min_length=1, max_length=200)]
-System = Annotated[Text, Field(min_length=1, max_length=200)]
-Feedback = Annotated[Text, Field(max_length=4000)]
-Instruction = Annotated[Text, Field(max_length=4000)]
-Lyrics = Annotated[Text, Field(max_length=8000)]
+ShortText = Annotated[Text, Field(min_length=1, max_length=200)]
+LongText = Annotated[Text, Field(max_length=4000)]
 Consent = Annotated[Text, Field(max_length=20_000)]
 ProjectSettings = dict[str, bool | int | float | str | None]  # the store knows which there are, and their bounds
 
@@ -45,9 +42,8 @@ class InviteToken(Body):
     token: Token
 
 
-class Join(Body):
-    token: Token
-    name: Name | None = None
+class Join(InviteToken):
+    name: Annotated[Text, Field(max_length=100)] | None = None
     consent: Yes
 
 
@@ -68,40 +64,40 @@ class HeardBody(Body):
 class VoteBody(Body):
     alignment: AnswerBody
     musicality: AnswerBody
-    feedback: Feedback = ""
+    feedback: LongText = ""
     heard: HeardBody
 
 
 class ProjectChange(Body):
-    title: Title | None = None
-    state: Literal["open", "paused", "closed"] | None = None
+    title: ShortText | None = None
+    state: State | None = None
     consent: Consent | None = None
     settings: ProjectSettings = Field(default_factory=dict)
 
 
 class NewProject(Body):
-    title: Title
+    title: ShortText
     consent: Consent = ""
     settings: ProjectSettings = Field(default_factory=dict)
 
 
 class PersonChange(Body):
     state: Literal["active", "paused"] | None = None
-    quota: Quota | None = None
+    quota: Votes | None = None
 
 
 class NewInvites(Body):
     role: Role = "annotator"
     count: Annotated[int, Field(ge=1, le=200)] = 1
     days: Annotated[float, Field(gt=0, le=365, allow_inf_nan=False)] = 14.0
-    quota: Quota | None = None
+    quota: Votes | None = None
 
 
 class NewPairBody(Body):
-    text: Instruction
-    lyrics: Lyrics = ""
+    text: LongText
+    lyrics: Annotated[Text, Field(max_length=8000)] = ""
     reference: Id | None = None
     a: Id
     b: Id
-    system_a: System
-    system_b: System
+    system_a: ShortText
+    system_b: ShortText

@@ -1,26 +1,30 @@
 """Middleware in front of every route: checks host, origin, rate and size of requests, and sets response headers.
 
 It is plain ASGI, so it cannot be bypassed and counts bodies as they arrive. A JSON body is read here, within its
-limits; an upload is only counted, because it is streamed to a file.
+limits; an upload is only counted, because it is streamed to a file. Errors become JSON that a page can show.
 """
 
-import asyncio
 import logging
 import time
 
+from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from cmi._util.errors import InputError
+from cmi._util.files import DISK_FULL
+from cmi.arena.store.errors import DiskFull, NotFound, Refused, Unavailable
 from cmi.arena.web import security
-from cmi.arena.web.rate_limit import RateLimiter, address_key
-from cmi.arena.web.refusals import Refusal, too_large, too_often, too_slow
-from cmi.arena.web.settings import ServerSettings
+from cmi.arena.web.limits import RateLimiter, address_key, arriving_within, too_large
+from cmi.arena.web.state import ServerSettings
 
 UPLOAD_PATH = "/api/owner/sounds"
 COSTLY = ("/api/", "/media/")
 PAGE_COST = 0.1  # of a page or script from memory; opening the pages requests about forty
-FAILURE = Refusal(500, "server", "Something went wrong on the server: try again.")
 NO_BODY = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
+SHOWN_DETAIL = 200  # characters
 
 log = logging.getLogger("cmi.arena")
 access_log = logging.getLogger("cmi.arena.access")
@@ -61,13 +65,13 @@ class ArenaMiddleware:
         try:
             self._check(scope)
             await self._app(scope, await self._limited(scope, receive), send_with_headers)
-        except Refusal as refusal:
-            await refusal.response()(scope, receive, send_with_headers)
-        except Exception:
-            log.exception("%s %s failed", scope["method"], scope["path"])
+        except Exception as error:
+            refused = _as_refused(error)
+            if status or refused.code == "server":
+                log.exception("%s %s failed", scope["method"], scope["path"])
             if status:  # the response has begun and can only be aborted
                 raise
-            await FAILURE.response()(scope, receive, send_with_headers)
+            await respond(refused)(scope, receive, send_with_headers)
         finally:
             # neither address nor query string: the log holds no personal data and no secret
             took = 1000 * (time.perf_counter() - begin)
@@ -76,16 +80,15 @@ class ArenaMiddleware:
     def _check(self, scope: Scope) -> None:
         client = scope.get("client")
         cost = 1.0 if scope["path"].startswith(COSTLY) else PAGE_COST
-        if wait := self._addresses.seconds_to_wait(address_key(client[0] if client else None), cost):
-            raise too_often(wait)
+        self._addresses.require(address_key(client[0] if client else None), cost)
         headers = Headers(scope=scope)
         if security.host_name(headers.get("host", "")) not in self._hosts:
-            raise Refusal(421, "host", "This server does not have that name.")
+            raise Refused("host", "this server does not have that name", 421)
         if scope["method"] not in security.SAFE_METHODS and not security.is_own_origin(headers, self._origins):
-            raise Refusal(403, "origin", "This request does not come from a page of the arena.")
+            raise Refused("origin", "this request does not come from a page of the arena", 403)
 
     async def _limited(self, scope: Scope, receive: Receive) -> Receive:
-        """Limit the request's body; Refusal if it is too large or too slow."""
+        """Limit the request's body; Refused if it is too large or too slow."""
         is_upload = scope["path"] == UPLOAD_PATH
         most = self._limits.upload_bytes if is_upload else self._limits.body_bytes
         declared = Headers(scope=scope).get("content-length", "0")
@@ -95,11 +98,39 @@ class ArenaMiddleware:
             return _counted(receive, most)
         if scope["method"] in NO_BODY and declared == "0":
             return receive
-        try:
-            async with asyncio.timeout(self._limits.body_seconds):
-                return await _read_ahead(receive, most)
-        except TimeoutError as error:
-            raise too_slow() from error
+        return await _read_ahead(receive, most, self._limits.body_seconds)
+
+
+def respond(error: Exception) -> JSONResponse:
+    """An error as JSON: a code for the page and a sentence for the person."""
+    refused = _as_refused(error)
+    sentence = str(refused)
+    message = f"{sentence[:1].upper()}{sentence[1:].rstrip('.')}."
+    return JSONResponse({"code": refused.code, "message": message}, refused.status, refused.headers)
+
+
+def _as_refused(error: Exception) -> Refused:
+    if isinstance(error, Refused):
+        return error
+    if isinstance(error, NotFound) or (isinstance(error, HTTPException) and error.status_code == 404):
+        return Refused("not found", "there is nothing under this name", 404)
+    if isinstance(error, DiskFull) or (isinstance(error, OSError) and error.errno in DISK_FULL):
+        log.error("%s", error)
+        message = "the server's disk is full, so this was not saved. It can be sent again when there is room"
+        return Refused("full", message, 503, {"retry-after": "30"})
+    if isinstance(error, Unavailable):
+        log.error("%s", error)
+        message = "the database can't be reached just now: try again in a moment"
+        return Refused("unavailable", message, 503, {"retry-after": "2"})
+    if isinstance(error, RequestValidationError):  # the first invalid field, without echoing what was sent
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"][1:]) or "the request"
+        return Refused("request", f"{where}: {first['msg']}"[:SHOWN_DETAIL], 422)
+    if isinstance(error, HTTPException):
+        return Refused("request", str(error.detail), error.status_code, error.headers)
+    if isinstance(error, InputError):
+        return Refused("request", str(error), 422)
+    return Refused("server", "something went wrong on the server: try again", 500)
 
 
 def _counted(receive: Receive, most: int) -> Receive:
@@ -116,11 +147,12 @@ def _counted(receive: Receive, most: int) -> Receive:
     return counting
 
 
-async def _read_ahead(receive: Receive, most: int) -> Receive:
+async def _read_ahead(receive: Receive, most: int, seconds: float) -> Receive:
     counting = _counted(receive, most)
     messages: list[Message] = []
-    while not messages or messages[-1].get("more_body", False):
-        messages.append(await counting())
+    async with arriving_within(seconds):
+        while not messages or messages[-1].get("more_body", False):
+            messages.append(await counting())
     pending = iter(messages)
 
     async def replaying() -> Message:

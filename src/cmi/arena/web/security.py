@@ -10,6 +10,7 @@ Cookie    HttpOnly, SameSite=Strict and, over https, Secure with `__Host-`, so n
 
 import hmac
 from collections.abc import Mapping
+from typing import TypeGuard
 from urllib.parse import urlsplit
 
 import idna
@@ -113,7 +114,7 @@ def equal(given: str | None, known: str) -> bool:
     return given is not None and hmac.compare_digest(given.encode(), known.encode())
 
 
-def plausible_token(token: str | None) -> bool:
+def plausible_token(token: str | None) -> TypeGuard[str]:
     """Whether a token is short printable ASCII, and so worth a database lookup."""
     return token is not None and 0 < len(token) <= LONGEST_TOKEN and token.isascii() and token.isprintable()
 
@@ -123,15 +124,8 @@ def cookie_name(public_url: str, server: str) -> str:
 
 
 def set_cookie(response: Response, name: str, token: str, public_url: str) -> None:
-    response.set_cookie(
-        name,
-        token,
-        max_age=COOKIE_SECONDS,
-        path="/",
-        secure=is_https(public_url),
-        httponly=True,
-        samesite="strict",
-    )
+    secure = is_https(public_url)
+    response.set_cookie(name, token, COOKIE_SECONDS, path="/", secure=secure, httponly=True, samesite="strict")
 
 
 def clear_cookie(response: Response, name: str, public_url: str) -> None:

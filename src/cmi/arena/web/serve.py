@@ -14,14 +14,28 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+import uvicorn
 
 from cmi._util.cache import cache_folder
 from cmi._util.errors import InputError
 from cmi._util.printable import printable
+from cmi.arena.audio import sounds
+from cmi.arena.exchange.demo import demo_project
+from cmi.arena.store import people, projects
 from cmi.arena.store.database import Database, open_database, parse_url
+from cmi.arena.web.app import create_app
+from cmi.arena.web.routes.pages import read_player
 from cmi.arena.web.security import LOOPBACK_HOSTS, host_name, normal_url
+from cmi.arena.web.state import ServerSettings
+
+OWNER_DAYS = 7.0  # validity of the printed links
+FIRST_TITLE = "First study"
+KEEP_ALIVE = 30  # seconds that an idle connection is kept
+STOP_SECONDS = 10  # for requests under way to finish
+MOST_CONNECTIONS = 2000
+BACKLOG = 1024
 
 _Error = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
@@ -42,17 +56,6 @@ def start_logging(requests: bool) -> None:
     handler.setFormatter(PrintableFormatter("%(asctime)s %(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
     logging.getLogger("cmi.arena.access").setLevel(logging.INFO if requests else logging.WARNING)
-
-
-if TYPE_CHECKING:
-    import uvicorn
-
-OWNER_DAYS = 7.0  # validity of the printed links
-FIRST_TITLE = "First study"
-KEEP_ALIVE = 30  # seconds that an idle connection is kept
-STOP_SECONDS = 10  # for requests under way to finish
-MOST_CONNECTIONS = 2000
-BACKLOG = 1024
 
 
 @contextmanager
@@ -168,25 +171,20 @@ def _beside(db: str) -> Path:
 
 def _show_links(database: Database, url: str, demo: bool, open_browser: bool) -> None:
     """Print an owner's link for each project without an active owner, and a link to vote in the demonstration."""
-    from cmi.arena.audio import originals
-    from cmi.arena.store import people, projects
-
     shown, lost = None, 0
     if demo:
-        from cmi.arena.exchange.demo import demo_project
-
         print("Making the demonstration's music (the first time, it takes some seconds) ...", flush=True)
         project = demo_project(database)
-        shown = f"{url}/join#{people.invite(database, project, 'annotator', OWNER_DAYS)[0].token}"
+        shown = people.invite(database, project, "annotator", OWNER_DAYS)[0].link(url)
         print(f"Vote in the demonstration:  {shown}", flush=True)
     elif not projects.list_all(database):
         projects.create(database, FIRST_TITLE)
     for project_row in projects.list_all(database):
         if not people.has_owner(database, project_row.id):
-            token = people.invite(database, project_row.id, "owner", OWNER_DAYS)[0].token
-            print(f"Own '{printable(project_row.title)}':  {url}/join#{token}", flush=True)
-            shown = shown or f"{url}/join#{token}"
-        lost += len(originals.troubles(database, project_row.id))
+            link = people.invite(database, project_row.id, "owner", OWNER_DAYS)[0].link(url)
+            print(f"Own '{printable(project_row.title)}':  {link}", flush=True)
+            shown = shown or link
+        lost += len(sounds.troubles(database, project_row.id))
     if lost:
         print(f"{lost} sounds are missing or were changed: cmi arena check says which.", flush=True)
     print(f"The arena is open at {url} (stop it with Ctrl-C).", flush=True)
@@ -194,14 +192,14 @@ def _show_links(database: Database, url: str, demo: bool, open_browser: bool) ->
         webbrowser.open(shown or url)
 
 
-def _server(database: Database, url: str, folder: Path, log: bool) -> "uvicorn.Server":
-    import uvicorn
-
-    from cmi.arena.web.app import create_app
-    from cmi.arena.web.settings import ServerSettings
-
+def _server(database: Database, url: str, folder: Path, log: bool) -> uvicorn.Server:
     start_logging(requests=log)
-    app = create_app(database, ServerSettings(public_url=url, folder=folder, player=_player()))
+    player: dict[str, bytes] = {}
+    try:
+        player = read_player()
+    except InputError as error:
+        logging.getLogger("cmi.arena").warning("waveforms are drawn plainly: %s", error)
+    app = create_app(database, ServerSettings(public_url=url, folder=folder, player=player))
     app.state.arena.uploads.claim()
     config = uvicorn.Config(
         app,
@@ -218,13 +216,3 @@ def _server(database: Database, url: str, folder: Path, log: bool) -> "uvicorn.S
         backlog=BACKLOG,
     )
     return uvicorn.Server(config)
-
-
-def _player() -> dict[str, bytes]:
-    from cmi.arena.web.routes.pages import read_player
-
-    try:
-        return read_player()
-    except InputError as error:
-        logging.getLogger("cmi.arena").warning("waveforms are drawn plainly: %s", error)
-        return {}

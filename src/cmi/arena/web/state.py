@@ -1,26 +1,52 @@
-"""State shared by all requests to a server."""
+"""State shared by all requests to a server: its settings, the database, and caches of sessions and statistics."""
 
 import asyncio
+import hashlib
+import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
+from pathlib import Path
+from typing import Annotated, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
+from fastapi import Depends
+from sqlalchemy import select
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from cmi.arena.audio.playback import Copies
-from cmi.arena.audio.uploads import Uploads
+from cmi.arena.statistics import report_project
+from cmi.arena.store import people
 from cmi.arena.store.database import Database
+from cmi.arena.store.people import Session
+from cmi.arena.store.schema import servers
 from cmi.arena.web import security
-from cmi.arena.web.rate_limit import RateLimiter
-from cmi.arena.web.reports import Reports
-from cmi.arena.web.sessions import Sessions, server_id
-from cmi.arena.web.settings import ServerSettings
+from cmi.arena.web.limits import Limits, RateLimiter
+from cmi.arena.web.uploads import Uploads
 
 THREADS = 8  # that talk to the database for annotators
+KEEP_SESSION = 5.0  # seconds
+KEEP_REPORT = 4.0  # times as long as it took to make
+MOST_SESSIONS = 10_000
+MOST_REPORTS = 100
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """`public_url` is the address in browsers, `folder` holds uploaded sounds.
+
+    `player` has the files of wavesurfer.js by name; without them the pages fall back on a plain seek bar.
+    """
+
+    public_url: str
+    folder: Path
+    player: Mapping[str, bytes] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
 
 
 class PageFile(NamedTuple):
@@ -29,6 +55,64 @@ class PageFile(NamedTuple):
     content: bytes
     media_type: str
     tag: str
+
+
+class Sessions:
+    """A cache of sessions, so that most requests need no database lookup. Only `forget` is thread-safe.
+
+    A cached session may be out of date for KEEP_SESSION seconds after a change by another process, such as `cmi arena`;
+    changes by this server clear the cache. Votes are safe either way, because the store checks them.
+    """
+
+    def __init__(self, database: Database, clock: Callable[[], float] = time.monotonic) -> None:
+        self._database = database
+        self._clock = clock
+        self._kept: OrderedDict[bytes, tuple[Session, float]] = OrderedDict()  # by token hash; time of the lookup
+        self._changed = clock()
+
+    async def find(self, token: str) -> Session | None:
+        """Look up a session; None if it is unknown or has expired."""
+        key, now = hashlib.sha256(token.encode()).digest(), self._clock()
+        if key in self._kept:
+            session, asked = self._kept[key]
+            if asked > self._changed and now - asked < KEEP_SESSION:
+                return session
+        found = await run_in_threadpool(people.session, self._database, token)
+        self._kept.pop(key, None)
+        if found is not None:
+            self._kept[key] = found, now
+            if len(self._kept) > MOST_SESSIONS:
+                self._kept.popitem(last=False)
+        return found
+
+    def forget(self) -> None:
+        """Invalidate the cache after a change to people."""
+        self._changed = self._clock()
+
+
+class Reports:
+    """The latest statistics of each project.
+
+    A report of a large study takes seconds. One is made at a time and cached for KEEP_REPORT times as long as it took,
+    so reports never take more than a fifth of the server's time.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._made: dict[str, tuple[dict[str, Any], float]] = {}  # report, valid until
+        self._one_at_a_time = asyncio.Lock()
+
+    async def of(self, project: str) -> dict[str, Any]:
+        async with self._one_at_a_time:
+            if project in self._made and time.monotonic() < self._made[project][1]:
+                return self._made[project][0]
+            begin = time.monotonic()
+            found = await asyncio.to_thread(report_project, self._database, project)
+            end = time.monotonic()
+            if len(self._made) >= MOST_REPORTS:
+                self._made.clear()
+            self._made[project] = found, end + KEEP_REPORT * (end - begin)
+            return found
 
 
 class Arena:
@@ -54,6 +138,22 @@ class Arena:
         return await asyncio.get_running_loop().run_in_executor(self._threads, call)
 
 
-def arena_of(request: Request) -> Arena:
+def server_id(database: Database) -> str:
+    """The id that distinguishes this arena's cookies from another's at the same host."""
+    with database.reading() as connection:
+        return connection.execute(select(servers.c.id)).scalar_one()
+
+
+async def arena_of(request: Request) -> Arena:
     arena: Arena = request.app.state.arena
     return arena
+
+
+ThisArena = Annotated[Arena, Depends(arena_of)]
+
+
+async def database_of(arena: ThisArena) -> Database:
+    return arena.database
+
+
+ThisDatabase = Annotated[Database, Depends(database_of)]

@@ -30,8 +30,7 @@ from cmi.arena.store.database import Database, open_database
 from cmi.arena.web.app import create_app
 from cmi.arena.web.routes.pages import read_player
 from cmi.arena.web.security import cookie_name
-from cmi.arena.web.sessions import server_id
-from cmi.arena.web.settings import ServerSettings
+from cmi.arena.web.state import ServerSettings, server_id
 
 SECONDS = 2.4
 PATIENCE = 60_000  # milliseconds that a condition may take to come true: a busy machine is no failure
@@ -94,7 +93,7 @@ class Arena:
             token = people.invite(self.database, self.project, "annotator", days=1)[0].token
             person = people.join(self.database, token, f"Listener {listener + 1}", True).person
             number = 0
-            while isinstance(view := assign.next_view(self.database, person), View):
+            while isinstance(view := assign.next_page(self.database, person)[0], View):
                 assign.begin(self.database, person, view.key)
                 passed[0] += 10 + number
                 side, other = ("a", "b") if (number + listener) % 4 else ("b", "a")

@@ -6,7 +6,7 @@ import io
 import pytest
 from playwright.sync_api import expect
 
-from cmi.arena.audio import originals
+from cmi.arena.audio import sounds
 from cmi.arena.store import pairs, people, projects
 
 
@@ -64,7 +64,8 @@ def test_the_owner_pauses_and_changes_the_study(owner, unworded, screenshot):
     assert projects.get(arena.database, arena.project).state == "paused"
     page.get_by_label("Gold pairs (%)").fill("12.5")
     page.get_by_label("Play all takes equally loud").check()
-    page.get_by_role("button", name="Save").click()
+    with page.expect_response(lambda answer: answer.request.method == "PATCH"):  # the pause was "Saved." too
+        page.get_by_role("button", name="Save").click()
     expect(page.locator("#status")).to_have_text("Saved.")
     settings = projects.get(arena.database, arena.project).settings
     assert (settings.gold_share, settings.level_matched) == (0.125, True)
@@ -135,7 +136,7 @@ def test_lost_recordings_are_on_the_dashboard_until_they_are_back(owner, tmp_pat
     path = tmp_path / "tone-2.wav"
     content = path.read_bytes()
     path.unlink()
-    list(originals.check(arena.database, arena.project, thoroughly=True))
+    list(sounds.check(arena.database, arena.project, thoroughly=True))
     expect(page.locator("#banners")).to_contain_text("Recordings missing or changed since their import: 1 (tone-2.wav)")
     assert unworded(page) == []
     screenshot(page, "owner-lost-recordings")

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from cmi.arena.audio import originals
+from cmi.arena.audio import sounds
 from cmi.arena.store import projects, votes
 
 CHOICE = "input[name='alignment-choice'][value='a']"
@@ -302,7 +302,7 @@ def test_a_pair_whose_recordings_are_lost_can_be_skipped_and_comes_back(arena, a
     expect(page.locator("#banners")).not_to_contain_text("can't be played")
     for path, content in kept.items():
         path.write_bytes(content)
-    list(originals.check(arena.database, arena.project, thoroughly=True))
+    list(sounds.check(arena.database, arena.project, thoroughly=True))
     page.reload()
     expect(page.locator("#prompt")).to_have_text(prompt)
     annotator.hear_both()

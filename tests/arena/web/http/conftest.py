@@ -16,12 +16,13 @@ import soundfile
 from starlette.testclient import TestClient
 
 from cmi.arena.audio import sounds
+from cmi.arena.audio.measure import SoundMeasurement, measure
 from cmi.arena.store import pairs, people, projects
 from cmi.arena.store.database import Database, open_database
 from cmi.arena.web import security
 from cmi.arena.web.app import create_app
-from cmi.arena.web.sessions import server_id
-from cmi.arena.web.settings import Limits, ServerSettings
+from cmi.arena.web.limits import Limits
+from cmi.arena.web.state import ServerSettings, server_id
 
 URL = "http://127.0.0.1:8008"
 SYSTEMS = ("Zanzibar-9000", "Quetzalcoatl-XL")  # words that nothing else would say
@@ -98,11 +99,11 @@ def cookie_name(database: Database) -> str:
 
 
 @pytest.fixture(scope="session")
-def tones(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Path, sounds.SoundMeasurement]]:
+def tones(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Path, SoundMeasurement]]:
     """Six sounds, measured once."""
     folder = tmp_path_factory.mktemp("tones")
     paths = [tone(folder / f"{number}.wav", 200 + 20 * number) for number in range(6)]
-    return [(path, sounds.measure(path)) for path in paths]
+    return [(path, measure(path)) for path in paths]
 
 
 @pytest.fixture(scope="session")
@@ -122,7 +123,7 @@ def database(tmp_path: Path, empty: Path) -> Iterator[Database]:
 
 
 @pytest.fixture
-def make_study(database: Database, tones: list[tuple[Path, sounds.SoundMeasurement]]) -> Callable[..., Study]:
+def make_study(database: Database, tones: list[tuple[Path, SoundMeasurement]]) -> Callable[..., Study]:
     def make(title: str = "Takes", **settings: Any) -> Study:
         settings = {"heard_share": 0.0, "gold_share": 0.0, "repeat_share": 0.0} | settings
         project = projects.create(database, title, settings, "You may leave at any time.")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from cmi.arena.audio.uploads import decoder_environment
+from cmi.arena.web.uploads import decoder_environment
 
 HOSTILE = "from pathlib import Path\nPath({marker!r}).touch()\nraise SystemExit\n"
 

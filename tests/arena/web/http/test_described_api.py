@@ -10,7 +10,7 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 
 from cmi.arena.store import people
-from cmi.arena.web.rate_limit import Rate
+from cmi.arena.web.limits import Rate
 
 EXAMPLES = 8  # for each operation, role and mode
 UPLOADS = 2  # each starts a process

@@ -14,10 +14,10 @@ import pytest
 import soundfile
 from sqlalchemy import event
 
-from cmi.arena.audio import uploads
 from cmi.arena.store import people, projects
 from cmi.arena.store.database import Database, open_database
 from cmi.arena.store.votes import counted
+from cmi.arena.web import uploads
 
 SENTENCE = "The server's disk is full, so this was not saved. It can be sent again when there is room."
 

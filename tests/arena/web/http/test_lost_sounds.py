@@ -2,10 +2,11 @@
 
 import os
 import shutil
+from dataclasses import asdict
 
 import pytest
 
-from cmi.arena.audio import originals, sounds
+from cmi.arena.audio import sounds
 from cmi.arena.store import pairs, projects, votes
 
 
@@ -19,7 +20,7 @@ def files(tones, tmp_path):
 def study(database, files, make_study):
     """As `study`, of files that may be destroyed: pair n has files 2n and 2n + 1."""
     empty = make_study("Nothing")
-    project = projects.create(database, "Frail", projects.get(database, empty.id).settings.as_json(), "")
+    project = projects.create(database, "Frail", asdict(projects.get(database, empty.id).settings), "")
     with database.writing() as connection:
         for number in range(3):
             a, b = (sounds.register(connection, project.id, path) for path in files[2 * number : 2 * number + 2])
@@ -142,8 +143,8 @@ def test_pairs_that_share_a_broken_sound_are_all_found(database, study, files):
         pairs.add(connection, study.id, study.settings, pairs.NewPair("shared", "shared", a, b))
     files[0].unlink()
     files[3].unlink()
-    list(originals.check(database, study.id, thoroughly=True))
-    found = {one.path.name: one.pairs for one in originals.troubles(database, study.id)}
+    list(sounds.check(database, study.id, thoroughly=True))
+    found = {one.path.name: one.pairs for one in sounds.troubles(database, study.id)}
     assert found == {"0.wav": ["0", "shared"], "3.wav": ["1", "shared"]}
     with database.writing() as connection:  # a pair that is added later to a broken sound is broken too
         c = sounds.register(connection, study.id, files[4])

@@ -4,25 +4,22 @@ import pytest
 from starlette.testclient import TestClient
 
 from cmi.arena.web.app import create_app
-from cmi.arena.web.settings import PAGES, ServerSettings
+from cmi.arena.web.routes.pages import PAGES
+from cmi.arena.web.state import ServerSettings
 
 
 @pytest.fixture
 def visit(database, tmp_path, origin):
-    pages = tmp_path / "pages"
-    (pages / "js").mkdir(parents=True)
-    for name in ("index", "join", "annotate", "owner"):
-        (pages / f"{name}.html").write_text(f"<!doctype html><title>{name}</title>")
-    (pages / "js" / "api.js").write_text("export const one = 1;")
-    (pages / "secret.py").write_text("secret")
-    app = create_app(database, ServerSettings(origin, tmp_path, pages, {"wavesurfer.js": b"window.WaveSurfer = 1;"}))
+    app = create_app(database, ServerSettings(origin, tmp_path, {"wavesurfer.js": b"window.WaveSurfer = 1;"}))
     return TestClient(app, base_url=origin, follow_redirects=False)
 
 
 def test_pages_are_served_by_their_names(visit):
-    for path, title in (("/", "index"), ("/join", "join"), ("/annotate", "annotate"), ("/owner", "owner")):
+    for path, title in (("/", ""), ("/join", "Join · "), ("/annotate", "Vote · "), ("/owner", "Study · ")):
         answer = visit.get(path)
-        assert title in answer.text
+        assert answer.text.count(f"<title>{title}cmi arena</title>") == answer.text.count("<title>") == 1
+        assert [answer.text.count(f"<{tag}") for tag in ("!doctype", "body>", "header ", "main ")] == [1] * 4
+        assert "<!--" not in answer.text
         assert answer.headers["content-type"] == "text/html; charset=utf-8"
         assert "'unsafe-inline'" not in answer.headers["content-security-policy"]
 
@@ -39,7 +36,7 @@ def test_without_the_player_its_address_is_empty(client):
 
 
 def test_what_is_not_a_page_is_not_served(visit):
-    for name in ("secret.py", "join.html", "js", "js/../secret.py", ""):
+    for name in ("../app.py", "join.html", "shell.html", "js", "js/../../app.py", ""):
         assert visit.get(f"/static/{name}").status_code == 404
 
 

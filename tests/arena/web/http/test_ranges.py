@@ -2,28 +2,27 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cmi.arena.web.routes.media import ByteSpan, Unsatisfiable, requested_span
+from cmi.arena.web.routes.media import requested_bytes
 
 
 @pytest.mark.parametrize(
     ("header", "span"),
     [
-        ("bytes=0-99", ByteSpan(0, 100)),
-        ("bytes=100-", ByteSpan(100, 1000)),
-        ("bytes=-100", ByteSpan(900, 1000)),
-        ("bytes=-5000", ByteSpan(0, 1000)),
-        ("bytes=990-5000", ByteSpan(990, 1000)),
-        ("bytes=0-0", ByteSpan(0, 1)),
+        ("bytes=0-99", range(0, 100)),
+        ("bytes=100-", range(100, 1000)),
+        ("bytes=-100", range(900, 1000)),
+        ("bytes=-5000", range(0, 1000)),
+        ("bytes=990-5000", range(990, 1000)),
+        ("bytes=0-0", range(0, 1)),
     ],
 )
 def test_one_range_is_served(header, span):
-    assert requested_span(header, 1000) == span
+    assert requested_bytes(header, 1000) == span
 
 
 @pytest.mark.parametrize(
     "header",
     [
-        None,
         "",
         "bytes=-",
         "bytes=5-4",
@@ -37,20 +36,16 @@ def test_one_range_is_served(header, span):
     ],
 )
 def test_several_ranges_or_none_that_makes_sense_give_the_whole_file(header):
-    assert requested_span(header, 1000) is None
+    assert requested_bytes(header, 1000) is None
 
 
 @pytest.mark.parametrize("header", ["bytes=1000-", "bytes=999999999999999999-", "bytes=-0", "bytes=2000-3000"])
 def test_a_range_beyond_the_file_is_refused(header):
-    with pytest.raises(Unsatisfiable):
-        requested_span(header, 1000)
+    assert requested_bytes(header, 1000) == range(0)
 
 
 @given(st.text(max_size=80) | st.from_regex(r"bytes=\d{0,20}-\d{0,20}", fullmatch=True), st.integers(0, 10_000))
 @example("bytes=0-", 0)
 def test_whatever_is_asked_stays_within_the_file(header, size):
-    try:
-        span = requested_span(header, size)
-    except Unsatisfiable:
-        return
-    assert span is None or 0 <= span.start < span.stop <= size
+    span = requested_bytes(header, size)
+    assert not span or 0 <= span.start < span.stop <= size

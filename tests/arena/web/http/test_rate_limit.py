@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cmi.arena.web.rate_limit import Rate, RateLimiter, address_key
+from cmi.arena.web.limits import Rate, RateLimiter, address_key
 
 
 class Clock:

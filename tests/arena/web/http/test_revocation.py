@@ -6,7 +6,7 @@ from starlette.testclient import TestClient
 from cmi.arena.store import people, votes
 from cmi.arena.store.database import open_database
 from cmi.arena.web.app import create_app
-from cmi.arena.web.settings import ServerSettings
+from cmi.arena.web.state import ServerSettings
 
 ADDED = [  # what this page is about: (method, path, body, who may)
     ("POST", "/api/sign-out-everywhere", {"confirm": True}, {"annotator", "another annotator", "observer", "stranger"}),
@@ -145,7 +145,7 @@ def test_a_vote_is_corrected_within_a_day(annotator, database):
 def test_the_last_owner_does_not_lock_everyone_out(sign_in, study, database, method, path, body):
     owner = sign_in(study, "owner")
     paused, signed_out = (sign_in(study, "owner") for _ in range(2))
-    people.pause(database, study.id, paused.person)
+    people.change(database, study.id, paused.person, state="paused")
     people.end_sessions(database, study.id, signed_out.person)
     sign_in(study, "observer")
     answer = owner.send(method, path.format(owner=owner.person), json=body)

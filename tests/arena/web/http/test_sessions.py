@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from cmi.arena.store import people
-from cmi.arena.web.sessions import KEEP, Sessions
+from cmi.arena.web.state import KEEP_SESSION, Sessions
 
 
 class Clock:
@@ -39,9 +39,9 @@ def state(sessions, joined):
 
 def test_what_another_process_changed_is_seen_before_long(sessions, clock, joined, database, study):
     assert state(sessions, joined) == "active"
-    people.pause(database, study.id, joined.person)
+    people.change(database, study.id, joined.person, state="paused")
     assert state(sessions, joined) == "active"
-    clock.now += KEEP
+    clock.now += KEEP_SESSION
     assert state(sessions, joined) == "paused"
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from cmi.arena.audio.uploads import Uploads
-from cmi.arena.web.settings import Limits
+from cmi.arena.web.limits import Limits
+from cmi.arena.web.uploads import Uploads
 
 LEFT = ("a.upload", "a.unfinished")
 KEPT = ("a.flac", "notes.txt")
 RUNNING = (
-    "import sys; from pathlib import Path; from cmi.arena.web.settings import Limits\n"
-    "from cmi.arena.audio.uploads import Uploads; uploads = Uploads(Path(sys.argv[1]), Limits()); uploads.claim()\n"
+    "import sys; from pathlib import Path; from cmi.arena.web.limits import Limits\n"
+    "from cmi.arena.web.uploads import Uploads; uploads = Uploads(Path(sys.argv[1]), Limits()); uploads.claim()\n"
     "print('running', flush=True); sys.stdin.read()"
 )
 

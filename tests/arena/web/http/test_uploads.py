@@ -150,7 +150,7 @@ def test_who_may_not_upload_is_refused_before_the_body_is_read(annotator, client
 
 
 def test_a_decoder_that_runs_on_is_stopped(owner, settings, monkeypatch):
-    from cmi.arena.audio import uploads
+    from cmi.arena.web import uploads
 
     monkeypatch.setattr(uploads, "WALL_SECONDS", 0.05)
     answer = upload(owner, encoded(sine()))

@@ -5,36 +5,32 @@ whether the takes are swapped.
 """
 
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter
 from starlette.concurrency import run_in_threadpool
 
 from cmi.arena.audio.playback import Copies, Unplayable
 from cmi.arena.store import assign, votes
 from cmi.arena.store.assign import Done
 from cmi.arena.store.database import Database
-from cmi.arena.store.views import Given, Part, PlayableSound, View
-from cmi.arena.store.votes import Ballot
+from cmi.arena.store.views import Ballot, Given, Part, PlayableSound, View
 from cmi.arena.web.auth import Annotator
-from cmi.arena.web.bodies import Id, VoteBody
-from cmi.arena.web.state import arena_of
+from cmi.arena.web.bodies import PathId, VoteBody
+from cmi.arena.web.state import ThisArena
 
 MOST_PASSED_OVER = 100  # pairs with missing sounds in one request
 RECENT = 20  # votes listed for correction
-
-ViewKey = Annotated[Id, Path()]
 
 router = APIRouter(prefix="/api")
 
 
 @router.get("/next")
-async def next_view(request: Request, session: Annotator) -> dict[str, Any]:
+async def next_view(arena: ThisArena, session: Annotator) -> dict[str, Any]:
     """Return the next instruction, or why there is none; the same until it is voted on.
 
     Copies of all its sounds are made first; a pair with an unplayable sound is passed over.
     """
-    arena = arena_of(request)
     for _ in range(MOST_PASSED_OVER):
         found, progress = await arena.run(assign.next_page, session.person)
         if isinstance(found, Done):
@@ -46,53 +42,46 @@ async def next_view(request: Request, session: Annotator) -> dict[str, Any]:
 
 
 @router.get("/views/recent")
-async def recent(request: Request, session: Annotator) -> list[dict[str, Any]]:
+async def recent(arena: ThisArena, session: Annotator) -> list[dict[str, Any]]:
     """The caller's latest votes, the newest first."""
-    found = await arena_of(request).run(votes.recent, session.person, RECENT)
+    found = await arena.run(votes.recent, session.person, RECENT)
     return [
-        {
-            "view": one.view,
-            "created": one.created,
-            "text": one.text,
-            "vote": _vote(one.vote),
-            "can_correct": one.can_correct,
-        }
+        {"view": one.view, "text": one.text, "created": one.created, "can_correct": one.can_correct}
+        | {"vote": _vote(one.vote)}
         for one in found
     ]
 
 
 @router.get("/views/{view}")
-async def look(request: Request, session: Annotator, view: ViewKey) -> dict[str, Any]:
+async def look(arena: ThisArena, session: Annotator, view: PathId) -> dict[str, Any]:
     """Return one of the caller's views, with its takes if it has begun."""
-    return await arena_of(request).run(_look, session.person, view)
+    return await arena.run(_look, session.person, view)
 
 
 @router.post("/views/{view}/begin")
-async def begin(request: Request, session: Annotator, view: ViewKey) -> dict[str, Any]:
+async def begin(arena: ThisArena, session: Annotator, view: PathId) -> dict[str, Any]:
     """Begin a view after the instruction was read: return the takes and how much of each must be heard."""
-    return _takes(await arena_of(request).run(assign.begin, session.person, view))
+    return _takes(await arena.run(assign.begin, session.person, view))
 
 
 @router.post("/views/{view}/skip")
-async def skip(request: Request, session: Annotator, view: ViewKey) -> dict[str, bool]:
+async def skip(arena: ThisArena, session: Annotator, view: PathId) -> dict[str, bool]:
     """Skip a pair with a missing or changed sound. It comes back once it is repaired."""
-    await arena_of(request).run(assign.skip, session.person, view)
+    await arena.run(assign.skip, session.person, view)
     return {"skipped": True}
 
 
 @router.post("/views/{view}/vote")
-async def vote(request: Request, session: Annotator, view: ViewKey, body: VoteBody) -> dict[str, Any]:
+async def vote(arena: ThisArena, session: Annotator, view: PathId, body: VoteBody) -> dict[str, Any]:
     """Store a vote. The same vote again changes nothing; another one corrects it."""
     ballot = Ballot(
-        alignment=body.alignment.choice,
-        alignment_confidence=body.alignment.confidence,
-        musicality=body.musicality.choice,
-        musicality_confidence=body.musicality.confidence,
-        feedback=body.feedback,
+        *(body.alignment.choice, body.alignment.confidence),
+        *(body.musicality.choice, body.musicality.confidence),
+        body.feedback,
         heard_a=body.heard.a,
         heard_b=body.heard.b,
     )
-    saved = await arena_of(request).run(votes.save, session.person, view, ballot)
+    saved = await arena.run(votes.save, session.person, view, ballot)
     return {"saved": True, "vote": saved.vote, "number": saved.number, "again": saved.again}
 
 
@@ -129,20 +118,17 @@ def _takes(view: View) -> dict[str, Any]:
 
 
 def _sound(view: View, part: Part, sound: PlayableSound) -> dict[str, Any]:
-    return {
-        "url": f"/media/{view.key}/{part}",
-        "seconds": sound.seconds,
-        "peaks": sound.peaks,
-        "gain_db": sound.gain_db,
-    }
+    shown = {"seconds": sound.seconds, "peaks": sound.peaks, "gain_db": sound.gain_db}
+    return {"url": f"/media/{view.key}/{part}", **shown}
 
 
 def _vote(given: Given) -> dict[str, Any]:
+    ballot = given.ballot
     return {
-        "alignment": {"choice": given.alignment, "confidence": given.alignment_confidence},
-        "musicality": {"choice": given.musicality, "confidence": given.musicality_confidence},
-        "feedback": given.feedback,
-        "heard": {"a": given.heard_a, "b": given.heard_b},
+        "alignment": {"choice": ballot.alignment, "confidence": ballot.alignment_confidence},
+        "musicality": {"choice": ballot.musicality, "confidence": ballot.musicality_confidence},
+        "feedback": ballot.feedback,
+        "heard": {"a": ballot.heard_a, "b": ballot.heard_b},
         "created": given.created,
         "number": given.number,
     }

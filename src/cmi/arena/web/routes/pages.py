@@ -10,9 +10,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
 from cmi._util.wheels import Wheel, find_wheel, read_wheel
-from cmi.arena.web.auth import find_session
-from cmi.arena.web.refusals import not_found
-from cmi.arena.web.state import PageFile, arena_of
+from cmi.arena.store.errors import NotFound
+from cmi.arena.web.auth import Visitor
+from cmi.arena.web.state import Arena, PageFile, ThisArena
 
 WHEEL = Wheel(
     "wavesurfer",
@@ -35,29 +35,27 @@ def read_player(folder: Path | None = None) -> dict[str, bytes]:
         return {name: archive.read(inside) for name, inside in FILES.items()}
 
 
+PAGES = Path(__file__).parents[1] / "pages"
 TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
-    ".mjs": "text/javascript; charset=utf-8",
     ".json": "application/json",
     ".svg": "image/svg+xml",
-    ".png": "image/png",
-    ".ico": "image/x-icon",
-    ".woff2": "font/woff2",
     ".txt": "text/plain; charset=utf-8",
 }
 HOMES = {"annotator": "/annotate", "owner": "/owner", "observer": "/owner"}
 REVALIDATE = "no-cache"  # revalidate, so that an upgraded server does not meet old scripts
 
 
-def read_files(pages: Path, player: Mapping[str, bytes]) -> dict[str, PageFile]:
-    """Read all served files by path below `pages`, and the player's files."""
-    found = {
-        path.relative_to(pages).as_posix(): path.read_bytes()
-        for path in sorted(pages.rglob("*"))
-        if path.is_file() and path.suffix in TYPES
-    }
+def read_files(player: Mapping[str, bytes]) -> dict[str, PageFile]:
+    """Read all served files by path below PAGES, and the player's. Pages are put into the shell that they share."""
+    found = {path.relative_to(PAGES).as_posix(): path.read_bytes() for path in PAGES.rglob("*") if path.suffix in TYPES}
+    shell = found.pop("shell.html")
+    for name, content in found.items():
+        if name.endswith(".html"):
+            head, _, body = content.partition(b"<body>\n")
+            found[name] = shell.replace(b"<!-- head -->\n", head).replace(b"<!-- body -->\n", body)
     return {name: _page_file(name, content) for name, content in (found | dict(player)).items()}
 
 
@@ -69,32 +67,29 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/")
-async def home(request: Request) -> Response:
+async def home(request: Request, arena: ThisArena, session: Visitor) -> Response:
     """Redirect to the pages of the visitor's role, or serve the front page."""
-    session = await find_session(request)
     if session is None:
-        return _serve(request, "index.html")
+        return _serve(request, arena, "index.html")
     return RedirectResponse(HOMES[session.role], 303, {"cache-control": "no-store"})
 
 
 @router.get("/join")
 @router.get("/annotate")
 @router.get("/owner")
-async def page(request: Request) -> Response:
-    return _serve(request, f"{request.url.path.removeprefix('/')}.html")
+async def page(request: Request, arena: ThisArena) -> Response:
+    return _serve(request, arena, f"{request.url.path.removeprefix('/')}.html")
 
 
 @router.get("/static/{name:path}")
-async def static(request: Request, name: str) -> Response:
-    if name.endswith(".html"):
-        raise not_found()
-    return _serve(request, name)
+async def static(request: Request, arena: ThisArena, name: str) -> Response:
+    return _serve(request, arena, "" if name.endswith(".html") else name)
 
 
-def _serve(request: Request, name: str) -> Response:
-    file = arena_of(request).files.get(name)
+def _serve(request: Request, arena: Arena, name: str) -> Response:
+    file = arena.files.get(name)
     if file is None:
-        raise not_found()
+        raise NotFound("there is no such page")
     headers = {"etag": file.tag, "cache-control": REVALIDATE}
     if request.headers.get("if-none-match") == file.tag:
         return Response(status_code=304, headers=headers)

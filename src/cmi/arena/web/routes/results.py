@@ -11,10 +11,10 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from cmi.arena.exchange import exporting
 from cmi.arena.statistics import charts
 from cmi.arena.store.database import Database, require_sound
+from cmi.arena.store.errors import NotFound
 from cmi.arena.store.schema import note
 from cmi.arena.web.auth import Owner, Reader
-from cmi.arena.web.refusals import not_found
-from cmi.arena.web.state import arena_of
+from cmi.arena.web.state import ThisArena, ThisDatabase
 from cmi.report.tables import to_csv
 
 IN_MEMORY = 4 * 1024 * 1024  # bytes of an export; the rest goes to a temporary file
@@ -26,17 +26,17 @@ router = APIRouter(prefix="/api/owner")
 
 
 @router.get("/statistics")
-async def statistics(request: Request, session: Reader) -> dict[str, Any]:
-    return await arena_of(request).reports.of(session.project)
+async def statistics(arena: ThisArena, session: Reader) -> dict[str, Any]:
+    return await arena.reports.of(session.project)
 
 
 @router.get("/charts/{name}.{format}", response_class=Response)
 async def chart(
-    request: Request, session: Reader, name: ChartName, format: Annotated[Literal["csv", "json"], Path()]
+    arena: ThisArena, session: Reader, name: ChartName, format: Annotated[Literal["csv", "json"], Path()]
 ) -> Response:
-    rows = charts(await arena_of(request).reports.of(session.project)).get(name)
+    rows = charts(await arena.reports.of(session.project)).get(name)
     if rows is None:
-        raise not_found()
+        raise NotFound("there is no such chart")
     headers = {"content-disposition": f'attachment; filename="{name}.{format}"'}
     if format == "json":
         return JSONResponse(rows, headers=headers)
@@ -45,9 +45,8 @@ async def chart(
 
 
 @router.get("/export.jsonl", response_class=Response)
-def export(request: Request, session: Owner) -> Response:
+def export(database: ThisDatabase, session: Owner) -> Response:
     """Export the votes in the common preference format."""
-    database = arena_of(request).database
     require_sound(database, thoroughly=True)
     file = tempfile.SpooledTemporaryFile(IN_MEMORY, "w+b")  # noqa: SIM115  (closed when it was sent)
     # to a file first: a slow client must not hold a transaction open

@@ -1,4 +1,4 @@
-// Buttons that change something on the server, and say so when they can't.
+// Buttons that change something on the server, and say so when they can't; the fields and cards around them.
 import { el } from "../dom.js";
 import { unwarn, warn } from "../live.js";
 
@@ -32,6 +32,16 @@ export function field(name, control, { hint = false } = {}) {
     el("label", { for: control.id, word: `field.${name}` }),
     control,
     hint ? el("p", { class: "quiet small", id: `hint-${name}`, word: `field.${name}.hint` }) : null,
+  );
+}
+
+/** A card with its heading. */
+export function section(name, ...content) {
+  return el(
+    "section",
+    { class: "card stack", "aria-labelledby": `section-${name}` },
+    el("h2", { id: `section-${name}`, word: `section.${name}` }),
+    ...content,
   );
 }
 

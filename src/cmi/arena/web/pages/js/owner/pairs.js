@@ -3,7 +3,7 @@ import { get, post, upload } from "../api.js";
 import { el } from "../dom.js";
 import { announce } from "../live.js";
 import { word } from "../words.js";
-import { actionButton, attempt, field } from "./actions.js";
+import { actionButton, attempt, field, section } from "./actions.js";
 import { table } from "./table.js";
 
 const PAGE = 50;
@@ -23,13 +23,6 @@ export async function showPairs(holder, signal, canChange) {
       list.append(more);
     }
   };
-  const section = (name, content) =>
-    el(
-      "section",
-      { class: "card stack", "aria-labelledby": `section-${name}` },
-      el("h2", { id: `section-${name}`, word: `section.${name}` }),
-      content,
-    );
   holder.replaceChildren(section("pairs", list), ...(canChange ? [section("new-pair", pairForm(load))] : []));
   await attempt(load);
 }

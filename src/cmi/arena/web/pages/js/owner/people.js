@@ -4,7 +4,7 @@ import { when } from "../clock.js";
 import { openDialog } from "../dialog.js";
 import { el } from "../dom.js";
 import { word } from "../words.js";
-import { actionButton, attempt, field, linkList } from "./actions.js";
+import { actionButton, attempt, field, linkList, section } from "./actions.js";
 import { DASH } from "./numbers.js";
 import { table } from "./table.js";
 
@@ -30,14 +30,6 @@ export async function showPeople(holder, signal, canChange) {
   );
   await attempt(refresh);
 }
-
-const section = (name, content) =>
-  el(
-    "section",
-    { class: "card stack", "aria-labelledby": `section-${name}` },
-    el("h2", { id: `section-${name}`, word: `section.${name}` }),
-    content,
-  );
 
 function inviteForm(refresh) {
   const role = el(

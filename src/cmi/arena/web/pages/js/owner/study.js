@@ -4,7 +4,7 @@ import { openDialog } from "../dialog.js";
 import { el } from "../dom.js";
 import { announce } from "../live.js";
 import { LANGUAGES } from "../words.js";
-import { actionButton, field, linkList } from "./actions.js";
+import { actionButton, field, linkList, section } from "./actions.js";
 
 const SHARES = ["overlap_share", "gold_share", "repeat_share", "heard_share"];
 
@@ -14,13 +14,6 @@ export function showStudy(holder, project, canChange, onChange) {
     announce("study.saved");
     await onChange();
   };
-  const section = (name, ...content) =>
-    el(
-      "section",
-      { class: "card stack", "aria-labelledby": `section-${name}` },
-      el("h2", { id: `section-${name}`, word: `section.${name}` }),
-      ...content,
-    );
   holder.replaceChildren(
     section("state", stateRow(project, canChange, change)),
     section(

@@ -33,13 +33,14 @@ from cmi._util.files import UNFINISHED, lock_file, make_folder, move_into_place
 from cmi.arena.audio import sounds
 from cmi.arena.audio.measure import SoundMeasurement
 from cmi.arena.store.database import Database
+from cmi.arena.store.errors import Refused
 from cmi.arena.store.schema import note
 from cmi.arena.store.schema import sounds as sounds_table
-from cmi.arena.web.refusals import Refusal, too_slow
-from cmi.arena.web.settings import Limits
+from cmi.arena.web.limits import Limits, arriving_within
 
 WALL_SECONDS = 90.0  # decoding; ten minutes of sound take about five
 UPLOAD = ".upload"
+EXPECTED = "send the sound as the field 'file' of a multipart form"
 PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "TMPDIR", "LANG")  # not the database's password
 
 
@@ -54,16 +55,13 @@ class Uploads:
 
     @asynccontextmanager
     async def receive(self, request: Request) -> AsyncIterator[tuple[Path, SoundMeasurement]]:
-        """Decode the request's field `file` to an unfinished file, which is removed after the block; or Refusal."""
+        """Decode the request's field `file` to an unfinished file, which is removed after the block; or Refused."""
         await asyncio.to_thread(self.claim)
         name = secrets.token_urlsafe(16)
         upload, decoded = self._folder / f"{name}{UPLOAD}", self._folder / f"{name}{UNFINISHED}"
         try:
-            try:
-                async with asyncio.timeout(self._limits.upload_transfer_seconds):
-                    await _receive(request, upload)
-            except TimeoutError as error:
-                raise too_slow() from error
+            async with arriving_within(self._limits.upload_transfer_seconds):
+                await _receive(request, upload)
             async with self._decoders:
                 measured = await _decode(upload, decoded, self._limits.upload_sound_seconds)
             yield decoded, measured
@@ -78,17 +76,13 @@ class Uploads:
         make_folder(self._folder)
         if (alone := lock_file(self._folder, alone=True)) is not None:
             with alone:
-                _remove_unfinished(self._folder)
+                for left in self._folder.rglob("*"):
+                    if left.suffix in (UPLOAD, UNFINISHED):
+                        with suppress(OSError):
+                            left.unlink()
         while (lock := lock_file(self._folder, alone=False)) is None:
             time.sleep(0.01)  # another server is removing leftovers
         self._lock = lock
-
-
-def _remove_unfinished(folder: Path) -> None:
-    for left in folder.rglob("*"):
-        if left.suffix in (UPLOAD, UNFINISHED):
-            with suppress(OSError):
-                left.unlink()
 
 
 def keep(database: Database, project: str, decoded: Path, measured: SoundMeasurement) -> str:
@@ -108,15 +102,15 @@ def keep(database: Database, project: str, decoded: Path, measured: SoundMeasure
 
 async def _receive(request: Request, target: Path) -> None:
     if not request.headers.get("content-type", "").startswith("multipart/form-data"):
-        raise Refusal(415, "media type", "Send the sound as the field 'file' of a multipart form.")
+        raise Refused("media type", EXPECTED, 415)
     try:
         async with request.form(max_files=1, max_fields=4) as form:
             part = form.get("file")
             if not isinstance(part, UploadFile):
-                raise Refusal(422, "request", "Send the sound as the field 'file' of a multipart form.")
+                raise Refused("request", EXPECTED, 422)
             await asyncio.to_thread(_copy, part.file, target)
     except MultiPartException as error:
-        raise Refusal(400, "request", "This is not a multipart form that can be read.") from error
+        raise Refused("request", "this is not a multipart form that can be read", 400) from error
 
 
 def _copy(source: IO[bytes], target: Path) -> None:
@@ -144,9 +138,9 @@ async def _decode(upload: Path, decoded: Path, most_seconds: float) -> SoundMeas
     try:
         answer = json.loads(said)
     except ValueError as error:  # killed at one of its limits
-        raise Refusal(422, "sound", "The file could not be decoded within the limits for uploads.") from error
+        raise Refused("sound", "the file could not be decoded within the limits for uploads", 422) from error
     if "refused" in answer:
-        raise Refusal(422, "sound", _sentence(answer["refused"]))
+        raise Refused("sound", answer["refused"], 422)
     if "disk_full" in answer:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(decoded))
     try:
@@ -161,7 +155,3 @@ def decoder_environment() -> dict[str, str]:
     paths = [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]
     # each thread takes address space
     return passed | {"PYTHONPATH": os.pathsep.join(paths), "OPENBLAS_NUM_THREADS": "1"}
-
-
-def _sentence(reason: str) -> str:
-    return f"{reason[:1].upper()}{reason[1:]}."

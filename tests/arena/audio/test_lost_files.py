@@ -5,9 +5,9 @@ import shutil
 
 import pytest
 
-from cmi.arena.audio import originals, sounds
+from cmi.arena.audio import sounds
 from cmi.arena.store import pairs, projects
-from cmi.arena.store.assign import Done, View, begin, next_view, skip
+from cmi.arena.store.assign import Done, View, begin, next_page, skip
 from cmi.arena.store.errors import Refused
 from cmi.arena.store.schema import pairs as pairs_table
 from cmi.arena.store.votes import Ballot, counted, save
@@ -36,8 +36,8 @@ def frail(database, files):
 
 
 def check(database, project, thoroughly=False) -> list[tuple[str, str]]:
-    list(originals.check(database, project.id, thoroughly))
-    return [(one.path.name, one.problem) for one in originals.troubles(database, project.id)]
+    list(sounds.check(database, project.id, thoroughly))
+    return [(one.path.name, one.problem) for one in sounds.troubles(database, project.id)]
 
 
 def taken(database, project) -> list[int]:
@@ -53,8 +53,8 @@ def stamped(path):
 
 def test_a_file_is_read_when_it_is_first_used_and_when_it_looks_changed(database, frail, files, monkeypatch):
     project, read = frail(), []
-    real = originals.content_hash
-    monkeypatch.setattr(originals, "content_hash", lambda path: (read.append(path.name), real(path))[1])
+    real = sounds.content_hash
+    monkeypatch.setattr(sounds, "content_hash", lambda path: (read.append(path.name), real(path))[1])
     assert check(database, project) == [] and sorted(read) == [path.name for path in files]
     read.clear()
     assert check(database, project) == [] and read == []
@@ -82,7 +82,7 @@ def test_who_has_a_broken_pair_goes_on_and_gets_it_back_when_it_is_repaired(
 ):
     project = frail(overlap_share=0.0)
     [person] = new_people(database, project)
-    first = next_view(database, person)
+    first = next_page(database, person)[0]
     path = files[2 * int(first.text)]
     kept = shutil.copy(path, tmp_path / "kept")
     if spoil == "write":
@@ -93,7 +93,7 @@ def test_who_has_a_broken_pair_goes_on_and_gets_it_back_when_it_is_repaired(
             path.mkdir()
     assert check(database, project) == [(path.name, "changed" if spoil == "write" else "missing")]
     seen = []
-    while isinstance(view := next_view(database, person), View):
+    while isinstance(view := next_page(database, person)[0], View):
         seen.append(view.text)
         begin(database, person, view.key)
         save(database, person, view.key, Ballot("a", 3, "b", 4))
@@ -103,7 +103,7 @@ def test_who_has_a_broken_pair_goes_on_and_gets_it_back_when_it_is_repaired(
         path.rmdir()
     shutil.copy(kept, path)
     assert check(database, project) == []
-    assert next_view(database, person).key == first.key
+    assert next_page(database, person)[0].key == first.key
     assert taken(database, project) == [1, 1, 1]
     begin(database, person, first.key)
     save(database, person, first.key, Ballot("a", 3, "b", 4))
@@ -113,7 +113,7 @@ def test_who_has_a_broken_pair_goes_on_and_gets_it_back_when_it_is_repaired(
 def test_a_pair_that_another_took_meanwhile_does_not_come_back(database, frail, files, new_people):
     project = frail(overlap_share=0.0)
     ann, bob = new_people(database, project, 2)
-    first = next_view(database, ann)
+    first = next_page(database, ann)[0]
     path = files[2 * int(first.text)]
     content = path.read_bytes()
     path.unlink()
@@ -121,20 +121,20 @@ def test_a_pair_that_another_took_meanwhile_does_not_come_back(database, frail, 
     skip(database, ann, first.key)
     path.write_bytes(content)
     check(database, project)
-    while isinstance(view := next_view(database, bob), View):
+    while isinstance(view := next_page(database, bob)[0], View):
         begin(database, bob, view.key)
         save(database, bob, view.key, Ballot("a", 3, "b", 4))
-    assert next_view(database, ann) == Done("no more pairs")
+    assert next_page(database, ann)[0] == Done("no more pairs")
     assert max(taken(database, project)) == 1
 
 
 def test_only_broken_pairs_can_be_skipped(database, frail, new_people):
     [person] = new_people(database, frail())
-    view = next_view(database, person)
+    view = next_page(database, person)[0]
     with pytest.raises(Refused) as refused:
         skip(database, person, view.key)
     assert refused.value.code == "skip"
-    assert next_view(database, person).key == view.key
+    assert next_page(database, person)[0].key == view.key
 
 
 def test_broken_gold_pairs_are_not_given_out_and_come_back(database, frail, files, new_people):
@@ -143,11 +143,11 @@ def test_broken_gold_pairs_are_not_given_out_and_come_back(database, frail, file
     content = files[0].read_bytes()
     files[0].unlink()
     check(database, project)
-    assert next_view(database, person).text != "0"
+    assert next_page(database, person)[0].text != "0"
     files[0].write_bytes(content)
     check(database, project)
     ann, _ = new_people(database, project, 2)
-    assert next_view(database, ann).text == "0"
+    assert next_page(database, ann)[0].text == "0"
 
 
 def test_a_changed_overlap_leaves_broken_pairs_broken(database, frail, files, new_people):
@@ -157,7 +157,7 @@ def test_a_changed_overlap_leaves_broken_pairs_broken(database, frail, files, ne
     check(database, project)
     projects.change(database, project.id, settings={"overlap_share": 1.0, "overlap_votes": 3})
     [person] = new_people(database, project)
-    assert next_view(database, person) == Done("no more pairs")
+    assert next_page(database, person)[0] == Done("no more pairs")
 
 
 def test_files_that_were_moved_are_found_by_another_import(database, frail, files, new_people, tmp_path):
@@ -172,4 +172,4 @@ def test_files_that_were_moved_are_found_by_another_import(database, frail, file
             sounds.register(connection, project.id, moved / path.name)
     assert check(database, project, thoroughly=True) == []
     [person] = new_people(database, project)
-    assert isinstance(next_view(database, person), View)
+    assert isinstance(next_page(database, person)[0], View)
