@@ -11,6 +11,7 @@ from torch.nn.utils.rnn import pad_sequence
 from cmi.reward.model.encoders.musicnn import (
     BANDS,
     DIM,
+    MODELS,
     MSD_TAGS,
     MTT_TAGS,
     PATCH,
@@ -24,8 +25,8 @@ from cmi.reward.model.encoders.musicnn import (
     load_musicnn,
     mel,
     mel_filters,
+    read_checkpoint,
 )
-from cmi.reward.model.encoders.musicnn_wheel import MODELS, read_checkpoint
 
 
 class Expected(NamedTuple):
