@@ -66,7 +66,7 @@ def test_a_wrong_shape_is_refused_with_both_shapes(folder):
 
 def test_a_checkpoint_of_something_else_is_refused(tmp_path):
     save_file({"weight": torch.zeros(2)}, tmp_path / "model.safetensors")
-    with pytest.raises(InputError, match="is it a CMI-RM checkpoint"):
+    with pytest.raises(InputError, match="is it another model's"):
         RewardModel.from_pretrained(tmp_path)
 
 

@@ -6,7 +6,7 @@ asked only for what the weights can't tell: the mode, and the factors of downsam
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from cmi.reward.model.encoders.muq_mulan import TEXT_TOKENS, MuQMuLanConfig, Tow
 from cmi.reward.model.head import DOWNSAMPLERS, Downsampling, HeadConfig
 
 WEIGHTS, CONFIG = "model.safetensors", "config.yaml"
+MUQ = "audio_module.model.model"
 HEAD = re.compile(
     r"(prompt_transformer|joint_transformer|score_projector|(eval|ref|text|lyrics)_downsampler)\.|null_|bank_"
 )
@@ -71,10 +72,10 @@ def head_config(shapes: Shapes, config: Mapping[str, Any]) -> HeadConfig:
         dim_head=tower.dim_head,
         ff_hidden=tower.ff_hidden,
         prompt_depth=tower.depth,
-        joint_depth=_depth(shapes, "joint_transformer" if crosses else "joint_transformer.layers"),
+        joint_depth=depth(shapes, "joint_transformer" if crosses else "joint_transformer.layers"),
         attention="CA" if crosses else "SA",
         mode=_mode(config),
-        mlp_dim=_shape(shapes, "score_projector.1.weight", 2)[0],
+        mlp_dim=shape(shapes, "score_projector.1.weight", 2)[0],
         take=take,
         reference=reference,
         text=text,
@@ -105,50 +106,57 @@ def config_of(head: HeadConfig) -> dict[str, Any]:
 
 
 def tower_config(shapes: Shapes, layers: str) -> TowerConfig:
-    dim_head = _shape(shapes, f"{layers}.0.0.q_scale", 1)[0]
-    rows, dim = _shape(shapes, f"{layers}.0.0.to_q.weight", 2)
-    ff_hidden = _shape(shapes, f"{layers}.0.1.4.weight", 2)[1]
-    return TowerConfig(dim, _depth(shapes, layers), _heads(rows, dim_head, layers), dim_head, ff_hidden)
+    dim_head = shape(shapes, f"{layers}.0.0.q_scale", 1)[0]
+    rows, dim = shape(shapes, f"{layers}.0.0.to_q.weight", 2)
+    ff_hidden = shape(shapes, f"{layers}.0.1.4.weight", 2)[1]
+    return TowerConfig(dim, depth(shapes, layers), _heads(rows, dim_head, layers), dim_head, ff_hidden)
+
+
+def muq_config(shapes: Shapes) -> MuQMuLanConfig:
+    """The sizes of MuQ, the audio tower's model; those of other parts are not read."""
+    conformer = f"{MUQ}.conformer"
+    dim = shape(shapes, f"{conformer}.layer_norm.weight", 1)[0]
+    kernel = shape(shapes, f"{conformer}.layers.0.conv_module.depthwise_conv.weight", 3)[2]
+    if kernel % 2 == 0:
+        raise InputError(f"{conformer} has kernels of {kernel} frames, expected an odd number")
+    # Heads leave no trace in a shape: the conformer's show in its rotary table.
+    table = f"{conformer}.embed_positions.inv_freq"
+    rotary = shape(shapes, table, 1)[0] if table in shapes else 32
+    return MuQMuLanConfig(
+        stem_channels=shape(shapes, f"{MUQ}.conv.conv.0.conv1.weight", 4)[0],
+        conformer_dim=dim,
+        conformer_depth=depth(shapes, f"{conformer}.layers"),
+        conformer_heads=_heads(dim, 2 * rotary, conformer),
+        conformer_ff=shape(shapes, f"{conformer}.layers.0.ffn1.intermediate_dense.weight", 2)[0],
+        conformer_kernel=kernel,
+    )
 
 
 def encoder_config(shapes: Shapes) -> MuQMuLanConfig:
-    muq, conformer = "audio_module.model.model", "audio_module.model.model.conformer"
     xlmr = "text_module.model"
     text_tower = tower_config(shapes, "text_module.transformer.layers")
-    dim = _shape(shapes, f"{conformer}.layer_norm.weight", 1)[0]
-    vocabulary, xlmr_dim = _shape(shapes, f"{xlmr}.embeddings.word_embeddings.weight", 2)
-    positions = _shape(shapes, f"{xlmr}.embeddings.position_embeddings.weight", 2)[0]
+    vocabulary, xlmr_dim = shape(shapes, f"{xlmr}.embeddings.word_embeddings.weight", 2)
+    positions = shape(shapes, f"{xlmr}.embeddings.position_embeddings.weight", 2)[0]
     if positions < TEXT_TOKENS + 2:
         raise InputError(f"{xlmr} has {positions} positions, expected {TEXT_TOKENS + 2} for {TEXT_TOKENS} tokens")
     if text_tower.dim != xlmr_dim:
         raise InputError(f"{xlmr} is {xlmr_dim} wide, the transformer on it {text_tower.dim}")
-    kernel = _shape(shapes, f"{conformer}.layers.0.conv_module.depthwise_conv.weight", 3)[2]
-    if kernel % 2 == 0:
-        raise InputError(f"{conformer} has kernels of {kernel} frames, expected an odd number")
-    # Heads leave no trace in a shape: the conformer's show in its rotary table, XLM-R's are as wide as the tower's.
-    table = f"{conformer}.embed_positions.inv_freq"
-    rotary = _shape(shapes, table, 1)[0] if table in shapes else 32
-    return MuQMuLanConfig(
-        stem_channels=_shape(shapes, f"{muq}.conv.conv.0.conv1.weight", 4)[0],
-        conformer_dim=dim,
-        conformer_depth=_depth(shapes, f"{conformer}.layers"),
-        conformer_heads=_heads(dim, 2 * rotary, conformer),
-        conformer_ff=_shape(shapes, f"{conformer}.layers.0.ffn1.intermediate_dense.weight", 2)[0],
-        conformer_kernel=kernel,
+    return replace(
+        muq_config(shapes),
         vocabulary=vocabulary,
         xlmr_dim=xlmr_dim,
-        xlmr_depth=_depth(shapes, f"{xlmr}.encoder.layer"),
-        xlmr_heads=_heads(xlmr_dim, text_tower.dim_head, xlmr),
-        xlmr_ff=_shape(shapes, f"{xlmr}.encoder.layer.0.intermediate.dense.weight", 2)[0],
+        xlmr_depth=depth(shapes, f"{xlmr}.encoder.layer"),
+        xlmr_heads=_heads(xlmr_dim, text_tower.dim_head, xlmr),  # as wide as the tower's
+        xlmr_ff=shape(shapes, f"{xlmr}.encoder.layer.0.intermediate.dense.weight", 2)[0],
         xlmr_positions=positions,
         audio_tower=tower_config(shapes, "audio_module.transformer.layers"),
         text_tower=text_tower,
     )
 
 
-def _shape(shapes: Shapes, key: str, dimensions: int) -> tuple[int, ...]:
+def shape(shapes: Shapes, key: str, dimensions: int) -> tuple[int, ...]:
     if key not in shapes:
-        raise InputError(f"the checkpoint lacks {key}: is it a CMI-RM checkpoint?")
+        raise InputError(f"the checkpoint lacks {key}: is it another model's?")
     if len(shapes[key]) != dimensions:
         raise InputError(f"{key} is {_times(shapes[key])}, expected {dimensions} dimensions")
     return shapes[key]
@@ -160,7 +168,8 @@ def _heads(width: int, dim_head: int, name: str) -> int:
     return width // dim_head
 
 
-def _depth(shapes: Shapes, prefix: str) -> int:
+def depth(shapes: Shapes, prefix: str) -> int:
+    """How many layers are numbered after `prefix`."""
     pattern = re.compile(re.escape(prefix) + r"\.(\d+)\.")
     numbers = {int(match[1]) for key in shapes if (match := pattern.match(key)) and len(match[1]) < 9}
     if len(numbers) > MOST_LAYERS:
