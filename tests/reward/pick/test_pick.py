@@ -224,7 +224,7 @@ def prompts_of(rng, count=12, candidates=6, quality=0.0):
 
 def test_a_curve_runs_from_the_random_take_to_the_pick_and_never_above_the_oracle():
     prompts = prompts_of(np.random.default_rng(0), quality=0.8)
-    points = {(p.axis, p.size): p for p in pick_curve(prompts, [1, 3, 6], Weights()).points}
+    points = {(p.axis, p.n): p for p in pick_curve(prompts, [1, 3, 6], Weights()).points}
     all_of = np.array([[score.musicality for score in prompt.second] for prompt in prompts])
     assert points["musicality", 1].score.mean == pytest.approx(all_of.mean())
     assert points["musicality", 1].gain.mean == 0

@@ -19,7 +19,6 @@ Intervals
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,17 +41,18 @@ class RankedPrompt:
     timbre: Array  # (n, d), each one's descriptors
 
 
-class CurveEstimate(NamedTuple):
+@dataclass(frozen=True)
+class CurveEstimate:
     mean: float
     interval: Interval | None
 
 
 @dataclass(frozen=True)
 class Point:
-    """The second scorer's mean score of what is picked from `size` takes, on one axis."""
+    """The second scorer's mean score of what is picked from `n` takes, on one axis."""
 
     axis: Axis
-    size: int
+    n: int
     score: CurveEstimate
     gain: CurveEstimate  # over a random take
     oracle: float
@@ -60,9 +60,9 @@ class Point:
 
 @dataclass(frozen=True)
 class Diversity:
-    """How far apart the picks of different prompts are, picked from `size` takes."""
+    """How far apart the picks of different prompts are, picked from `n` takes."""
 
-    size: int
+    n: int
     distance: CurveEstimate
     change: CurveEstimate  # from random takes
 
