@@ -17,7 +17,7 @@ Intervals
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 
 from cmi._util.errors import InputError
 from cmi.reward.pick.pick import Pick, Scores, Weights
+from cmi.reward.scoring.timbre import timbre
 from cmi.stats import Interval, bootstrap, bootstrap_interval
-from cmi.take import Axis, Score, Take
+from cmi.take import Axis, Score
 
 RESAMPLES = 1000
 
@@ -91,21 +92,22 @@ def require_candidates(counts: Sequence[int], sizes: Sequence[int]) -> None:
 
 
 def ranked_prompts(
-    picks: Sequence[Pick], second: Scores, timbres: Mapping[Take, Array | InputError]
+    picks: Sequence[Pick], second: Scores, on_heard: Callable[[], None] = lambda: None
 ) -> tuple[list[RankedPrompt], list[str]]:
     """The prompts for a curve, and why some of their takes are not in it: the second scorer or we can't hear them."""
     prompts, notes = [], []
     for pick in picks:
         scores, descriptors = [], []
         for take in (ranked.candidate.take for ranked in pick.ranking):
-            scored, timbre = second[take], timbres[take]
-            if isinstance(scored, InputError):
-                notes.append(str(scored))
-            elif isinstance(timbre, InputError):
-                notes.append(str(timbre))
-            else:
+            scored = second[take]
+            try:
+                if isinstance(scored, InputError):
+                    raise scored
+                descriptors.append(timbre(take.audio))
                 scores.append(scored.score)
-                descriptors.append(timbre)
+            except InputError as error:
+                notes.append(str(error))
+            on_heard()
         prompts.append(RankedPrompt(tuple(scores), np.array(descriptors)))
     return prompts, notes
 

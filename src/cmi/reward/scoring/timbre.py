@@ -5,16 +5,14 @@
 The cepstrum's first number, the level, is left out: two takes do not differ because one is louder.
 """
 
-from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 from transformers.audio_utils import mel_filter_bank
 
-from cmi._util.errors import InputError
 from cmi.audio import Waveform, load, resample
-from cmi.take import Audio, Take
+from cmi.take import Audio
 
 RATE = 16_000
 SECONDS = 30.0
@@ -24,18 +22,6 @@ LOWEST, HIGHEST = 40.0, 8000.0  # hertz
 FLOOR = 1e-8  # of power, below which nothing is heard
 
 Array = NDArray[np.float64]
-
-
-def timbre_of_each(takes: Iterable[Take], on_heard: Callable[[], None]) -> dict[Take, Array | InputError]:
-    """Each take's timbre, or why it can't be heard."""
-    found: dict[Take, Array | InputError] = {}
-    for take in takes:
-        try:
-            found[take] = timbre(take.audio)
-        except InputError as error:
-            found[take] = error
-        on_heard()
-    return found
 
 
 def timbre(audio: Audio) -> Array:

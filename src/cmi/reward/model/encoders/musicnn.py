@@ -76,14 +76,10 @@ def read_checkpoint(wheel: Path, model: str) -> Variables:
 # The spectrogram: librosa.feature.melspectrogram as it was at 0.7, with mirrored ends.
 
 
-def frame_count(samples: int) -> int:
-    return 1 + samples // HOP
-
-
 def mel(samples: Tensor, lengths: Tensor | None = None) -> Tensor:
     """Log-mel spectrograms of clips (B, n) at 16 kHz, of which the first `lengths` (B,) samples are sound.
 
-    (B, frame_count(n), 96), 0 beyond the end of a clip. Clips of at least `SHORTEST` samples.
+    (B, 1 + n // 256, 96), 0 beyond the end of a clip. Clips of at least `SHORTEST` samples.
     """
     window = torch.hann_window(WINDOW, device=samples.device)
     mirrored = mirror_ends(samples.float(), lengths, WINDOW // 2)  # (B, n + 512)
