@@ -24,8 +24,8 @@ from cmi.reward.train.config import TrainConfig, TrainingSource
 from cmi.reward.train.data import TrainingExample, read_examples
 from cmi.reward.train.embeddings import Embeddings, items_of, usable
 from cmi.reward.train.forward import Trainee, load, score
+from cmi.reward.train.journal import Scores, measure
 from cmi.reward.train.setup import Report, load_model, new_embeddings, uses_bf16
-from cmi.reward.train.validation import Scores, measure
 from cmi.take import Prompt
 
 Found = dict[str, Any]

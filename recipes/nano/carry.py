@@ -3,7 +3,6 @@
 python recipes/nano/carry.py CLIPS
 """
 
-import re
 import shutil
 import sys
 from pathlib import Path
@@ -12,17 +11,16 @@ import _soundfile_data  # type: ignore[import-untyped]
 import torch
 from hear import musicnn_names
 
+from cmi._util.wheels import find_wheel
 from cmi.reward.model.checkpoint import WEIGHTS
-from cmi.reward.model.encoders.musicnn_wheel import find_wheel, read_checkpoint
+from cmi.reward.model.encoders.musicnn import WHEEL, read_checkpoint
 from cmi.reward.model.encoders.nano import Nano
 from cmi.reward.model.reward_model import RewardModel
 
-USED = re.compile(r"(conv2d|dense|batch_normalization)(_\d+)?/(kernel|bias|gamma|beta|moving_mean|moving_variance)")
-
 if __name__ == "__main__":
-    folder, wheel = Path(sys.argv[1]), find_wheel()
+    folder, wheel = Path(sys.argv[1]), find_wheel(WHEEL)
     nets = {name: read_checkpoint(wheel, name) for name in musicnn_names()}
-    used = {name: {k: torch.tensor(v) for k, v in own.items() if USED.fullmatch(k)} for name, own in nets.items()}
+    used = {name: {k: torch.tensor(v) for k, v in own.items()} for name, own in nets.items()}
     torch.save(used, folder / "musicnn.pt")
     nano = RewardModel.from_pretrained("nano", device="cpu")
     assert isinstance(nano.encoder, Nano) and nano.folder is not None

@@ -138,7 +138,7 @@ def verdicts(findings, key):
 def test_a_scorer_by_loudness_fails_the_gain_probe_alone(asked_of):
     passed = verdicts(asked_of("loudness", Loudness()).changes, "probe")
     assert {name for name, ok in passed.items() if not ok} == {"gain +6 dB", "gain -6 dB"}
-    assert set(passed) == set(probes.unchanged_names())
+    assert set(passed) == set(probes.UNCHANGED)
 
 
 def test_a_change_is_measured_in_spreads_of_the_clean_songs(asked_of, folder):

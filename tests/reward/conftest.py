@@ -9,8 +9,9 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from cmi._util.errors import InputError
+from cmi._util.wheels import find_wheel
 from cmi.reward.model.encoders.muq_mulan import MuQMuLan, MuQMuLanConfig, TowerConfig
-from cmi.reward.model.encoders.musicnn_wheel import find_wheel
+from cmi.reward.model.encoders.musicnn import WHEEL
 from cmi.reward.model.head import HeadConfig, RewardHead
 from cmi.reward.model.reward_model import RewardModel
 
@@ -63,6 +64,6 @@ def golden_folder(golden: Path, tmp_path_factory: pytest.TempPathFactory) -> Cal
 def wheel() -> Path:
     """musicnn's, the one thing that tests share with the user's cache: 29 MB need not be downloaded for every run."""
     try:
-        return find_wheel()
+        return find_wheel(WHEEL)
     except InputError as error:
         pytest.skip(str(error))

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from functools import cache
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from cmi._util.errors import InputError
 from cmi._util.printable import printable
@@ -55,13 +55,22 @@ def read_config(path: Path | Traversable, model: type[T], name: str = "", folder
     return check_config(read_table(path, name), model, name, folder)
 
 
-def check_config(table: Mapping[str, Any], model: type[T], name: str, folder: Path | None = None) -> T:
-    """Validate the content of the file called `name` as `model`; InputError if it does not fit."""
+def check_config(
+    table: Mapping[str, Any],
+    model: type[T],
+    name: str,
+    folder: Path | None = None,
+    extra: Literal["forbid", "ignore"] = "forbid",
+) -> T:
+    """Validate the content of the file called `name` as `model`; InputError if it does not fit.
+
+    `extra` says what happens to fields that `model` does not have.
+    """
     from pydantic import TypeAdapter, ValidationError
 
     try:
         content = json.dumps(table, default=str)  # strict mode takes tuples and paths from JSON only
-        return TypeAdapter(model).validate_json(content, strict=True, extra="forbid", context=folder)
+        return TypeAdapter(model).validate_json(content, strict=True, extra=extra, context=folder)
     except TypeError as error:
         raise InputError(f"{name}: {error}") from error  # a key that is not text
     except ValidationError as error:

@@ -49,12 +49,18 @@ def load_weights(path: Path, wanted: Container[str] | None = None) -> dict[str, 
 
 
 def save_weights(state: Mapping[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:
-    """Write tensors to a file atomically, with the permissions of the user's other files."""
+    """Write tensors to a file atomically, with the permissions of the user's other files. Aliases are written twice."""
+    owned: dict[str, Tensor] = {}
+    seen = set()
+    for key, tensor in state.items():
+        tensor = tensor.detach().cpu().contiguous()
+        owned[key] = tensor.clone() if tensor.data_ptr() in seen else tensor  # safetensors refuses shared memory
+        seen.add(tensor.data_ptr())
     with whole_file(path) as unfinished:
         unfinished.touch()
         mode = unfinished.stat().st_mode
         try:
-            save_file(dict(state), unfinished, metadata)  # replaces it by a file that only the owner can read
+            save_file(owned, unfinished, metadata)  # replaces it by a file that only the owner can read
         except SafetensorError as error:
             code = re.search(r"os error (\d+)", str(error))
             raise OSError(int(code[1]), os.strerror(int(code[1]))) if code else error from error

@@ -77,7 +77,6 @@ def pick(
             from cmi.reward.pick.pick import pick as pick_one
             from cmi.reward.scoring.score_log import score_takes
             from cmi.reward.scoring.scorers import load_scorer
-            from cmi.reward.scoring.timbre import timbre_of_each
     except ModuleNotFoundError as error:
         raise MissingExtra("picking takes", "reward") from error
 
@@ -109,8 +108,8 @@ def pick(
             task = bar.add_task("takes judged", total=len(ranked))
             results = score_takes(ranked, judge, logs, lambda done: bar.advance(task, done))
             task = bar.add_task("takes heard", total=len(ranked))
-            timbres = timbre_of_each(ranked, lambda: bar.advance(task))
-            prompts, notes = ranked_prompts(picks, dict(zip(ranked, results, strict=True)), timbres)
+            second_scores = dict(zip(ranked, results, strict=True))
+            prompts, notes = ranked_prompts(picks, second_scores, lambda: bar.advance(task))
             found = pick_curve(prompts, sizes, by)
             report = pick_report.PickReport(scorer.name, by, picks, judge.name, found, notes)
     if plot is not None and ranked:

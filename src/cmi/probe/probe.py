@@ -13,7 +13,6 @@ Verdicts compare the estimate with the bound, not its interval: with few songs, 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 from cmi._util.errors import InputError
 from cmi.audio import content_hash
 from cmi.probe import versions as probes
-from cmi.probe.versions import CLEAN, FEWEST, STRENGTHS, Composed, ProbeVersion, Song
+from cmi.probe.versions import CLEAN, FEWEST, STRENGTHS, Composed, Song
 from cmi.report.tables import to_plain
 from cmi.reward.scoring.score_log import score_takes
 from cmi.reward.scoring.scorers import NamedScorer, require_scores
@@ -172,7 +171,8 @@ def score_versions(
         versions = [one for one in probes.plan(songs, clean, seed) if only is None or (one.name, one.strength) in only]
         heard: dict[VersionKey, Score] = {}
         on_scored(0, len(versions))
-        for chunk in _chunks(versions, CHUNK):
+        for start in range(0, len(versions), CHUNK):
+            chunk = versions[start : start + CHUNK]
             with TemporaryDirectory(prefix="chunk-", dir=name) as folder:
                 takes = [version.take(Path(folder), clean[version.song]) for version in chunk]
                 scores = require_scores(score_takes(takes, scorer, logs, identify=content_hash))
@@ -181,18 +181,12 @@ def score_versions(
     return heard
 
 
-def _chunks(versions: Sequence[ProbeVersion], size: int) -> Iterator[list[ProbeVersion]]:
-    rest = iter(versions)
-    while chunk := list(islice(rest, size)):
-        yield chunk
-
-
 def _report(model: str, songs: Sequence[Song], seed: int, bounds: Bounds, heard: VersionScores) -> ProbeReport:
     composed = [song for song in songs if isinstance(song, Composed)]
     axes = Score._fields if composed else ("musicality",)  # without a caption there is nothing to be aligned to
     clean = {axis: _scores(heard, CLEAN, axis) for axis in axes}
     spread = {axis: float(np.std(list(values.values()), ddof=1)) for axis, values in clean.items()}
-    changes = [_change(heard, name, axis, bounds.change) for name in probes.unchanged_names() for axis in clean]
+    changes = [_change(heard, name, axis, bounds.change) for name in probes.UNCHANGED for axis in clean]
     if composed:
         changes.append(_change(heard, probes.PARAPHRASE, "alignment", bounds.paraphrase))
     notes = [f"All clean songs have the same {axis}." for axis, value in spread.items() if not value]

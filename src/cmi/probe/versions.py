@@ -155,12 +155,8 @@ def plan(songs: Sequence[Song], clean: Sequence[Path], seed: int) -> Iterator[Pr
                 yield from _sung(base, song, rng)
 
 
-def unchanged_names() -> list[str]:
-    return list(_UNCHANGED)
-
-
 def _unchanged(base: ProbeVersion, song: Song) -> Iterator[ProbeVersion]:
-    for name, (change, suffix, rate) in _UNCHANGED.items():
+    for name, (change, suffix, rate) in UNCHANGED.items():
         yield base._replace(name=name, make=partial(_changed, song, change), suffix=suffix, rate=rate)
 
 
@@ -281,7 +277,7 @@ def _as_it_is(sound: Sound) -> Sound:
     return sound
 
 
-_UNCHANGED: dict[str, tuple[Callable[[Sound], Sound], str, int]] = {
+UNCHANGED: dict[str, tuple[Callable[[Sound], Sound], str, int]] = {
     "gain +6 dB": (lambda sound: sound * np.float32(10 ** (6 / 20)), ".wav", RATE),
     "gain -6 dB": (lambda sound: sound * np.float32(10 ** (-6 / 20)), ".wav", RATE),
     "polarity": (lambda sound: -sound, ".wav", RATE),

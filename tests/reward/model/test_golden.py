@@ -85,7 +85,7 @@ def test_the_full_size_is_the_published_one(golden):
         from cmi.reward.model.encoders.muq_mulan import MuQMuLan, MuQMuLanConfig
         from cmi.reward.model.head import HeadConfig, RewardHead
 
-        model = RewardModel(MuQMuLan(encoder_config(published)), RewardHead(head_config(published, {})))
+        model = RewardModel(MuQMuLan(encoder_config(published)), RewardHead(head_config(published)))
     assert model.encoder.config == MuQMuLanConfig()
     assert model.head.config == HeadConfig()
     check_keys({key: tuple(tensor.shape) for key, tensor in model.checkpoint_state().items()}, published)

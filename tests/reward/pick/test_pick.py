@@ -18,7 +18,7 @@ from cmi.reward.pick.pick import Weights, copy_chosen, parse_weights, pick, take
 from cmi.reward.pick.report import PickReport, record, tables
 from cmi.reward.scoring.score_log import score_takes
 from cmi.reward.scoring.scorers import NamedScorer, ScoredTake
-from cmi.reward.scoring.timbre import timbre, timbre_of_each
+from cmi.reward.scoring.timbre import timbre
 from cmi.take import Prompt, Score, Take
 
 FEW = st.integers(-3, 3).map(float)  # few values, so that ties come up
@@ -224,7 +224,7 @@ def prompts_of(rng, count=12, candidates=6, quality=0.0):
 
 def test_a_curve_runs_from_the_random_take_to_the_pick_and_never_above_the_oracle():
     prompts = prompts_of(np.random.default_rng(0), quality=0.8)
-    points = {(p.axis, p.size): p for p in pick_curve(prompts, [1, 3, 6], Weights()).points}
+    points = {(p.axis, p.n): p for p in pick_curve(prompts, [1, 3, 6], Weights()).points}
     all_of = np.array([[score.musicality for score in prompt.second] for prompt in prompts])
     assert points["musicality", 1].score.mean == pytest.approx(all_of.mean())
     assert points["musicality", 1].gain.mean == 0
@@ -315,7 +315,7 @@ def test_what_cannot_be_heard_is_not_in_the_curve_and_is_said(tmp_path):
     first = {candidate.take: ScoredTake(Score(1, 1)) for candidate in group.candidates}
     second = {**first, group.candidates[0].take: InputError("a.wav: too short")}
     picked = pick(group, first, Weights())
-    prompts, notes = ranked_prompts([picked], second, timbre_of_each(takes_of([group]), lambda: None))
+    prompts, notes = ranked_prompts([picked], second)
     assert len(prompts[0].second) == len(prompts[0].timbre) == 1
     assert len(notes) == 2
     assert notes[0] == "a.wav: too short"

@@ -50,11 +50,11 @@ def test_what_is_stated_is_read_and_the_rest_has_defaults(write_config, tmp_path
         ),
         (
             {"model": {"checkpoint": "here", "head": "fresh", "architecture": {"take": {"kind": "max"}}}},
-            "'model.architecture.take' has the kind 'max', expected one of none, mean,",
+            "'model.architecture.take.kind' is 'max', expected one of none, mean,",
         ),
         (
             {"model": {"checkpoint": "here", "head": "fresh", "architecture": {"text": {"kind": "mean", "factor": 0}}}},
-            "'model.architecture.text' has the factor 0, expected more than 0",
+            "'model.architecture.text.factor' is 0, expected at least 1",
         ),
         (
             {"model": {"checkpoint": "here", "head": "fresh", "architecture": {"heads": 0}}},

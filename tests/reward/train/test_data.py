@@ -3,10 +3,9 @@
 import pytest
 
 from cmi._util.errors import InputError
-from cmi.reward.train.batches import Batches, with_dropout
 from cmi.reward.train.config import ModalityDropout, TrainingSource
-from cmi.reward.train.data import Label, TrainingExample, count, read_examples
-from cmi.reward.train.validation import measure
+from cmi.reward.train.data import Batches, Label, TrainingExample, count, read_examples, with_dropout
+from cmi.reward.train.journal import measure
 from cmi.take import Prompt
 
 from .conftest import write_rows

@@ -98,7 +98,7 @@ def test_a_cache_that_keeps_nothing_is_one_sentence(model, music, tmp_path):
     job = take_job(music / "t0.wav", "first10")
     lost.prepare([job])
     with pytest.raises(InputError, match="the cache keeps nothing: free some of its disk, or raise cache_gb"):
-        lost.sound(job)
+        lost.tokens(job)
 
 
 def test_words_that_are_too_many_leave_an_example_out(model, music, tmp_path):
@@ -113,7 +113,7 @@ def test_words_that_are_too_many_leave_an_example_out(model, music, tmp_path):
 
 def test_a_dry_run_tells_what_a_run_will_take(write_config, checkpoint, tmp_path, monkeypatch):
     config = load_config(str(write_config()))
-    monkeypatch.setattr("cmi.reward.engine.audio_tokens.encode", None)  # nothing is encoded
+    monkeypatch.setattr("cmi.reward.train.embeddings.encode_audio", None)  # nothing is encoded
     found = dry_run(config, "cpu")
     model = RewardModel.from_pretrained(checkpoint, device="cpu")
     scales = 4  # a scale and an offset for the ratings of each axis

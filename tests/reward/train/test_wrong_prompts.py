@@ -6,9 +6,8 @@ import pytest
 import torch
 
 from cmi.reward.model.head import HeadConfig, RewardHead
-from cmi.reward.train.batches import with_wrong_prompts
 from cmi.reward.train.config import LossSettings
-from cmi.reward.train.data import Label, TrainingExample
+from cmi.reward.train.data import Label, TrainingExample, with_wrong_prompts
 from cmi.reward.train.forward import Trainee, objective
 from cmi.take import Prompt
 

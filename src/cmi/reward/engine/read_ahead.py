@@ -9,6 +9,7 @@ import mmap
 import multiprocessing
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,17 +23,8 @@ from cmi import audio
 from cmi._util.errors import InputError
 from cmi.audio import SILENCE, content_hash
 from cmi.reward.engine.token_cache import CachedTokens, TokenCache
-from cmi.reward.engine.windows import SPAN, AudioSpan
+from cmi.reward.engine.windows import SPAN, AudioSpan, Job
 from cmi.take import Audio
-
-
-class Job(NamedTuple):
-    sound: Audio
-    span: AudioSpan
-
-    @property
-    def name(self) -> str:
-        return str(self.sound) if isinstance(self.sound, Path) else "a waveform in memory"
 
 
 class DecodedAudio(NamedTuple):
@@ -46,14 +38,14 @@ class DecodedAudio(NamedTuple):
     stated: float | None  # seconds that the file states, if it ended before them
 
 
+@dataclass
 class Loader(Dataset[Any]):
     """Stretches of recordings by job. `encoder` names the encoder with its revision and precision."""
 
-    def __init__(self, rate: int, shortest: int, encoder: str, cache: TokenCache | None) -> None:
-        self.rate = rate
-        self.shortest = shortest
-        self.encoder = encoder
-        self.cache = cache
+    rate: int
+    shortest: int
+    encoder: str
+    cache: TokenCache | None
 
     def __getitem__(self, job: Job) -> DecodedAudio | InputError:
         try:
@@ -108,7 +100,7 @@ def read_ahead(
         _SlotLoader(loader, slots),
         sampler=((i % slots.count, job) for i, job in enumerate(jobs)),  # what a sampler yields need not be a number
         batch_size=None,
-        collate_fn=_as_it_is,
+        collate_fn=lambda item: item,
         num_workers=workers,
         prefetch_factor=prefetch,
         multiprocessing_context="fork",
@@ -145,10 +137,10 @@ class Slots:
         return _with_tensor(loaded, content.view(shape.dtype).view(shape.shape))
 
 
+@dataclass
 class _SlotLoader(Dataset[Any]):
-    def __init__(self, loader: Loader, slots: Slots) -> None:
-        self.loader = loader
-        self.slots = slots
+    loader: Loader
+    slots: Slots
 
     def __getitem__(self, job: tuple[int, Job]) -> tuple[int, DecodedAudio | InputError]:
         slot, wanted = job
@@ -160,10 +152,6 @@ def _with_tensor(loaded: DecodedAudio, tensor: Tensor) -> DecodedAudio:
     if loaded.entry is None:
         return loaded._replace(samples=tensor)
     return loaded._replace(entry=loaded.entry._replace(tokens=tensor))
-
-
-def _as_it_is(item: Any) -> Any:
-    return item
 
 
 def default_workers(device: torch.device) -> int:

@@ -1,4 +1,4 @@
-"""How much of a recording is heard, and what is judged together.
+"""How much of a recording is heard, what is judged together, and what has to be heard for takes.
 
 A recording is judged in sections, each on its own; its score is the mean of theirs, weighted by their seconds. A
 section is encoded in chunks, each on its own too. The last section and the last chunk may be short; a rest that is too
@@ -12,7 +12,8 @@ short for the encoder (43 ms for MuQ-MuLan) is left out.
 A reference is one section: of 10 s under `first10`, else of 120 s in chunks of 30 s.
 """
 
-from collections.abc import Iterator
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -20,9 +21,10 @@ from typing import NamedTuple
 from cmi import audio
 from cmi._util.errors import InputError
 from cmi.audio import LONGEST
-from cmi.take import Audio
+from cmi.take import Audio, Take
 
 SPAN = 120  # seconds decoded at a time, so that memory does not grow with a recording
+REMEMBERED = 8  # stretches of recordings: a reference serves all takes of its prompt
 
 
 @dataclass(frozen=True)
@@ -75,3 +77,68 @@ def spans(sound: Audio, window: Window) -> Iterator[AudioSpan]:
         raise InputError(f"{sound}: {seconds / 3600:.1f} hours, at most {window.limit // 3600} are heard")
     for offset in range(0, max(1, int(seconds)), SPAN):
         yield AudioSpan(offset, SPAN, window.section, window.chunk)
+
+
+class Job(NamedTuple):
+    sound: Audio
+    span: AudioSpan
+
+    @property
+    def name(self) -> str:
+        return str(self.sound) if isinstance(self.sound, Path) else "a waveform in memory"
+
+
+class TakePlan(NamedTuple):
+    """What has to be heard for a take, or why it can't be."""
+
+    take: Take
+    audio: tuple[Job, ...]
+    reference: Job | None
+    error: InputError | None
+
+
+class TakeGroup(NamedTuple):
+    """TakePlans that are worked on together; `fresh` has to be heard first, `forgotten` may be let go of afterwards."""
+
+    plans: list[TakePlan]
+    fresh: list[Job]
+    forgotten: list[Job]
+
+
+def plan_groups(takes: Iterable[Take], window: Window, size: int) -> Iterator[TakeGroup]:
+    """Groups of at most `size` takes, and of not more than `size` stretches to hear before the last take's."""
+    recent: OrderedDict[Job, None] = OrderedDict()
+    plans: list[TakePlan] = []
+    needed: dict[Job, bool] = {}  # whether they have to be heard
+    for take in takes:
+        plan = _plan(take, window)
+        plans.append(plan)
+        for job in (*plan.audio, *([plan.reference] if plan.reference else [])):
+            needed.setdefault(job, job not in recent)
+        if len(plans) == size or sum(needed.values()) >= size:
+            yield _group(plans, needed, recent)
+            plans, needed = [], {}
+    if plans:
+        yield _group(plans, needed, recent)
+
+
+def _group(plans: list[TakePlan], jobs: dict[Job, bool], recent: OrderedDict[Job, None]) -> TakeGroup:
+    for job in jobs:
+        recent[job] = None
+        recent.move_to_end(job)
+    excess = max(0, len(recent) - len(jobs) - REMEMBERED)
+    forgotten = [recent.popitem(last=False)[0] for _ in range(excess)]
+    return TakeGroup(plans, [job for job, fresh in jobs.items() if fresh], forgotten)
+
+
+def _plan(take: Take, window: Window) -> TakePlan:
+    try:
+        audio = jobs(take.audio, window)
+        reference = take.prompt.reference
+        return TakePlan(take, audio, jobs(reference, window.of_reference)[0] if reference else None, None)
+    except InputError as error:
+        return TakePlan(take, (), None, error)
+
+
+def jobs(sound: Audio, window: Window) -> tuple[Job, ...]:
+    return tuple(Job(sound, span) for span in spans(sound, window))

@@ -6,20 +6,21 @@ asked only for what the weights can't tell: the mode, and the factors of downsam
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from torch import Tensor
 
-from cmi._util.config import read_table
+from cmi._util.config import check_config, read_table
 from cmi._util.errors import InputError
-from cmi._util.printable import printable
 from cmi._util.weights import Shapes
+from cmi.reward.model.encoders import DEFAULT_ENCODER
 from cmi.reward.model.encoders.muq_mulan import TEXT_TOKENS, MuQMuLanConfig, TowerConfig
-from cmi.reward.model.head import DOWNSAMPLERS, Downsampling, HeadConfig
+from cmi.reward.model.head import Downsampling, HeadConfig
 
 WEIGHTS, CONFIG = "model.safetensors", "config.yaml"
+MUQ = "audio_module.model.model"
 HEAD = re.compile(
     r"(prompt_transformer|joint_transformer|score_projector|(eval|ref|text|lyrics)_downsampler)\.|null_|bank_"
 )
@@ -32,52 +33,62 @@ HARMLESS = re.compile(
     r"|.*num_batches_tracked$"
 )
 
-MODES = ("concat_text_late", "concat_text_early", "text_only")
 MOST_LAYERS = 200  # of one transformer
-LARGEST = 4096  # any factor, kernel, ratio or repetition: 120 s are 3000 tokens
-SHOWN = 60  # characters of a value in a sentence
 
 
-def read_config(folder: Path) -> dict[str, Any]:
-    """The model's section of config.yaml; empty if there is none."""
+@dataclass(frozen=True)
+class Downsamplings:
+    """What the configuration has under `downsample`: each by its name, and which the take, reference and texts have."""
+
+    configs: dict[str, Downsampling | None] | None = None
+    eval: str = "none"
+    ref: str | None = None
+    text: str = "none"
+
+    def __post_init__(self) -> None:
+        for name in (self.eval, self.ref or self.eval, self.text):
+            if self.configs and name not in self.configs:
+                raise ValueError(f"names {name[:60]!r}, which is none of {', '.join(self.configs)[:60]!r}")
+
+    def named(self, name: str) -> Downsampling:
+        return (self.configs or {}).get(name) or Downsampling()
+
+
+@dataclass(frozen=True)
+class CheckpointConfig:
+    """What config.yaml states and the weights can't tell."""
+
+    encoder: Any = DEFAULT_ENCODER
+    mode: Literal["concat_text_late", "concat_text_early", "text_only"] = "concat_text_late"
+    downsample: Downsamplings | None = None
+
+
+def read_config(folder: Path) -> CheckpointConfig:
+    """The model's section of config.yaml, of which the rest is not looked at."""
     for path in (folder / CONFIG, folder.parent / CONFIG):
         if path.is_file():
             content = read_table(path)
-            section = _mapping(content.get("model", content), f"{path}: model")
-            try:
-                downsamplings(section)
-                _mode(section)
-            except InputError as error:
-                raise InputError(f"{path}: {error}") from error
-            return section
-    return {}
+            return check_config(content.get("model", content) or {}, CheckpointConfig, str(path), extra="ignore")
+    return CheckpointConfig()
 
 
-def _mapping(value: Any, name: str) -> dict[Any, Any]:
-    """A mapping as it is, an empty one where nothing is stated."""
-    if value is not None and not isinstance(value, dict):
-        raise InputError(f"{name}: expected a mapping")
-    return value or {}
-
-
-def head_config(shapes: Shapes, config: Mapping[str, Any]) -> HeadConfig:
-    prompt = "prompt_transformer.layers"
+def head_config(shapes: Shapes, config: CheckpointConfig = CheckpointConfig()) -> HeadConfig:  # noqa: B008
     crosses = any(key.startswith("joint_transformer.0.cross_attn") for key in shapes)
-    tower = tower_config(shapes, prompt)
-    take, reference, text = downsamplings(config)
+    tower = tower_config(shapes, "prompt_transformer.layers")
+    downsample = config.downsample or Downsamplings()
     return HeadConfig(
         dim=tower.dim,
         heads=tower.heads,
         dim_head=tower.dim_head,
         ff_hidden=tower.ff_hidden,
         prompt_depth=tower.depth,
-        joint_depth=_depth(shapes, "joint_transformer" if crosses else "joint_transformer.layers"),
+        joint_depth=depth(shapes, "joint_transformer" if crosses else "joint_transformer.layers"),
         attention="CA" if crosses else "SA",
-        mode=_mode(config),
-        mlp_dim=_shape(shapes, "score_projector.1.weight", 2)[0],
-        take=take,
-        reference=reference,
-        text=text,
+        mode="text_only" if config.mode == "text_only" else "concat_text_late",
+        mlp_dim=shape(shapes, "score_projector.1.weight", 2)[0],
+        take=downsample.named(downsample.eval),
+        reference=downsample.named(downsample.ref or downsample.eval),  # the take's unless it has its own
+        text=downsample.named(downsample.text),
     )
 
 
@@ -105,50 +116,57 @@ def config_of(head: HeadConfig) -> dict[str, Any]:
 
 
 def tower_config(shapes: Shapes, layers: str) -> TowerConfig:
-    dim_head = _shape(shapes, f"{layers}.0.0.q_scale", 1)[0]
-    rows, dim = _shape(shapes, f"{layers}.0.0.to_q.weight", 2)
-    ff_hidden = _shape(shapes, f"{layers}.0.1.4.weight", 2)[1]
-    return TowerConfig(dim, _depth(shapes, layers), _heads(rows, dim_head, layers), dim_head, ff_hidden)
+    dim_head = shape(shapes, f"{layers}.0.0.q_scale", 1)[0]
+    rows, dim = shape(shapes, f"{layers}.0.0.to_q.weight", 2)
+    ff_hidden = shape(shapes, f"{layers}.0.1.4.weight", 2)[1]
+    return TowerConfig(dim, depth(shapes, layers), _heads(rows, dim_head, layers), dim_head, ff_hidden)
+
+
+def muq_config(shapes: Shapes) -> MuQMuLanConfig:
+    """The sizes of MuQ, the audio tower's model; those of other parts are not read."""
+    conformer = f"{MUQ}.conformer"
+    dim = shape(shapes, f"{conformer}.layer_norm.weight", 1)[0]
+    kernel = shape(shapes, f"{conformer}.layers.0.conv_module.depthwise_conv.weight", 3)[2]
+    if kernel % 2 == 0:
+        raise InputError(f"{conformer} has kernels of {kernel} frames, expected an odd number")
+    # Heads leave no trace in a shape: the conformer's show in its rotary table.
+    table = f"{conformer}.embed_positions.inv_freq"
+    rotary = shape(shapes, table, 1)[0] if table in shapes else 32
+    return MuQMuLanConfig(
+        stem_channels=shape(shapes, f"{MUQ}.conv.conv.0.conv1.weight", 4)[0],
+        conformer_dim=dim,
+        conformer_depth=depth(shapes, f"{conformer}.layers"),
+        conformer_heads=_heads(dim, 2 * rotary, conformer),
+        conformer_ff=shape(shapes, f"{conformer}.layers.0.ffn1.intermediate_dense.weight", 2)[0],
+        conformer_kernel=kernel,
+    )
 
 
 def encoder_config(shapes: Shapes) -> MuQMuLanConfig:
-    muq, conformer = "audio_module.model.model", "audio_module.model.model.conformer"
     xlmr = "text_module.model"
     text_tower = tower_config(shapes, "text_module.transformer.layers")
-    dim = _shape(shapes, f"{conformer}.layer_norm.weight", 1)[0]
-    vocabulary, xlmr_dim = _shape(shapes, f"{xlmr}.embeddings.word_embeddings.weight", 2)
-    positions = _shape(shapes, f"{xlmr}.embeddings.position_embeddings.weight", 2)[0]
+    vocabulary, xlmr_dim = shape(shapes, f"{xlmr}.embeddings.word_embeddings.weight", 2)
+    positions = shape(shapes, f"{xlmr}.embeddings.position_embeddings.weight", 2)[0]
     if positions < TEXT_TOKENS + 2:
         raise InputError(f"{xlmr} has {positions} positions, expected {TEXT_TOKENS + 2} for {TEXT_TOKENS} tokens")
     if text_tower.dim != xlmr_dim:
         raise InputError(f"{xlmr} is {xlmr_dim} wide, the transformer on it {text_tower.dim}")
-    kernel = _shape(shapes, f"{conformer}.layers.0.conv_module.depthwise_conv.weight", 3)[2]
-    if kernel % 2 == 0:
-        raise InputError(f"{conformer} has kernels of {kernel} frames, expected an odd number")
-    # Heads leave no trace in a shape: the conformer's show in its rotary table, XLM-R's are as wide as the tower's.
-    table = f"{conformer}.embed_positions.inv_freq"
-    rotary = _shape(shapes, table, 1)[0] if table in shapes else 32
-    return MuQMuLanConfig(
-        stem_channels=_shape(shapes, f"{muq}.conv.conv.0.conv1.weight", 4)[0],
-        conformer_dim=dim,
-        conformer_depth=_depth(shapes, f"{conformer}.layers"),
-        conformer_heads=_heads(dim, 2 * rotary, conformer),
-        conformer_ff=_shape(shapes, f"{conformer}.layers.0.ffn1.intermediate_dense.weight", 2)[0],
-        conformer_kernel=kernel,
+    return replace(
+        muq_config(shapes),
         vocabulary=vocabulary,
         xlmr_dim=xlmr_dim,
-        xlmr_depth=_depth(shapes, f"{xlmr}.encoder.layer"),
-        xlmr_heads=_heads(xlmr_dim, text_tower.dim_head, xlmr),
-        xlmr_ff=_shape(shapes, f"{xlmr}.encoder.layer.0.intermediate.dense.weight", 2)[0],
+        xlmr_depth=depth(shapes, f"{xlmr}.encoder.layer"),
+        xlmr_heads=_heads(xlmr_dim, text_tower.dim_head, xlmr),  # as wide as the tower's
+        xlmr_ff=shape(shapes, f"{xlmr}.encoder.layer.0.intermediate.dense.weight", 2)[0],
         xlmr_positions=positions,
         audio_tower=tower_config(shapes, "audio_module.transformer.layers"),
         text_tower=text_tower,
     )
 
 
-def _shape(shapes: Shapes, key: str, dimensions: int) -> tuple[int, ...]:
+def shape(shapes: Shapes, key: str, dimensions: int) -> tuple[int, ...]:
     if key not in shapes:
-        raise InputError(f"the checkpoint lacks {key}: is it a CMI-RM checkpoint?")
+        raise InputError(f"the checkpoint lacks {key}: is it another model's?")
     if len(shapes[key]) != dimensions:
         raise InputError(f"{key} is {_times(shapes[key])}, expected {dimensions} dimensions")
     return shapes[key]
@@ -160,7 +178,8 @@ def _heads(width: int, dim_head: int, name: str) -> int:
     return width // dim_head
 
 
-def _depth(shapes: Shapes, prefix: str) -> int:
+def depth(shapes: Shapes, prefix: str) -> int:
+    """How many layers are numbered after `prefix`."""
     pattern = re.compile(re.escape(prefix) + r"\.(\d+)\.")
     numbers = {int(match[1]) for key in shapes if (match := pattern.match(key)) and len(match[1]) < 9}
     if len(numbers) > MOST_LAYERS:
@@ -168,58 +187,6 @@ def _depth(shapes: Shapes, prefix: str) -> int:
     if numbers != set(range(len(numbers))) or not numbers:
         raise InputError(f"the checkpoint lacks a layer of {prefix}: it has {sorted(numbers)}")
     return len(numbers)
-
-
-def _mode(config: Mapping[str, Any]) -> Literal["concat_text_late", "text_only"]:
-    mode = config.get("mode", MODES[0])
-    if mode not in MODES:
-        raise InputError(f"mode is {_shown(mode)}, expected one of {', '.join(MODES)}")
-    return "text_only" if mode == "text_only" else "concat_text_late"
-
-
-def downsamplings(config: Mapping[str, Any]) -> tuple[Downsampling, Downsampling, Downsampling]:
-    """Of the take, the reference (the take's unless it has its own) and the texts."""
-    section = _mapping(config.get("downsample"), "downsample")
-    known = _mapping(section.get("configs"), "downsample: configs")
-    take = section.get("eval", "none")
-    names = (take, section.get("ref") or take, section.get("text", "none"))
-    for name in names:
-        if not isinstance(name, str) or (known and name not in known):
-            raise InputError(f"downsample names {_shown(name)}, which is none of {_shown(list(known))}")
-    take, reference, text = (_downsampling(known.get(name), f"downsample: {_shown(name)}") for name in names)
-    return take, reference, text
-
-
-def _downsampling(stated: Any, name: str) -> Downsampling:
-    spec = _mapping(stated, name)
-    kind = spec.get("kind", "none")
-    kind = kind.lower() if isinstance(kind, str) else kind
-    if not isinstance(kind, str) or (kind != "none" and kind not in DOWNSAMPLERS):
-        raise InputError(f"{name}: kind {_shown(kind)} is none of none, {', '.join(DOWNSAMPLERS)}")
-    known = {field.name: field.default for field in fields(Downsampling) if field.name != "kind"}
-    return Downsampling(kind, **{key: _number(spec[key], known[key], f"{name}: {key}") for key in known if key in spec})
-
-
-def _number(value: Any, default: Any, name: str) -> Any:
-    """A value of the default's type, within what any model needs."""
-    if isinstance(default, bool):
-        if not isinstance(value, bool):
-            raise InputError(f"{name} is {_shown(value)}, expected true or false")
-        return value
-    is_number = isinstance(value, int if isinstance(default, int) else int | float) and not isinstance(value, bool)
-    if not is_number or not 0 < value <= LARGEST or (isinstance(default, int) and value < 1):
-        kind = "a whole number from 1" if isinstance(default, int) else "a number above 0 and"
-        raise InputError(f"{name} is {_shown(value)}, expected {kind} up to {LARGEST}")
-    return value
-
-
-def _shown(value: Any) -> str:
-    """A value of the configuration in a sentence, whatever it is and however long."""
-    try:
-        text = repr(value)
-    except (RecursionError, ValueError):  # nested too deep, or a number of thousands of digits
-        text = type(value).__name__
-    return printable(text if len(text) <= SHOWN else text[:SHOWN] + "...")
 
 
 def split_state(state: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:

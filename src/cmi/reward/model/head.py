@@ -12,26 +12,36 @@ nor averaged. Downsamplers see whole, unpadded inputs, since they cut off what d
 """
 
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import torch
+from pydantic import AfterValidator, Field
 from torch import Tensor, nn
 from torch.nn import functional
 
 ATTENTION_SCALE = 8.0  # on unit queries and keys, in place of 1 / sqrt(d)
 
 
+def _known_kind(kind: str) -> str:
+    if kind.lower() not in ("none", *DOWNSAMPLERS):
+        raise ValueError(f"is {kind[:60]!r}, expected one of none, {', '.join(DOWNSAMPLERS)}")
+    return kind.lower()
+
+
+Size = Annotated[int, Field(ge=1, le=4096)]  # 120 s are 3000 tokens
+
+
 @dataclass(frozen=True)
 class Downsampling:
     """How tokens are thinned out: `kind` as in `DOWNSAMPLERS`, one token for every `factor`."""
 
-    kind: str = "none"
-    factor: int = 1
-    mlp_ratio: float = 2.0
+    kind: Annotated[str, AfterValidator(_known_kind)] = "none"
+    factor: Size = 1
+    mlp_ratio: Annotated[float, Field(gt=0, le=4096)] = 2.0
     pre_mlp: bool = False
-    kernel_size: int = 5
+    kernel_size: Size = 5
     use_layernorm: bool = True
-    stage: int = 1
+    stage: Size = 1
 
 
 @dataclass(frozen=True)

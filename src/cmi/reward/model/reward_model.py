@@ -29,7 +29,6 @@ from cmi.reward.model.checkpoint import (
 )
 from cmi.reward.model.encoders import DEFAULT_ENCODER, FrozenEncoder, make_encoder
 from cmi.reward.model.head import PromptTokens, RewardHead
-from cmi.reward.model.model_card import TEMPLATE
 from cmi.reward.model.tokenizer import TOKENIZER_FILES, Tokenize
 from cmi.reward.scoring.scorer import RewardScorer
 from cmi.take import Score, Take
@@ -53,7 +52,7 @@ class RewardModel(
     library_name="cmi",
     pipeline_tag="audio-classification",
     tags=["music", "reward-model"],
-    model_card_template=TEMPLATE,
+    model_card_template=Path(__file__).with_name("model_card.md").read_text(encoding="utf-8"),
 ):
     """CMI-RM: a take and its prompt in, musicality and alignment out.
 
@@ -95,7 +94,7 @@ class RewardModel(
         shapes = read_shapes(path)
         config = read_config(folder)
         try:
-            encoder = make_encoder(config.get("encoder", DEFAULT_ENCODER), shapes)
+            encoder = make_encoder(config.encoder, shapes)
             with torch.device("meta"):
                 kind = BlendedHead if encoder.tagged else RewardHead
                 head = kind(head_config(shapes, config))
@@ -165,8 +164,7 @@ class RewardModel(
 
     def _save_pretrained(self, save_directory: Path) -> None:
         """Weights under the authors' names, the configuration beside them, and the tokenizer if it came with them."""
-        state = {key: tensor.contiguous() for key, tensor in self.checkpoint_state().items()}
-        save_weights(_without_aliases(state), save_directory / WEIGHTS)
+        save_weights(self.checkpoint_state(), save_directory / WEIGHTS)
         write_whole(save_directory / CONFIG, yaml.safe_dump({"model": self._config()}, sort_keys=False))
         for file in TOKENIZER_FILES:
             if self.folder is not None and (self.folder / file).is_file():
@@ -250,13 +248,3 @@ def default_model() -> str:
 
 def _logistic(x: float) -> float:
     return 0.5 * (1 + math.tanh(x / 2))
-
-
-def _without_aliases(state: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Safetensors refuses tensors that share memory: the repeated block of a `conv` downsampler is copied."""
-    seen: set[int] = set()
-    copied = {}
-    for key, tensor in state.items():
-        copied[key] = tensor.clone() if tensor.data_ptr() in seen else tensor
-        seen.add(tensor.data_ptr())
-    return copied

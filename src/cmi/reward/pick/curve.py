@@ -17,17 +17,17 @@ Intervals
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cmi._util.errors import InputError
 from cmi.reward.pick.pick import Pick, Scores, Weights
+from cmi.reward.scoring.timbre import timbre
 from cmi.stats import Interval, bootstrap, bootstrap_interval
-from cmi.take import Axis, Score, Take
+from cmi.take import Axis, Score
 
 RESAMPLES = 1000
 
@@ -42,17 +42,18 @@ class RankedPrompt:
     timbre: Array  # (n, d), each one's descriptors
 
 
-class CurveEstimate(NamedTuple):
+@dataclass(frozen=True)
+class CurveEstimate:
     mean: float
     interval: Interval | None
 
 
 @dataclass(frozen=True)
 class Point:
-    """The second scorer's mean score of what is picked from `size` takes, on one axis."""
+    """The second scorer's mean score of what is picked from `n` takes, on one axis."""
 
     axis: Axis
-    size: int
+    n: int
     score: CurveEstimate
     gain: CurveEstimate  # over a random take
     oracle: float
@@ -60,9 +61,9 @@ class Point:
 
 @dataclass(frozen=True)
 class Diversity:
-    """How far apart the picks of different prompts are, picked from `size` takes."""
+    """How far apart the picks of different prompts are, picked from `n` takes."""
 
-    size: int
+    n: int
     distance: CurveEstimate
     change: CurveEstimate  # from random takes
 
@@ -91,21 +92,22 @@ def require_candidates(counts: Sequence[int], sizes: Sequence[int]) -> None:
 
 
 def ranked_prompts(
-    picks: Sequence[Pick], second: Scores, timbres: Mapping[Take, Array | InputError]
+    picks: Sequence[Pick], second: Scores, on_heard: Callable[[], None] = lambda: None
 ) -> tuple[list[RankedPrompt], list[str]]:
     """The prompts for a curve, and why some of their takes are not in it: the second scorer or we can't hear them."""
     prompts, notes = [], []
     for pick in picks:
         scores, descriptors = [], []
         for take in (ranked.candidate.take for ranked in pick.ranking):
-            scored, timbre = second[take], timbres[take]
-            if isinstance(scored, InputError):
-                notes.append(str(scored))
-            elif isinstance(timbre, InputError):
-                notes.append(str(timbre))
-            else:
+            scored = second[take]
+            try:
+                if isinstance(scored, InputError):
+                    raise scored
+                descriptors.append(timbre(take.audio))
                 scores.append(scored.score)
-                descriptors.append(timbre)
+            except InputError as error:
+                notes.append(str(error))
+            on_heard()
         prompts.append(RankedPrompt(tuple(scores), np.array(descriptors)))
     return prompts, notes
 

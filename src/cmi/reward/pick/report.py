@@ -1,7 +1,7 @@
 """Picks and their curve for people and for machines: tables, a picture, JSON."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,9 @@ def record(report: PickReport) -> dict[str, Any]:
         "weights": report.weights._asdict(),
         "picks": [_pick_record(pick) for pick in report.picks],
     }
-    return about if report.curve is None else {**about, "second": report.second, "curve": _curve_record(report)}
+    if report.curve is None:
+        return about
+    return {**about, "second": report.second, "curve": {**asdict(report.curve), "notes": list(report.notes)}}
 
 
 def draw(report: PickReport, path: Path) -> None:
@@ -49,7 +51,7 @@ def draw(report: PickReport, path: Path) -> None:
     figure = new_figure(1 + 3.6 * len(axes_names), 4)
     for panel, axis in zip(new_panels(figure, columns=len(axes_names)), axes_names, strict=True):
         points = [point for point in report.curve.points if point.axis == axis]
-        sizes, means = [point.size for point in points], [point.score.mean for point in points]
+        sizes, means = [point.n for point in points], [point.score.mean for point in points]
         panel.plot(sizes, [point.oracle for point in points], "k:", label="oracle: best by the second scorer")
         panel.plot(sizes, means, "o-", color=SERIES[0], label="picked")
         intervals = [point.score.interval or (point.score.mean, point.score.mean) for point in points]
@@ -96,8 +98,8 @@ def _picks(report: PickReport) -> Table:
 def _points(report: PickReport, curve: Curve) -> Table:
     rows = [
         [
-            *(point.axis, str(point.size), number(point.score.mean, 3), interval(point.score.interval, 3)),
-            *_against_random(point.size, point.gain),
+            *(point.axis, str(point.n), number(point.score.mean, 3), interval(point.score.interval, 3)),
+            *_against_random(point.n, point.gain),
             number(point.oracle, 3),
         ]
         for point in curve.points
@@ -119,8 +121,8 @@ def _points(report: PickReport, curve: Curve) -> Table:
 def _diversity(curve: Curve) -> Table:
     rows = [
         [
-            *(str(found.size), number(found.distance.mean, 3), interval(found.distance.interval, 3)),
-            *_against_random(found.size, found.change),
+            *(str(found.n), number(found.distance.mean, 3), interval(found.distance.interval, 3)),
+            *_against_random(found.n, found.change),
         ]
         for found in curve.diversity
     ]
@@ -155,34 +157,3 @@ def _prompt_record(prompt: Prompt) -> dict[str, str]:
 def _ranked_record(ranked: Ranked) -> dict[str, Any]:
     said = {"notes": list(ranked.notes)} if ranked.notes else {}
     return {"audio": str(ranked.candidate.take.audio), "score": ranked.mean, **ranked.score._asdict(), **said}
-
-
-def _curve_record(report: PickReport) -> dict[str, Any]:
-    assert report.curve is not None
-    return {
-        "prompts": report.curve.prompts,
-        "left_out": report.curve.left_out,
-        "points": [
-            {
-                "axis": point.axis,
-                "n": point.size,
-                "score": _estimate_record(point.score),
-                "gain": _estimate_record(point.gain),
-                "oracle": point.oracle,
-            }
-            for point in report.curve.points
-        ],
-        "diversity": [
-            {
-                "n": found.size,
-                "distance": _estimate_record(found.distance),
-                "change": _estimate_record(found.change),
-            }
-            for found in report.curve.diversity
-        ],
-        "notes": list(report.notes),
-    }
-
-
-def _estimate_record(estimate: CurveEstimate) -> dict[str, Any]:
-    return {"mean": estimate.mean, "interval": list(estimate.interval) if estimate.interval else None}

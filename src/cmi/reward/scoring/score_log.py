@@ -47,7 +47,7 @@ def take_key(take: Take, identify: Identify = file_stamp) -> str:
     return _digest([take.prompt.text, take.prompt.lyrics, *sounds])[:32]
 
 
-def _identify(sound: Audio, identify: Identify) -> str:
+def _identify(sound: Audio, identify: Identify = str) -> str:
     return content_hash(sound) if isinstance(sound, Waveform) else identify(sound)
 
 
@@ -108,7 +108,7 @@ def score_takes(
 
         def keep(key: str, scored: ScoredTake) -> None:
             found[key] = scored
-            record = {"key": key, "audio": _name(by_key[key].audio), **settings, **_record(scored)}
+            record = {"key": key, "audio": _identify(by_key[key].audio), **settings, **_record(scored)}
             for log in opened:
                 if key not in log:
                     log.append(record)
@@ -129,10 +129,6 @@ def score_takes(
         for log in opened:
             log.finish()
     return [found[key] for key in keys]
-
-
-def _name(audio: Audio) -> str:
-    return content_hash(audio) if isinstance(audio, Waveform) else str(audio)
 
 
 def _record(scored: ScoredTake) -> dict[str, Any]:

@@ -18,14 +18,11 @@ from torch import Tensor
 
 from cmi._util.errors import InputError
 from cmi.audio import cut_off_note, duration
-from cmi.reward.engine import audio_tokens as sounds
-from cmi.reward.engine.audio_tokens import Stretch
 from cmi.reward.engine.batching import Batching, to_host
-from cmi.reward.engine.plans import TakeGroup, TakePlan, plan_groups
-from cmi.reward.engine.prompt_tokens import PromptIds, PromptReader
-from cmi.reward.engine.read_ahead import DecodedAudio, Job, Loader, default_workers, read_ahead
+from cmi.reward.engine.read_ahead import DecodedAudio, Loader, default_workers, read_ahead
 from cmi.reward.engine.token_cache import CachedTokens, TokenCache
-from cmi.reward.engine.windows import DEFAULT_WINDOW, SPAN, Window, find_window
+from cmi.reward.engine.tokens import STEP, PromptIds, PromptReader, Stretch, encode_audio, stretches
+from cmi.reward.engine.windows import DEFAULT_WINDOW, SPAN, Job, TakeGroup, TakePlan, Window, find_window, plan_groups
 from cmi.reward.model.head import mask_of
 from cmi.reward.scoring.scorers import ScoredTake, TakeSection, require_scores
 from cmi.take import Score, Take
@@ -34,7 +31,6 @@ if TYPE_CHECKING:
     from cmi.reward.model.reward_model import RewardModel
 
 FEW = 4  # takes that are not worth starting workers for
-STEP = 32  # tokens that the length of a take or a prompt is rounded up to on a GPU
 
 EncodedAudio = dict[Job, CachedTokens | InputError]
 
@@ -115,7 +111,7 @@ class RewardScorer:
         """Hand a group to the device; the result waits for its scores."""
         heard |= {job: error for job, error in fresh.items() if isinstance(error, InputError)}
         new = {job: loaded for job, loaded in fresh.items() if isinstance(loaded, DecodedAudio)}
-        encoded = sounds.encode(new, self.model.encoder, self.batching)
+        encoded = encode_audio(new, self.model.encoder, self.batching)
         heard |= encoded
         ready = [self._ready(plan, heard) for plan in group.plans]
         takes = [take for take in ready if isinstance(take, _Ready)]
@@ -153,7 +149,7 @@ class RewardScorer:
             notes += tuple(f"reference {note}" for note in about_reference) + self._cut_off(plan.audio, entries)
         except InputError as error:
             return error
-        parts = [s for job, entry in entries.items() for s in sounds.stretches(job, entry, self.model.encoder)]
+        parts = [s for job, entry in entries.items() for s in stretches(job, entry, self.model.encoder)]
         thin = [part._replace(tokens=self.model.head.thin(part.tokens[None])[0]) for part in parts]
         return _Ready(plan.audio[0].name, ids, thin, notes + self._too_short(sum(part.seconds for part in parts)))
 

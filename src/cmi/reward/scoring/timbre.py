@@ -5,16 +5,14 @@
 The cepstrum's first number, the level, is left out: two takes do not differ because one is louder.
 """
 
-import math
-from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from transformers.audio_utils import mel_filter_bank
 
-from cmi._util.errors import InputError
 from cmi.audio import Waveform, load, resample
-from cmi.take import Audio, Take
+from cmi.take import Audio
 
 RATE = 16_000
 SECONDS = 30.0
@@ -26,18 +24,6 @@ FLOOR = 1e-8  # of power, below which nothing is heard
 Array = NDArray[np.float64]
 
 
-def timbre_of_each(takes: Iterable[Take], on_heard: Callable[[], None]) -> dict[Take, Array | InputError]:
-    """Each take's timbre, or why it can't be heard."""
-    found: dict[Take, Array | InputError] = {}
-    for take in takes:
-        try:
-            found[take] = timbre(take.audio)
-        except InputError as error:
-            found[take] = error
-        on_heard()
-    return found
-
-
 def timbre(audio: Audio) -> Array:
     """(2 * COEFFICIENTS,): the coefficients' means over time, then their standard deviations."""
     sound = resample(audio, RATE) if isinstance(audio, Waveform) else load(audio, RATE, SECONDS)
@@ -45,18 +31,14 @@ def timbre(audio: Audio) -> Array:
     padded = np.pad(samples, (0, max(0, FRAME - len(samples))))
     frames = np.lib.stride_tricks.sliding_window_view(padded, FRAME)[::HOP]  # (T, FRAME)
     power = np.abs(np.fft.rfft(frames * np.hanning(FRAME))) ** 2 / FRAME  # (T, FRAME / 2 + 1)
-    cepstra = np.log(power @ _mel_bands().T + FLOOR) @ _cosines().T  # (T, COEFFICIENTS)
+    cepstra = np.log(power @ _mel_bands() + FLOOR) @ _cosines().T  # (T, COEFFICIENTS)
     return np.concatenate([cepstra.mean(axis=0), cepstra.std(axis=0)])
 
 
 @lru_cache(maxsize=1)
 def _mel_bands() -> Array:
-    """(BANDS, FRAME / 2 + 1): triangles that overlap by half, evenly spaced in mel."""
-    lowest, highest = (2595 * math.log10(1 + hertz / 700) for hertz in (LOWEST, HIGHEST))
-    edges = 700 * (10 ** (np.linspace(lowest, highest, BANDS + 2) / 2595) - 1)
-    heard = np.fft.rfftfreq(FRAME, 1 / RATE)
-    low, centre, high = edges[:-2, None], edges[1:-1, None], edges[2:, None]
-    return np.maximum(0, np.minimum((heard - low) / (centre - low), (high - heard) / (high - centre)))
+    """(FRAME / 2 + 1, BANDS): triangles that overlap by half, evenly spaced in mel."""
+    return mel_filter_bank(FRAME // 2 + 1, BANDS, LOWEST, HIGHEST, RATE)
 
 
 @lru_cache(maxsize=1)

@@ -17,24 +17,14 @@ from pydantic import AfterValidator, Field
 from cmi._util.config import config_path, read_config
 from cmi._util.errors import InputError
 from cmi.reward.engine.windows import WINDOWS
-from cmi.reward.model.head import DOWNSAMPLERS, Downsampling
+from cmi.reward.model.head import Downsampling
 from cmi.reward.train.loss import Mapping
 
 # One section of a recording is judged in a step: windows that average over several are for scoring.
 TRAINED_WINDOWS = tuple(name for name, window in WINDOWS.items() if window.section == window.limit)
 
 
-def _check_downsampling(spec: Downsampling) -> Downsampling:
-    if spec.kind != "none" and spec.kind not in DOWNSAMPLERS:
-        raise ValueError(f"has the kind {spec.kind!r}, expected one of none, {', '.join(DOWNSAMPLERS)}")
-    for name in ("factor", "kernel_size", "stage", "mlp_ratio"):
-        if getattr(spec, name) <= 0:
-            raise ValueError(f"has the {name} {getattr(spec, name)}, expected more than 0")
-    return spec
-
-
 ConfigPath = Annotated[Path, AfterValidator(config_path)]
-Checked = Annotated[Downsampling, AfterValidator(_check_downsampling)]
 Count = Annotated[int, Field(ge=1, le=10**7)]
 Size = Annotated[int, Field(ge=1, le=65536)]
 Depth = Annotated[int, Field(ge=1, le=64)]
@@ -53,9 +43,9 @@ class Architecture:
     heads: Heads | None = None
     ff_hidden: Size | None = None
     mlp_dim: Size | None = None
-    take: Checked | None = None
-    reference: Checked | None = None
-    text: Checked | None = None
+    take: Downsampling | None = None
+    reference: Downsampling | None = None
+    text: Downsampling | None = None
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ from cmi import audio
 from cmi._util.device import choose_device
 from cmi._util.errors import InputError
 from cmi.report.tables import Table
-from cmi.reward.engine.read_ahead import Job
 from cmi.reward.engine.token_cache import GIGABYTE
+from cmi.reward.engine.tokens import sections
+from cmi.reward.engine.windows import Job
 from cmi.reward.model.encoders import FrozenEncoder
 from cmi.reward.model.reward_model import RewardModel
 from cmi.reward.train.config import TrainConfig
@@ -80,9 +81,8 @@ def _sizes(items: Iterable[Item], model: RewardModel) -> tuple[dict[Item, int], 
 def _tokens(job: Job, encoder: FrozenEncoder) -> int:
     seconds = audio.duration(job.sound) if not isinstance(job.sound, audio.Waveform) else job.sound.seconds
     samples = round(min(seconds, job.span.seconds) * encoder.rate)
-    parts = audio.windows(samples, min(job.span.chunk * encoder.rate, encoder.chunk))
-    lengths = (part.stop - part.start for part in parts)
-    return sum(encoder.count(length) for length in lengths if length >= encoder.shortest)
+    parts = (part for section in sections(job, samples, encoder) for part in section)
+    return sum(encoder.count(part.stop - part.start) for part in parts)
 
 
 def _length(example: TrainingExample, sizes: dict[Item, int], window: str) -> int:

@@ -13,13 +13,11 @@ import torch
 from torch import Tensor
 
 from cmi._util.errors import InputError
-from cmi.reward.engine import audio_tokens as sounds
 from cmi.reward.engine.batching import Batching
-from cmi.reward.engine.prompt_tokens import STEP, PromptReader
-from cmi.reward.engine.read_ahead import DecodedAudio, Job, Loader, default_workers, read_ahead
+from cmi.reward.engine.read_ahead import DecodedAudio, Loader, default_workers, read_ahead
 from cmi.reward.engine.token_cache import CachedTokens, TokenCache
-from cmi.reward.engine.windows import find_window, spans
-from cmi.reward.model.head import mask_of
+from cmi.reward.engine.tokens import PromptReader, encode_audio
+from cmi.reward.engine.windows import Job, find_window, jobs
 from cmi.reward.model.reward_model import RewardModel
 from cmi.reward.train.data import TrainingExample
 from cmi.take import Audio, Prompt
@@ -30,25 +28,19 @@ Known = dict[Item, str | InputError]  # where in the cache, or why it can't be u
 
 
 def take_job(sound: Audio, window: str) -> Job:
-    (span,) = spans(sound, find_window(window))
-    return Job(sound, span)
+    return jobs(sound, find_window(window))[0]
 
 
 def reference_job(sound: Audio, window: str) -> Job:
-    (span,) = spans(sound, find_window(window).of_reference)
-    return Job(sound, span)
+    return jobs(sound, find_window(window).of_reference)[0]
 
 
 def items_of(example: TrainingExample, window: str) -> list[Item]:
     """All that has to be encoded for an example."""
     reference = example.prompt.reference
     references = [reference_job(reference, window)] if reference is not None else []
-    return [
-        example.prompt.text,
-        example.prompt.lyrics,
-        *(take_job(take, window) for take in example.takes),
-        *references,
-    ]
+    takes = [take_job(take, window) for take in example.takes]
+    return [example.prompt.text, example.prompt.lyrics, *takes, *references]
 
 
 class Embeddings:
@@ -72,9 +64,9 @@ class Embeddings:
     def prepare(self, items: Iterable[Item], on_done: Callable[[int], None] = lambda count: None) -> Known:
         """Encode what is not in the cache yet; `on_done` hears how many items were seen to."""
         items = list(items)
-        jobs = [item for item in items if isinstance(item, Job)]
+        sounds = [item for item in items if isinstance(item, Job)]
         texts = [item for item in items if isinstance(item, str)]
-        for part in (self._read(texts), self._hear(jobs)):
+        for part in (self._read(texts), self._hear(sounds)):
             for seen in part:
                 self.known |= seen
                 on_done(len(seen))
@@ -96,15 +88,8 @@ class Embeddings:
             for text, tokens in self._encoded({text: own for text, own in ids.items() if isinstance(own, Tensor)}):
                 self.hold(text, tokens)
 
-    def sound(self, job: Job) -> Tensor:
-        """(T, D)"""
-        return self._tokens(job, lambda: list(self._hear([job])))
-
-    def text(self, text: str) -> Tensor:
-        """(n, D); what the encoder can't take at once is cut."""
-        return self._tokens(text, lambda: list(self._read([text])))
-
-    def _tokens(self, item: Item, encode: Callable[[], object]) -> Tensor:
+    def tokens(self, item: Item) -> Tensor:
+        """(n, D); of a text that the encoder can't take at once the rest is cut."""
         key = self.known[item]
         if isinstance(key, InputError):
             raise key
@@ -112,7 +97,7 @@ class Embeddings:
             return self._held[key]
         entry = self._cache.get(key)
         if entry is None:
-            encode()
+            list(self._hear([item]) if isinstance(item, Job) else self._read([item]))
             entry = self._cache.get(key)
         if entry is None:
             raise InputError(f"{self._cache.folder}: the cache keeps nothing: free some of its disk, or raise cache_gb")
@@ -132,7 +117,7 @@ class Embeddings:
             fresh = {
                 job: heard for job, heard in chunk.items() if isinstance(heard, DecodedAudio) and heard.entry is None
             }
-            for job, entry in sounds.encode(fresh, self._model.encoder, self._batching).items():
+            for job, entry in encode_audio(fresh, self._model.encoder, self._batching).items():
                 self._cache.put(fresh[job].key, entry._replace(tokens=entry.tokens.cpu()))
             yield {job: _usable(job, heard) for job, heard in chunk.items()}
 
@@ -148,13 +133,7 @@ class Embeddings:
             yield {text: _problem(ids.get(text)) or known[text] for text in chunk}
 
     def _encoded(self, ids: dict[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
-        rows = self._batching.apply(
-            lambda x, lengths: self._model.encoder.encode_text(x, mask_of(lengths, x.shape[1])),
-            [(tokens,) for tokens in ids.values()],
-            STEP,
-        )
-        for (text, tokens), row in zip(ids.items(), rows, strict=True):
-            yield text, row[: len(tokens)].clone()  # and not its whole batch
+        return zip(ids, self._reader.apply(self._model.encoder.encode_text, list(ids.values())), strict=True)
 
     def _ids(self, text: str) -> Tensor | InputError:
         try:

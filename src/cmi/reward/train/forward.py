@@ -46,7 +46,7 @@ def load(examples: Sequence[TrainingExample], embeddings: Embeddings) -> LoadedE
         firsts.append(len(loaded.takes))
         loaded.prompts.append(_prompt(example.prompt, embeddings))
         for take in example.takes:
-            loaded.takes.append(embeddings.sound(take_job(take, embeddings.window))[None])
+            loaded.takes.append(embeddings.tokens(take_job(take, embeddings.window))[None])
             loaded.owners.append(place)
     for first, example in zip(firsts, examples, strict=True):
         if example.wrong_prompt is not None:
@@ -60,8 +60,8 @@ def load(examples: Sequence[TrainingExample], embeddings: Embeddings) -> LoadedE
 
 def _prompt(prompt: Prompt, embeddings: Embeddings) -> PromptTokens:
     sound = None if prompt.reference is None else reference_job(prompt.reference, embeddings.window)
-    reference = None if sound is None else embeddings.sound(sound)[None]
-    text, lyrics = (embeddings.text(part)[None] for part in (prompt.text, prompt.lyrics))
+    reference = None if sound is None else embeddings.tokens(sound)[None]
+    text, lyrics = (embeddings.tokens(part)[None] for part in (prompt.text, prompt.lyrics))
     return PromptTokens(text, lyrics, reference)
 
 

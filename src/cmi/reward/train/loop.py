@@ -21,16 +21,14 @@ from torch import Tensor
 
 from cmi._util.device import choose_device
 from cmi._util.errors import InputError
-from cmi.reward.train.batches import with_dropout, with_wrong_prompts
 from cmi.reward.train.config import Optimizer, TrainConfig
-from cmi.reward.train.data import TrainingExample
+from cmi.reward.train.data import TrainingExample, with_dropout, with_wrong_prompts
 from cmi.reward.train.embeddings import Embeddings
 from cmi.reward.train.forward import LoadedExamples, Trainee, count_labels, load, objective, score
-from cmi.reward.train.journal import Journal
+from cmi.reward.train.journal import Journal, measure
 from cmi.reward.train.outcome import TrainingOutcome, claim, is_complete, save_outcome
 from cmi.reward.train.setup import Report, TrainingRun, make_plan, set_up, uses_bf16
 from cmi.reward.train.state import Best, copied_head, load_state, save_state
-from cmi.reward.train.validation import measure
 from cmi.take import Axis
 
 

@@ -31,7 +31,7 @@ SHOWN = 5  # reasons why examples were left out
 
 @dataclass(frozen=True)
 class TrainingOutcome:
-    """How a run ended. Validations are those of `cmi.reward.train.validation`; None without a validation set."""
+    """How a run ended. Validations are those of `cmi.reward.train.journal`; None without a validation set."""
 
     folder: str
     steps: int

@@ -17,9 +17,8 @@ from cmi._util.errors import InputError
 from cmi.reward.engine.token_cache import GIGABYTE, TokenCache
 from cmi.reward.model.head import HeadConfig, RewardHead
 from cmi.reward.model.reward_model import RewardModel
-from cmi.reward.train.batches import Batches
 from cmi.reward.train.config import Architecture, Start, TrainConfig
-from cmi.reward.train.data import Examples, TrainingExample, count, read_examples
+from cmi.reward.train.data import Batches, Examples, TrainingExample, count, read_examples
 from cmi.reward.train.embeddings import Embeddings, items_of, usable
 from cmi.reward.train.forward import Trainee
 

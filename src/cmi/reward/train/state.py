@@ -50,9 +50,9 @@ def save_state(folder: Path, step: int, trainee: Trainee, optimizer: torch.optim
     unfinished = folder / f"{UNFINISHED}{path.name}"
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(parents=True)
-    save_weights(_owned(trainee.state_dict()), unfinished / WEIGHTS)
+    save_weights(trainee.state_dict(), unfinished / WEIGHTS)
     save_weights(_moments(trainee, optimizer), unfinished / MOMENTS)
-    save_weights(_owned(best.head), unfinished / BEST)
+    save_weights(best.head, unfinished / BEST)
     value = best.value if math.isfinite(best.value) else None
     about: dict[str, Any] = {"step": step, "best_step": best.step, "best_value": value}
     about["checksums"] = {name: _checksum(unfinished / name) for name in (WEIGHTS, MOMENTS, BEST)}
@@ -117,16 +117,11 @@ def _states(folder: Path) -> list[Path]:
 
 def _moments(trainee: Trainee, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     return {
-        f"{name}/{key}": value.detach().cpu().contiguous()
+        f"{name}/{key}": value
         for name, parameter in trainee.named_parameters()
         for key, value in optimizer.state[parameter].items()
     }
 
 
-def _owned(state: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Copies on the host: safetensors refuses tensors that share memory."""
-    return {key: value.detach().cpu().clone().contiguous() for key, value in state.items()}
-
-
 def copied_head(trainee: Trainee) -> dict[str, Tensor]:
-    return _owned(trainee.head.state_dict())
+    return {key: value.detach().cpu().clone() for key, value in trainee.head.state_dict().items()}

@@ -1,154 +1,18 @@
 import os
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from cmi._util import wheels
 from cmi._util.errors import InputError
-from cmi.reward.model.encoders.musicnn_wheel import (
-    FILE_NAME,
-    MAGIC,
-    MODELS,
-    find_wheel,
-    read_checkpoint,
-    read_variables,
-)
+from cmi.reward.model.encoders.musicnn import MODELS, WHEEL, read_checkpoint
 
-# A writer of checkpoints, from the format's description.
-
-
-def varint(number: int) -> bytes:
-    low, rest = number & 0x7F, number >> 7
-    return bytes([low | 0x80]) + varint(rest) if rest else bytes([low])
-
-
-def message(*fields: tuple[int, int | bytes]) -> bytes:
-    parts = []
-    for number, value in fields:
-        if isinstance(value, bytes):
-            parts.append(varint(number << 3 | 2) + varint(len(value)) + value)
-        else:
-            parts.append(varint(number << 3) + varint(value))
-    return b"".join(parts)
-
-
-def block(entries: list[tuple[bytes, bytes]]) -> bytes:
-    content, before = b"", b""
-    for key, value in entries:
-        shared = next(n for n in range(len(key), -1, -1) if before.startswith(key[:n]))
-        content += varint(shared) + varint(len(key) - shared) + varint(len(value)) + key[shared:] + value
-        before = key
-    return content + bytes(4) + (1).to_bytes(4, "little")  # one restart point, at 0
-
-
-def table(blocks: list[list[tuple[bytes, bytes]]], compression: int = 0) -> bytes:
-    content, handles = b"", []
-    for entries in blocks:
-        written = block(entries)
-        handles.append((entries[-1][0], varint(len(content)) + varint(len(written))))
-        content += written + bytes([compression, 0, 0, 0, 0])  # no checksum
-    index = block(handles)
-    footer = varint(0) + varint(0) + varint(len(content)) + varint(len(index))
-    return content + index + bytes(5) + footer.ljust(40, b"\0") + MAGIC
-
-
-def entry(shape: tuple[int, ...], offset: int, size: int, dtype: int = 1, shard: int = 0) -> bytes:
-    dimensions = message(*((2, message((1, length))) for length in shape))
-    return message((1, dtype), (2, dimensions), (3, shard), (4, offset), (5, size)) + varint(6 << 3 | 5) + b"\1\2\3\4"
-
-
-def checkpoint(variables: dict[str, np.ndarray]) -> tuple[bytes, bytes]:
-    """Index, in blocks of two, and data."""
-    entries, data = [(b"", message((1, 1)))], b""
-    for name, value in sorted(variables.items()):
-        entries.append((name.encode(), entry(value.shape, len(data), value.nbytes)))
-        data += value.astype("<f4").tobytes()
-    return table([entries[start : start + 2] for start in range(0, len(entries), 2)]), data
-
-
-VARIABLES = {
-    "conv2d/bias": np.arange(3, dtype=np.float32),
-    "conv2d/kernel": np.arange(24, dtype=np.float32).reshape(2, 4, 1, 3),
-    "conv2d_1/bias": np.full(200, 0.5, np.float32),
-    "step": np.float32(7).reshape(()),
-}
-INDEX, DATA = checkpoint(VARIABLES)
-
-
-def test_what_was_written_is_read():
-    read = read_variables(INDEX, DATA, "here")
-    assert read.keys() == VARIABLES.keys()
-    for name, value in VARIABLES.items():
-        assert read[name].dtype == np.float32
-        assert np.array_equal(read[name], value)
-
-
-@given(st.integers(0, len(INDEX) - 1))
-def test_a_cut_index_is_refused(length):
-    with pytest.raises(InputError, match="here is not a readable checkpoint: "):
-        read_variables(INDEX[:length], DATA, "here")
-
-
-@given(st.lists(st.tuples(st.integers(0, len(INDEX) - 1), st.integers(0, 255)), min_size=1, max_size=5))
-def test_a_changed_index_is_read_or_refused(changes):
-    changed = bytearray(INDEX)
-    for position, byte in changes:
-        changed[position] = byte
-    try:
-        read_variables(bytes(changed), DATA, "here")
-    except InputError as error:
-        assert str(error).startswith("here is not a readable checkpoint: ")
-
-
-@given(st.binary(max_size=300))
-def test_any_bytes_with_a_tables_end_are_read_or_refused(content):
-    try:
-        read_variables(content + bytes(40) + MAGIC, DATA, "here")
-    except InputError as error:
-        assert str(error).startswith("here is not a readable checkpoint: ")
-
-
-@given(st.binary(max_size=60))
-def test_any_bytes_as_an_entry_are_read_or_refused(content):
-    try:
-        read_variables(table([[(b"x", content)]]), DATA, "here")
-    except InputError as error:
-        assert str(error).startswith("here is not a readable checkpoint: ")
-
-
-def test_data_that_ends_too_early_is_refused():
-    with pytest.raises(InputError, match="beyond the end of the data"):
-        read_variables(INDEX, DATA[:-1], "here")
-
-
-@pytest.mark.parametrize(
-    ("value", "reason"),
-    [
-        (entry((2,), 0, 12), "shape does not fit"),
-        (entry((0, 1 << 62), 0, 0), "shape does not fit"),
-        (entry((1,) * 65, 0, 4), "shape does not fit"),
-        (entry((1,), 0, 4, dtype=2), "not float32"),
-        (entry((1,), 0, 4, shard=1), "not float32 in the one data file"),
-        (entry((1,), 1 << 63, 4), "beyond the end"),
-    ],
-)
-def test_entries_that_make_no_sense_are_refused(value, reason):
-    with pytest.raises(InputError, match=reason):
-        read_variables(table([[(b"x", value)]]), DATA, "here")
-
-
-def test_a_compressed_index_is_refused():
-    snappy = table([[(b"x", entry((1,), 0, 4))]], compression=1)
-    with pytest.raises(InputError, match="the index is compressed"):
-        read_variables(snappy, DATA, "here")
-
-
-# The wheel.
+FILE_NAME = WHEEL.file_name
+find_wheel = partial(wheels.find_wheel, WHEEL)
 
 
 @pytest.fixture
@@ -232,11 +96,6 @@ def test_a_damaged_wheel_is_refused(wheel, tmp_path):
 def test_a_wheel_that_is_not_there_is_named(tmp_path):
     with pytest.raises(InputError, match="cannot be read"):
         read_checkpoint(tmp_path / FILE_NAME, "MTT_musicnn")
-
-
-def test_an_unknown_model_is_told_the_known_ones(tmp_path):
-    with pytest.raises(InputError, match="'vgg': choose from MTT_musicnn, MSD_musicnn"):
-        read_checkpoint(tmp_path / FILE_NAME, "vgg")
 
 
 @pytest.mark.parametrize("model", MODELS)

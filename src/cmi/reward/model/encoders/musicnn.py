@@ -6,7 +6,8 @@
     mid end     three convolutions over 7 frames, the last two with residuals                  3 x 64 a frame
     back end    maximum and mean over time -> dense layer of 200 -> 50 tags, on patches of 3 s
 
-Built from the published checkpoint's variables (`musicnn_wheel.read_checkpoint`), frozen, in float32.
+Built from the published checkpoint's variables, frozen, in float32. The wheel that holds them pins a TensorFlow and a
+NumPy that no longer install: it is never installed (see `cmi._util.wheels`), and TensorFlow is not needed to read it.
 
 Front and mid end are convolutions over time with zeros around, so that `frames` runs on clips of any length. Clips of
 different lengths share a call with their lengths beside them; a shorter one then gives the frames it gives alone.
@@ -15,10 +16,14 @@ The package rounds mel powers to float16; we do not, since a last bit that diffe
 by less than 1e-4.
 """
 
+import io
+import json
 import math
+import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -27,7 +32,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from cmi.reward.model.encoders.musicnn_wheel import find_wheel, read_checkpoint
+from cmi._util import wheels
 from cmi.reward.model.encoders.spectrograms import mirror_ends, slaney_filters
 from cmi.reward.model.head import mask_of
 
@@ -42,39 +47,39 @@ AT_ONCE = 32  # filters convolved together on a GPU: all positions of their resp
 LOUDEST = 10.0  # no normalised log-mel is larger: full scale gives less than 2
 UNMOVED = 1e-6  # a feature that no sound moves by more is a constant
 
-MTT_TAGS = tuple(
-    "guitar, classical, slow, techno, strings, drums, electronic, rock, fast, piano, ambient, beat, violin, vocal, "
-    "synth, female, indian, opera, male, singing, vocals, no vocals, harpsichord, loud, quiet, flute, woman, "
-    "male vocal, no vocal, pop, soft, sitar, solo, man, classic, choir, voice, new age, dance, male voice, "
-    "female vocal, beats, harp, cello, no voice, weird, country, metal, female voice, choral".split(", ")
+WHEEL = wheels.Wheel(
+    "musicnn", "0.1.0", "f38a4890c648c1ddbb141c5d96d2b0a8cfcd36746002d896989f7b88beb65cfa", "musicnn's weights", 28
 )
-MSD_TAGS = tuple(
-    "rock, pop, alternative, indie, electronic, female vocalists, dance, 00s, alternative rock, jazz, beautiful, "
-    "metal, chillout, male vocalists, classic rock, soul, indie rock, Mellow, electronica, 80s, folk, 90s, chill, "
-    "instrumental, punk, oldies, blues, hard rock, ambient, acoustic, experimental, female vocalist, guitar, Hip-Hop, "
-    "70s, party, country, easy listening, sexy, catchy, funk, electro, heavy metal, Progressive rock, 60s, rnb, "
-    "indie pop, sad, House, happy".split(", ")
-)
+# Of the two checkpoints in the wheel: where a variable's bytes begin and its shape, the same in both; and their tags.
+PUBLISHED = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+MODELS = tuple(PUBLISHED["tags"])
+MTT_TAGS, MSD_TAGS = map(tuple, PUBLISHED["tags"].values())
 
 Variables = Mapping[str, NDArray[np.float32]]
 
 
 def load_musicnn(model: Literal["MTT_musicnn", "MSD_musicnn"]) -> "Musicnn":
     """The network trained on MagnaTagATune (MTT) or on the Million Song Dataset (MSD), downloaded on first use."""
-    return Musicnn(read_checkpoint(find_wheel(), model))
+    return Musicnn(read_checkpoint(wheels.find_wheel(WHEEL), model))
+
+
+def read_checkpoint(wheel: Path, model: str) -> Variables:
+    """The variables of `model`, one of `MODELS`, by name; InputError unless the wheel is the published one."""
+    with zipfile.ZipFile(io.BytesIO(wheels.read_wheel(WHEEL, wheel))) as archive:
+        data = archive.read(f"musicnn/{model}/.data-00000-of-00001")
+    return {
+        name: np.frombuffer(data, "<f4", math.prod(shape), start).reshape(shape)
+        for name, (start, shape) in PUBLISHED["variables"].items()
+    }
 
 
 # The spectrogram: librosa.feature.melspectrogram as it was at 0.7, with mirrored ends.
 
 
-def frame_count(samples: int) -> int:
-    return 1 + samples // HOP
-
-
 def mel(samples: Tensor, lengths: Tensor | None = None) -> Tensor:
     """Log-mel spectrograms of clips (B, n) at 16 kHz, of which the first `lengths` (B,) samples are sound.
 
-    (B, frame_count(n), 96), 0 beyond the end of a clip. Clips of at least `SHORTEST` samples.
+    (B, 1 + n // 256, 96), 0 beyond the end of a clip. Clips of at least `SHORTEST` samples.
     """
     window = torch.hann_window(WINDOW, device=samples.device)
     mirrored = mirror_ends(samples.float(), lengths, WINDOW // 2)  # (B, n + 512)

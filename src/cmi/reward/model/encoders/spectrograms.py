@@ -1,12 +1,10 @@
 """What mel spectrograms are made with: filters on Slaney's scale, as librosa has them, and mirrored ends."""
 
-import math
-
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
+from transformers.audio_utils import mel_filter_bank
 
 
 def mirror_ends(samples: Tensor, lengths: Tensor | None, half: int) -> Tensor:
@@ -21,21 +19,5 @@ def mirror_ends(samples: Tensor, lengths: Tensor | None, half: int) -> Tensor:
 
 def slaney_filters(rate: int, window: int, bands: int, highest: float) -> Tensor:
     """Triangles of unit area on Slaney's scale from 0 to `highest` hertz: (window / 2 + 1, bands)."""
-    bins = np.linspace(0, rate / 2, window // 2 + 1)
-    corners = _hertz(np.linspace(0, _slaney(highest), bands + 2))
-    width = np.diff(corners)
-    distance = corners[None] - bins[:, None]  # (bins, bands + 2)
-    triangles = np.minimum(-distance[:, :-2] / width[:-1], distance[:, 2:] / width[1:]).clip(min=0)
-    areas = (corners[2:] - corners[:-2]) / 2
-    return torch.tensor((triangles / areas).astype(np.float32))  # a copy, aligned as torch's own memory is
-
-
-# Slaney's scale: 3 mels to 200 Hz up to 1 kHz, then 27 mels for each factor of 6.4.
-
-
-def _slaney(hertz: float) -> float:
-    return hertz * 3 / 200 if hertz < 1000 else 15 + 27 * math.log(hertz / 1000, 6.4)
-
-
-def _hertz(mels: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.where(mels < 15, mels * 200 / 3, 1000 * 6.4 ** ((mels - 15) / 27))
+    filters = mel_filter_bank(window // 2 + 1, bands, 0.0, highest, rate, norm="slaney", mel_scale="slaney")
+    return torch.tensor(filters.astype(np.float32))  # a copy, aligned as torch's own memory is

@@ -22,26 +22,14 @@ from cmi._util.errors import InputError
 from cmi._util.weights import Shapes
 from cmi.audio import windows
 from cmi.reward.engine.batching import stack
+from cmi.reward.model.checkpoint import depth, shape
 from cmi.reward.model.head import mask_of
-from cmi.reward.scoring.baselines import BOTH, BaselineVariant
+from cmi.reward.scoring.baselines import BOTH, BaselineVariant, sources
 from cmi.reward.scoring.baselines.listening import AT_ONCE, MusicalityScorer, hear
-from cmi.reward.scoring.baselines.sources import (
-    FoundCheckpoint,
-    PublishedCheckpoint,
-    checked,
-    depth,
-    fill,
-    find,
-    read_state,
-    renamed,
-    shape,
-    shapes_of,
-    with_weight_norm,
-)
 from cmi.reward.scoring.scorers import NamedScorer
 from cmi.take import Audio
 
-SOURCE = PublishedCheckpoint(
+SOURCE = sources.PublishedCheckpoint(
     "facebook/audiobox-aesthetics", "9b1dd8e5df9af7216e836a98974fe3b82c56ded6", ("model.safetensors",)
 )
 SOURCES = (SOURCE,)
@@ -125,13 +113,11 @@ def _network(dim: int, config: Mapping[str, Any]) -> nn.Sequential:
     return nn.Sequential(*layers, nn.Linear(dim, 1))
 
 
-class Audiobox:
-    def __init__(self, model: Aesthetics, scales: Mapping[str, Scale], device: torch.device) -> None:
-        self.model = model.to(device)
-        self.scales = scales
-        self.device = device
+class Audiobox(NamedTuple):
+    model: Aesthetics
+    scales: Mapping[str, Scale]
+    device: torch.device
 
-    @torch.inference_mode()
     def judge(self, sound: Audio) -> dict[str, float]:
         """A recording's four numbers."""
         samples = hear(sound, RATE)
@@ -147,19 +133,18 @@ class Audiobox:
 
 
 def load(places: Sequence[str], device: str, axis: str) -> NamedScorer:
-    found = find(SOURCE, places)
-    model, scales = checked(found.weights, lambda: _model(found))
-    judge = Audiobox(model, scales, choose_device(device))
-    return NamedScorer(found.name, MusicalityScorer(lambda sound: judge.judge(sound)[axis], on_both=True))
+    found, (model, scales) = sources.build(SOURCE, places, _model)
+    there = choose_device(device)
+    audiobox = Audiobox(model.to(there), scales, there)
+    return NamedScorer(found.name, MusicalityScorer(lambda sound: audiobox.judge(sound)[axis], on_both=True))
 
 
-def _model(found: FoundCheckpoint) -> tuple[Aesthetics, dict[str, Scale]]:
-    state = with_weight_norm(renamed(read_state(found.weights), NAMES))
-    config = found.config
+def _model(state: sources.State, config: Mapping[str, Any]) -> tuple[Aesthetics, dict[str, Scale]]:
+    state = sources.with_weight_norm(sources.renamed(state, NAMES))
     if not config.get("use_weighted_layer_sum", True) or int(config.get("output_dim", 1)) != 1:
         raise InputError("config.json states a head that is not known: a weighted sum of layers and one output are")
-    model = Aesthetics(_wavlm_config(shapes_of(state)), config)
-    fill(model, state, r"wavlm\.masked_spec_embed$")
+    model = Aesthetics(_wavlm_config(sources.shapes_of(state)), config)
+    sources.fill(model, state, r"wavlm\.masked_spec_embed$")
     return model, _scales(config)
 
 
@@ -174,14 +159,16 @@ def _scales(config: Mapping[str, Any]) -> dict[str, Scale]:
 def _wavlm_config(shapes: Shapes) -> WavLMConfig:
     """All sizes are told by shapes."""
     layer = "wavlm.encoder.layers.0"
-    convolutions = [shape(shapes, f"wavlm.feature_extractor.conv_layers.{i}.conv.weight") for i in range(len(STRIDES))]
-    dim, grouped, positions = shape(shapes, "wavlm.encoder.pos_conv_embed.conv.parametrizations.weight.original1")
-    buckets, heads = shape(shapes, f"{layer}.attention.rel_attn_embed.weight")
+    convolutions = [
+        shape(shapes, f"wavlm.feature_extractor.conv_layers.{i}.conv.weight", 3) for i in range(len(STRIDES))
+    ]
+    dim, grouped, positions = shape(shapes, "wavlm.encoder.pos_conv_embed.conv.parametrizations.weight.original1", 3)
+    buckets, heads = shape(shapes, f"{layer}.attention.rel_attn_embed.weight", 2)
     return WavLMConfig(
         hidden_size=dim,
         num_hidden_layers=depth(shapes, "wavlm.encoder.layers"),
         num_attention_heads=heads,
-        intermediate_size=shape(shapes, f"{layer}.feed_forward.intermediate_dense.weight")[0],
+        intermediate_size=shape(shapes, f"{layer}.feed_forward.intermediate_dense.weight", 2)[0],
         conv_dim=[size[0] for size in convolutions],
         conv_kernel=[size[2] for size in convolutions],
         conv_stride=list(STRIDES),

@@ -9,35 +9,26 @@ embeddings are weighted by what is new in them. The score is the cosine. A text'
 their order (the publishers' script shuffles them).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from transformers import BertConfig, BertModel, HubertModel, XLMRobertaConfig, XLMRobertaModel
+from transformers import BertConfig, BertModel, HubertConfig, HubertModel, XLMRobertaConfig, XLMRobertaModel
 
 from cmi._util.device import choose_device
 from cmi._util.errors import InputError
 from cmi._util.weights import Shapes
 from cmi.audio import windows
+from cmi.reward.model.checkpoint import depth, shape
 from cmi.reward.model.tokenizer import Tokenize, load_tokenizer
-from cmi.reward.scoring.baselines import ALIGNMENT, BaselineVariant, mert
+from cmi.reward.scoring.baselines import ALIGNMENT, BaselineVariant, sources
 from cmi.reward.scoring.baselines.listening import AlignmentScorer, hear
-from cmi.reward.scoring.baselines.sources import (
-    PublishedCheckpoint,
-    State,
-    checked,
-    depth,
-    fill,
-    find,
-    read_state,
-    shape,
-    shapes_of,
-)
 from cmi.reward.scoring.scorers import NamedScorer
 from cmi.take import Audio
 
-SOURCE = PublishedCheckpoint(
+SOURCE = sources.PublishedCheckpoint(
     "sander-wood/clamp3",
     "791815a04a3a2bd9ab64cf590ba8307930c179e6",
     (
@@ -46,13 +37,19 @@ SOURCE = PublishedCheckpoint(
         "a_length_128_s_size_768_s_layers_12_p_size_64_p_length_512.pth",
     ),
 )
-SOURCES = (SOURCE, mert.SOURCE)
+MERT = sources.PublishedCheckpoint("m-a-p/MERT-v1-95M", "12af15fef9d0ac838c3f475bfbbf26d2060dd4f5")
+SOURCES = (SOURCE, MERT)
 VARIANTS = {"clamp3": BaselineVariant(ALIGNMENT)}
-WINDOW, SHORTEST = 5 * mert.RATE, mert.RATE
+RATE = 24_000
+WINDOW, SHORTEST = 5 * RATE, RATE
 STRETCH = 128  # vectors or tokens
 HEAD = 64  # numbers of an attention head
 SEPARATOR = "</s>"
 NEVER_READ = r"symbolic_(model|proj)\.|(text|audio)_model\.pooler\."
+STATED_BY_MERT = (
+    "hidden_size num_hidden_layers num_attention_heads intermediate_size conv_dim conv_kernel conv_stride conv_bias "
+    "num_conv_pos_embeddings num_conv_pos_embedding_groups feat_extract_norm feat_proj_layer_norm layer_norm_eps"
+).split()
 
 
 class Clamp3(nn.Module):
@@ -82,26 +79,28 @@ def in_stretches(embed: Callable[[Tensor], Tensor], sequence: Tensor) -> Tensor:
     return functional.normalize(total, dim=-1)
 
 
-class Clamp3Similarity:
-    def __init__(self, model: Clamp3, ear: HubertModel, tokenize: Tokenize, device: torch.device) -> None:
-        self.model = model.to(device)
-        self.ear = ear.to(device)
-        self.tokenize = tokenize
-        self.device = device
+class Clamp3Similarity(NamedTuple):
+    model: Clamp3
+    mert: HubertModel
+    tokenize: Tokenize
+    device: torch.device
 
-    @torch.inference_mode()
     def embed_sound(self, sound: Audio) -> Tensor:
-        samples = hear(sound, mert.RATE)
+        samples = hear(sound, RATE)
         standard = (samples - samples.mean()) / (samples.var(correction=0) + 1e-7).sqrt()
         parts = [standard[part] for part in windows(len(standard), WINDOW)]
         heard = [part for part in parts if len(part) >= SHORTEST]
         if not heard:
-            raise InputError(f"{sound}: {len(samples) / mert.RATE:.2f} s, CLaMP 3 hears nothing of less than 1 s")
-        vectors = torch.cat([mert.mean_state(self.ear, part[None].to(self.device)) for part in heard])  # (T, D)
+            raise InputError(f"{sound}: {len(samples) / RATE:.2f} s, CLaMP 3 hears nothing of less than 1 s")
+        vectors = torch.cat([self._hear(part[None].to(self.device)) for part in heard])  # (T, D)
         edge = torch.zeros_like(vectors[:1])
         return in_stretches(self.model.embed_sound, torch.cat([edge, vectors, edge])).cpu()
 
-    @torch.inference_mode()
+    def _hear(self, clip: Tensor) -> Tensor:
+        """The mean over time and over all of MERT's layers of a clip: (1, n) -> (1, D)."""
+        states = self.mert(clip, output_hidden_states=True).hidden_states
+        return torch.stack([state.mean(dim=1) for state in states]).mean(dim=0)
+
     def embed_text(self, text: str) -> Tensor:
         return in_stretches(self.model.embed_text, torch.tensor(self._ids(text), device=self.device)).cpu()
 
@@ -111,30 +110,38 @@ class Clamp3Similarity:
 
 
 def load(places: Sequence[str], device: str) -> NamedScorer:
-    found, ear = find(SOURCE, places), find(mert.SOURCE, places, 1)
-    model = checked(found.weights, lambda: _model(read_state(found.weights, "model")))
-    heard = checked(ear.weights, lambda: mert.load_mert(read_state(ear.weights), ear.config))
-    tokenize = load_tokenizer(found.folder, model.text_model.config.vocab_size)
-    similarity = Clamp3Similarity(model, heard, tokenize, choose_device(device))
+    (found, model), (ear, mert) = sources.build(SOURCE, places, _model), sources.build(MERT, places, _mert, 1)
+    tokenize, there = load_tokenizer(found.folder, model.text_model.config.vocab_size), choose_device(device)
+    similarity = Clamp3Similarity(model.to(there), mert.to(there), tokenize, there)
     return NamedScorer(f"{found.name}, {ear.name}", AlignmentScorer(similarity.embed_sound, similarity.embed_text))
 
 
-def _model(state: State) -> Clamp3:
-    shapes = shapes_of(state)
+def _mert(state: sources.State, config: Mapping[str, Any]) -> HubertModel:
+    """A HuBERT of music (Li et al., 2023). InputError for one with parts that HuBERT does not have."""
+    for field in ("feature_extractor_cqt", "deepnorm", "do_stable_layer_norm"):
+        if config.get(field):
+            raise InputError(f"config.json states {field}, which is not supported: MERT-v1-95M is expected")
+    model = HubertModel(HubertConfig(**{field: config[field] for field in STATED_BY_MERT if field in config}))
+    sources.fill(model, sources.with_weight_norm(state), r"masked_spec_embed$")
+    return model
+
+
+def _model(state: sources.State, _: object) -> Clamp3:
+    shapes = sources.shapes_of(state)
     sizes = _sizes(shapes, "audio_model"), _sizes(shapes, "text_model")
-    vocabulary = shape(shapes, "text_model.embeddings.word_embeddings.weight")[0]
+    vocabulary = shape(shapes, "text_model.embeddings.word_embeddings.weight", 2)[0]
     text = XLMRobertaConfig(vocab_size=vocabulary, type_vocab_size=1, layer_norm_eps=1e-5, pad_token_id=1, **sizes[1])
-    model = Clamp3(BertConfig(vocab_size=1, **sizes[0]), text, shape(shapes, "audio_proj.weight")[0])
-    fill(model, state, NEVER_READ)
+    model = Clamp3(BertConfig(vocab_size=1, **sizes[0]), text, shape(shapes, "audio_proj.weight", 2)[0])
+    sources.fill(model, state, NEVER_READ)
     return model
 
 
 def _sizes(shapes: Shapes, part: str) -> dict[str, int]:
-    positions, dim = shape(shapes, f"{part}.embeddings.position_embeddings.weight")
+    positions, dim = shape(shapes, f"{part}.embeddings.position_embeddings.weight", 2)
     return {
         "hidden_size": dim,
         "num_hidden_layers": depth(shapes, f"{part}.encoder.layer"),
         "num_attention_heads": dim // HEAD,
-        "intermediate_size": shape(shapes, f"{part}.encoder.layer.0.intermediate.dense.weight")[0],
+        "intermediate_size": shape(shapes, f"{part}.encoder.layer.0.intermediate.dense.weight", 2)[0],
         "max_position_embeddings": positions,
     }

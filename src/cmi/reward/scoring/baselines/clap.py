@@ -9,7 +9,7 @@ what is longer than 10 s, which no score can be reproduced from.) Texts are cut 
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from safetensors import SafetensorError
@@ -23,67 +23,55 @@ from cmi._util.hub import quiet_transformers
 from cmi._util.pretrained import SAFE
 from cmi._util.weights import in_own_memory
 from cmi.audio import windows
-from cmi.reward.scoring.baselines import ALIGNMENT, BaselineVariant
+from cmi.reward.scoring.baselines import ALIGNMENT, BaselineVariant, sources
 from cmi.reward.scoring.baselines.listening import AlignmentScorer, hear, in_calls, repeated
-from cmi.reward.scoring.baselines.sources import FoundCheckpoint, PublishedCheckpoint, find
 from cmi.reward.scoring.scorers import NamedScorer
 from cmi.take import Audio
 
-FILES = ("model.safetensors", "pytorch_model.bin")
-DEFAULT = PublishedCheckpoint("laion/clap-htsat-unfused", "8fa0f1c6d0433df6e97c127f64b2a1d6c0dcda8a", FILES)
-MUSIC = PublishedCheckpoint("laion/larger_clap_music", "a0b4534a14f58e20944452dff00a22a06ce629d1", FILES)
+DEFAULT = sources.PublishedCheckpoint("laion/clap-htsat-unfused", "8fa0f1c6d0433df6e97c127f64b2a1d6c0dcda8a")
+MUSIC = sources.PublishedCheckpoint("laion/larger_clap_music", "a0b4534a14f58e20944452dff00a22a06ce629d1")
 SOURCES = (DEFAULT,)
 VARIANTS = {"clap": BaselineVariant(ALIGNMENT), "clap-music": BaselineVariant(ALIGNMENT, {"music": True})}
 TEXT_TOKENS = 77
 
 
-class Clap:
-    def __init__(self, model: Any, extractor: Any, tokenizer: Any, device: torch.device) -> None:
-        self.model = model.to(device)
-        self.extractor = extractor
-        self.tokenizer = tokenizer
-        self.device = device
+class Clap(NamedTuple):
+    model: Any
+    extractor: Any
+    tokenizer: Any
 
-    @torch.inference_mode()
     def embed_sound(self, sound: Audio) -> Tensor:
         rate, length = self.extractor.sampling_rate, self.extractor.nb_max_samples
         samples = hear(sound, rate)
         parts = [repeated(samples[part], length).numpy() for part in windows(len(samples), length)]
         mels = self.extractor(parts, sampling_rate=rate, return_tensors="pt", truncation="rand_trunc")["input_features"]
-        return functional.normalize(in_calls(self._embed_mels, mels.to(self.device)).mean(dim=0), dim=-1).cpu()
+        return functional.normalize(in_calls(self._embed_mels, mels.to(self.model.device)).mean(dim=0), dim=-1).cpu()
 
     def _embed_mels(self, mels: Tensor) -> Tensor:
         heard = self.model.audio_model(input_features=mels).pooler_output
         return functional.normalize(self.model.audio_projection(heard), dim=-1)
 
-    @torch.inference_mode()
     def embed_text(self, text: str) -> Tensor:
-        ids = self.tokenizer(text, truncation=True, max_length=TEXT_TOKENS, return_tensors="pt").to(self.device)
+        ids = self.tokenizer(text, truncation=True, max_length=TEXT_TOKENS, return_tensors="pt").to(self.model.device)
         read = self.model.text_model(input_ids=ids["input_ids"], attention_mask=ids["attention_mask"]).pooler_output
         return functional.normalize(self.model.text_projection(read)[0], dim=-1).cpu()
 
 
 def load(places: Sequence[str], device: str, music: bool = False) -> NamedScorer:
-    found = find(MUSIC if music else DEFAULT, places)
-    model = Clap(*_parts(found), choose_device(device))
+    found = sources.find(MUSIC if music else DEFAULT, places)
+    model = _load(found, choose_device(device))
     return NamedScorer(found.name, AlignmentScorer(model.embed_sound, model.embed_text))
 
 
-def _parts(found: FoundCheckpoint) -> tuple[Any, Any, Any]:
-    """Model, extractor of spectrograms and tokenizer. InputError unless all is there and all of it fits."""
+def _load(found: sources.FoundCheckpoint, device: torch.device) -> Clap:
+    """InputError unless all is there and all of it fits."""
     folder, safe = found.folder, found.weights.suffix == ".safetensors"
     if found.config.get("model_type") != "clap":
         raise InputError(f"{folder}: config.json states the model type {found.config.get('model_type')!r}, not 'clap'")
     try:
         with quiet_transformers():
-            model, report = ClapModel.from_pretrained(
-                folder,
-                dtype=torch.float32,
-                use_safetensors=safe,
-                weights_only=True,
-                output_loading_info=True,
-                **SAFE,
-            )
+            how = {"dtype": torch.float32, "use_safetensors": safe, "weights_only": True, **SAFE}
+            model, report = ClapModel.from_pretrained(folder, output_loading_info=True, **how)
             extractor = ClapFeatureExtractor.from_pretrained(folder, **SAFE)
             tokenizer = AutoTokenizer.from_pretrained(folder, **SAFE)
     except (OSError, ValueError, RuntimeError, LookupError, SafetensorError) as error:
@@ -94,4 +82,4 @@ def _parts(found: FoundCheckpoint) -> tuple[Any, Any, Any]:
     if model.config.audio_config.enable_fusion:
         raise InputError(f"{folder}: a CLAP model that fuses windows; one that does not is expected")
     in_own_memory(model)
-    return model.requires_grad_(False).eval(), extractor, tokenizer
+    return Clap(model.requires_grad_(False).eval().to(device), extractor, tokenizer)

@@ -50,6 +50,7 @@ class MusicalityScorer:
         self.judge = judge
         self.on_both = on_both
 
+    @torch.inference_mode()
     def score(self, takes: Sequence[Take]) -> list[Score]:
         judged = _once([take.audio for take in takes], self.judge)
         values = [judged[take.audio] for take in takes]
@@ -73,6 +74,7 @@ class AlignmentScorer:
         self.embed_text = embed_text
         self.whole_prompt = whole_prompt
 
+    @torch.inference_mode()
     def score(self, takes: Sequence[Take]) -> list[Score]:
         asked = [self._parts(take.prompt) for take in takes]
         texts = _once([text for texts, _ in asked for text in texts], self.embed_text)

@@ -9,6 +9,7 @@ The paper compares a take with the text alone. `muq-mulan-all` compares it with 
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -16,29 +17,16 @@ from torch.nn import functional
 
 from cmi._util.device import choose_device
 from cmi._util.errors import InputError
-from cmi.reward.model.checkpoint import check_keys, encoder_config
+from cmi._util.weights import Shapes
+from cmi.reward.model.checkpoint import check_keys, encoder_config, shape
 from cmi.reward.model.encoders.muq_mulan import RATE, SHORTEST, TEXT_TOKENS, MuQMuLan, MuQMuLanConfig
 from cmi.reward.model.tokenizer import Tokenize, load_tokenizer
-from cmi.reward.scoring.baselines import ALIGNMENT, BaselineVariant
+from cmi.reward.scoring.baselines import ALIGNMENT, BaselineVariant, sources
 from cmi.reward.scoring.baselines.listening import AlignmentScorer, hear, in_calls
-from cmi.reward.scoring.baselines.sources import (
-    PublishedCheckpoint,
-    State,
-    checked,
-    find,
-    read_state,
-    renamed,
-    shape,
-    shapes_of,
-)
 from cmi.reward.scoring.scorers import NamedScorer
 from cmi.take import Audio
 
-SOURCE = PublishedCheckpoint(
-    "OpenMuQ/MuQ-MuLan-large",
-    "2e01c796b71dca71b45251384c04cd7b237c9020",
-    ("model.safetensors", "pytorch_model.bin"),
-)
+SOURCE = sources.PublishedCheckpoint("OpenMuQ/MuQ-MuLan-large", "2e01c796b71dca71b45251384c04cd7b237c9020")
 SOURCES = (SOURCE,)
 VARIANTS = {
     "muq-mulan": BaselineVariant(ALIGNMENT),
@@ -78,20 +66,17 @@ def windows_of(samples: Tensor) -> Tensor:
     return torch.cat([whole, last]) if len(whole) else last
 
 
-class MuQMuLanSimilarity:
-    def __init__(self, space: JointSpace, tokenize: Tokenize, device: torch.device) -> None:
-        self.space = space.to(device)
-        self.tokenize = tokenize
-        self.device = device
+class MuQMuLanSimilarity(NamedTuple):
+    space: JointSpace
+    tokenize: Tokenize
+    device: torch.device
 
-    @torch.inference_mode()
     def embed_sound(self, sound: Audio) -> Tensor:
         windows = windows_of(hear(sound, RATE)).to(self.device)
         if windows.shape[1] < SHORTEST:
             raise InputError(f"{sound}: too short to be heard, {SHORTEST} samples at {RATE} Hz are the fewest")
         return in_calls(self.space.embed_sound, windows).mean(dim=0).cpu()
 
-    @torch.inference_mode()
     def embed_text(self, text: str) -> Tensor:
         ids = self.tokenize(text)
         kept = ids if len(ids) <= TEXT_TOKENS else [*ids[: TEXT_TOKENS - 1], ids[-1]]
@@ -99,19 +84,20 @@ class MuQMuLanSimilarity:
 
 
 def load(places: Sequence[str], device: str, whole_prompt: bool = False) -> NamedScorer:
-    found = find(SOURCE, places)
-    space = checked(found.weights, lambda: _space(read_state(found.weights)))
-    tokenize = load_tokenizer(found.folder, space.towers.config.vocabulary)
-    model = MuQMuLanSimilarity(space, tokenize, choose_device(device))
+    found, space = sources.build(SOURCE, places, _space)
+    tokenize, there = load_tokenizer(found.folder, space.towers.config.vocabulary), choose_device(device)
+    model = MuQMuLanSimilarity(space.to(there), tokenize, there)
     return NamedScorer(found.name, AlignmentScorer(model.embed_sound, model.embed_text, whole_prompt))
 
 
-def _space(state: State) -> JointSpace:
-    state = renamed({key: tensor for key, tensor in state.items() if not key.startswith("mulan.contrast.")}, NAMES)
-    shapes = shapes_of(state)
+def _space(state: sources.State, _: object) -> JointSpace:
+    state = sources.renamed(
+        {key: tensor for key, tensor in state.items() if not key.startswith("mulan.contrast.")}, NAMES
+    )
+    shapes = sources.shapes_of(state)
     with torch.device("meta"):
-        space = JointSpace(_config(state), shape(shapes, "audio_to_latents.weight")[0])
-    own = {key.removeprefix("towers."): size for key, size in shapes_of(space.state_dict()).items()}
+        space = JointSpace(_config(shapes), shape(shapes, "audio_to_latents.weight", 2)[0])
+    own = {key.removeprefix("towers."): size for key, size in sources.shapes_of(space.state_dict()).items()}
     check_keys(own, shapes)
     latents = ("audio_to_latents.", "text_to_latents.")
     placed = {key if key.startswith(latents) else f"towers.{key}": tensor.float() for key, tensor in state.items()}
@@ -120,13 +106,12 @@ def _space(state: State) -> JointSpace:
     return space.requires_grad_(False).eval()
 
 
-def _config(state: State) -> MuQMuLanConfig:
+def _config(shapes: Shapes) -> MuQMuLanConfig:
     """Sizes by the shapes. The published audio tower has no layers of its own on top of MuQ: its width is read from
     its projection, and the text tower stands in for the rest of what is asked of one without layers."""
-    shapes = shapes_of(state)
     if any(key.startswith(AUDIO_LAYERS) for key in shapes):
         return encoder_config(shapes)
     lent = {key.replace(TEXT_LAYERS, AUDIO_LAYERS): size for key, size in shapes.items() if TEXT_LAYERS in key}
     config = encoder_config({**shapes, **lent})
-    width = shape(shapes, "audio_module.proj.weight")[0]
+    width = shape(shapes, "audio_module.proj.weight", 2)[0]
     return replace(config, audio_tower=replace(config.audio_tower, depth=0, dim=width))

@@ -15,35 +15,23 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from transformers import AutoTokenizer, ClapAudioConfig, ClapAudioModel, GPT2Config, GPT2Model
+from transformers import ClapAudioConfig, ClapAudioModel, GPT2Config, GPT2Model
 
 from cmi._util.device import choose_device
-from cmi._util.errors import InputError
-from cmi._util.hub import quiet_hub
 from cmi._util.weights import Shapes
-from cmi.reward.model.tokenizer import Tokenize
-from cmi.reward.scoring.baselines import MUSICALITY, BaselineVariant
+from cmi.reward.model.checkpoint import depth, shape
+from cmi.reward.model.tokenizer import Tokenize, load_tokenizer
+from cmi.reward.scoring.baselines import MUSICALITY, BaselineVariant, sources
 from cmi.reward.scoring.baselines.listening import MusicalityScorer, hear, in_calls, repeated
-from cmi.reward.scoring.baselines.sources import (
-    FoundCheckpoint,
-    PublishedCheckpoint,
-    State,
-    checked,
-    depth,
-    fill,
-    find,
-    read_state,
-    renamed,
-    shape,
-    shapes_of,
-)
 from cmi.reward.scoring.scorers import NamedScorer
 from cmi.take import Audio
 
-SOURCE = PublishedCheckpoint("microsoft/msclap", "5e1d53af259bb39d380680e69ca580960b2c66b1", ("CLAP_weights_2023.pth",))
+SOURCE = sources.PublishedCheckpoint(
+    "microsoft/msclap", "5e1d53af259bb39d380680e69ca580960b2c66b1", ("CLAP_weights_2023.pth",)
+)
 SOURCES = (SOURCE,)
 VARIANTS = {"pam": BaselineVariant(MUSICALITY)}
-TOKENIZER, TOKENIZER_REVISION = "openai-community/gpt2", "607a30d783dfa663caf39e06633721c8d4cfcd7e"
+TOKENIZER = "openai-community/gpt2", "607a30d783dfa663caf39e06633721c8d4cfcd7e"
 SENTENCES = ("the sound is clear and clean.", "the sound is noisy and with artifacts.")
 END = " <|endoftext|>"  # whose vector is a sentence's
 RATE = 44_100
@@ -122,48 +110,29 @@ class Pam:
         with torch.inference_mode():
             ids = [torch.tensor([tokenize(sentence + END)], device=device) for sentence in SENTENCES]
             self.sentences = torch.cat([self.model.embed_text(each) for each in ids])  # (2, dim)
-        self.device = device
 
-    @torch.inference_mode()
     def judge(self, sound: Audio) -> float:
-        heard = in_calls(self.model.embed_sound, windows_of(hear(sound, RATE)).to(self.device))  # (N, dim)
+        heard = in_calls(self.model.embed_sound, windows_of(hear(sound, RATE)).to(self.sentences.device))  # (N, dim)
         nearness = self.model.logit_scale.exp() * heard @ self.sentences.T
         return float(nearness.softmax(dim=1)[:, 0].mean())
 
 
 def load(places: Sequence[str], device: str) -> NamedScorer:
-    found = find(SOURCE, places)
-    model = checked(found.weights, lambda: _model(read_state(found.weights, "model")))
-    return NamedScorer(found.name, MusicalityScorer(Pam(model, _tokenizer(found), choose_device(device)).judge))
+    found, model = sources.build(SOURCE, places, _model)
+    tokenize = load_tokenizer(found.folder, model.text.config.vocab_size, *TOKENIZER)
+    return NamedScorer(found.name, MusicalityScorer(Pam(model, tokenize, choose_device(device)).judge))
 
 
-def _tokenizer(found: FoundCheckpoint) -> Tokenize:
-    """GPT-2's, from the checkpoint's folder if it is there, else from the hub."""
-    own = (found.folder / "tokenizer.json").exists()
-    try:
-        with quiet_hub():
-            tokenizer = AutoTokenizer.from_pretrained(
-                found.folder if own else TOKENIZER,
-                revision=None if own else TOKENIZER_REVISION,
-                trust_remote_code=False,
-            )
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"the tokenizer {TOKENIZER} could not be loaded: put its tokenizer.json beside the model's weights"
-        ) from error
-    return lambda text: list(tokenizer(text)["input_ids"])
-
-
-def _model(state: State) -> MicrosoftClap:
-    state = _without_stacks(renamed(state, NAMES))
-    shapes = shapes_of(state)
-    dim = shape(shapes, "sound_projection.linear1.weight")[0]
+def _model(state: sources.State, _: object) -> MicrosoftClap:
+    state = _without_stacks(sources.renamed(state, NAMES))
+    shapes = sources.shapes_of(state)
+    dim = shape(shapes, "sound_projection.linear1.weight", 2)[0]
     model = MicrosoftClap(_sound_config(shapes), _text_config(shapes), dim)
-    fill(model, state, NEVER_READ)
+    sources.fill(model, state, NEVER_READ)
     return model
 
 
-def _without_stacks(state: State) -> State:
+def _without_stacks(state: sources.State) -> sources.State:
     """Queries, keys and values apart, which the checkpoint keeps in one tensor."""
     found = {}
     for key, tensor in state.items():
@@ -179,17 +148,18 @@ def _sound_config(shapes: Shapes) -> ClapAudioConfig:
     ear = "sound.audio_encoder"
     stages = depth(shapes, f"{ear}.layers")
     tables = [
-        shape(shapes, f"{ear}.layers.{i}.blocks.0.attention.self.relative_position_bias_table") for i in range(stages)
+        shape(shapes, f"{ear}.layers.{i}.blocks.0.attention.self.relative_position_bias_table", 2)
+        for i in range(stages)
     ]
-    width, _, patch, _ = shape(shapes, f"{ear}.patch_embed.proj.weight")
+    width, _, patch, _ = shape(shapes, f"{ear}.patch_embed.proj.weight", 4)
     return ClapAudioConfig(
         spec_size=SPECTROGRAM,
         window_size=ATTENTION,
-        num_mel_bins=shape(shapes, "mel")[1],
+        num_mel_bins=shape(shapes, "mel", 2)[1],
         patch_size=patch,
         patch_stride=[patch, patch],
         patch_embeds_hidden_size=width,
-        hidden_size=shape(shapes, f"{ear}.norm.weight")[0],
+        hidden_size=shape(shapes, f"{ear}.norm.weight", 1)[0],
         depths=[depth(shapes, f"{ear}.layers.{i}.blocks") for i in range(stages)],
         num_attention_heads=[table[1] for table in tables],
         enable_fusion=False,
@@ -197,13 +167,13 @@ def _sound_config(shapes: Shapes) -> ClapAudioConfig:
 
 
 def _text_config(shapes: Shapes) -> GPT2Config:
-    vocabulary, dim = shape(shapes, "text.wte.weight")
+    vocabulary, dim = shape(shapes, "text.wte.weight", 2)
     return GPT2Config(
         vocab_size=vocabulary,
         n_embd=dim,
         n_layer=depth(shapes, "text.h"),
         n_head=dim // 64,
-        n_positions=shape(shapes, "text.wpe.weight")[0],
+        n_positions=shape(shapes, "text.wpe.weight", 2)[0],
         bos_token_id=None,
         eos_token_id=None,
     )

@@ -8,27 +8,19 @@ A song is heard at once, as published, up to LONGEST seconds of it. Musicality i
 another is asked for.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from cmi._util.device import choose_device
 from cmi._util.errors import InputError
-from cmi.reward.model.encoders.muq_mulan import RATE, SHORTEST, MuQ
-from cmi.reward.scoring.baselines import MUSICALITY, BaselineVariant, muq
+from cmi.reward.model.checkpoint import MUQ as MUQ_PLACE
+from cmi.reward.model.checkpoint import check_keys, depth, muq_config, shape
+from cmi.reward.model.encoders.muq_mulan import MEL_MEAN, MEL_STD, RATE, SHORTEST, LogMel, MuQ, RotaryPositions
+from cmi.reward.scoring.baselines import MUSICALITY, BaselineVariant, sources
 from cmi.reward.scoring.baselines.listening import MusicalityScorer, hear
-from cmi.reward.scoring.baselines.sources import (
-    PublishedCheckpoint,
-    State,
-    checked,
-    depth,
-    fill,
-    find,
-    read_state,
-    shape,
-    shapes_of,
-)
 from cmi.reward.scoring.scorers import NamedScorer
 from cmi.take import Audio
 
@@ -36,14 +28,15 @@ DIMENSIONS = ("coherence", "musicality", "memorability", "clarity", "naturalness
 LAYER = 6  # of MuQ's
 HEADS = 8
 LONGEST = 600.0  # seconds; MuQ's attention grows with the square of a song
-HEAD = PublishedCheckpoint(
+HEAD = sources.PublishedCheckpoint(
     "",
     "",
     ("model.safetensors",),
     "songeval's head is on no hub: run 'git clone https://github.com/ASLP-lab/SongEval', then name the model "
     "songeval=SongEval/ckpt",
 )
-SOURCES = (HEAD, muq.SOURCE)
+MUQ = sources.PublishedCheckpoint("OpenMuQ/MuQ-large-msd-iter", "0562a57814f6f8bbd9fdea0a25921a2fce1a841a")
+SOURCES = (HEAD, MUQ)
 VARIANTS = {
     "songeval": BaselineVariant(MUSICALITY),
     **{f"songeval-{one}": BaselineVariant(MUSICALITY, {"dimension": one}) for one in DIMENSIONS if one != "musicality"},
@@ -67,33 +60,59 @@ class Head(nn.Module):
         return 3 + 2 * self.fc(pooled).tanh()  # (B, 5)
 
 
-class SongEval:
-    def __init__(self, ear: MuQ, head: Head, device: torch.device) -> None:
-        self.ear = ear.to(device)
-        self.head = head.to(device)
-        self.device = device
+def hear_layer(muq: MuQ, samples: Tensor, layers: int) -> Tensor:
+    """What the first `layers` of MuQ's conformer make of clips at 24 kHz: (B, n) -> (B, T, dim), 25 a second."""
+    x = muq.conv(muq.mel(samples))
+    turns = muq.conformer.embed_positions(x)
+    for layer in muq.conformer.layers[:layers]:
+        x = layer(x, turns, None)
+    return x
 
-    @torch.inference_mode()
+
+class SongEval(NamedTuple):
+    muq: MuQ
+    head: Head
+    device: torch.device
+
     def judge(self, sound: Audio) -> dict[str, float]:
         """A recording's five dimensions."""
         samples = hear(sound, RATE, LONGEST)
         if len(samples) < SHORTEST:
             raise InputError(f"{sound}: {len(samples)} samples, the fewest that are heard are {SHORTEST}")
-        features = muq.hidden_state(self.ear, samples[None].to(self.device), LAYER)
+        features = hear_layer(self.muq, samples[None].to(self.device), LAYER)
         return dict(zip(DIMENSIONS, self.head(features)[0].tolist(), strict=True))
 
 
 def load(places: Sequence[str], device: str, dimension: str = "musicality") -> NamedScorer:
-    found, ear = find(HEAD, places), find(muq.SOURCE, places, 1)
-    head = checked(found.weights, lambda: _head(read_state(found.weights)))
-    heard = checked(ear.weights, lambda: muq.load_muq(read_state(ear.weights), ear.config))
-    model = SongEval(heard, head, choose_device(device))
+    (found, head), (ear, muq) = sources.build(HEAD, places, _head), sources.build(MUQ, places, _muq, 1)
+    there = choose_device(device)
+    model = SongEval(muq.to(there), head.to(there), there)
     return NamedScorer(f"{found.name}, {ear.name}", MusicalityScorer(lambda sound: model.judge(sound)[dimension]))
 
 
-def _head(state: State) -> Head:
-    shapes = shapes_of(state)
-    hidden, dim = shape(shapes, "ffd.0.weight")
+def _muq(state: sources.State, config: Mapping[str, Any]) -> MuQ:
+    """On our own modules, which know one pair of statistics of spectrograms. Keys begin with `model.`."""
+    stated = config.get("stat") or {}
+    for key, ours in (("melspec_2048_mean", MEL_MEAN), ("melspec_2048_std", MEL_STD)):
+        if abs(float(stated.get(key, ours)) - ours) > 1e-6:
+            raise InputError(f"config.json states {key} {stated[key]}, and only {ours} is known")
+    # Under its name in our towers, of whose keys it is known which are never read.
+    found = sources.renamed(state, {r"^model\.": f"{MUQ_PLACE}."})
+    shapes = sources.shapes_of(found)
+    built = muq_config(shapes)
+    with torch.device("meta"):
+        muq = MuQ(built)
+    check_keys({f"{MUQ_PLACE}.{key}": size for key, size in sources.shapes_of(muq.state_dict()).items()}, shapes)
+    own = {key.removeprefix(f"{MUQ_PLACE}."): tensor.float() for key, tensor in found.items()}
+    muq.load_state_dict(own, strict=False, assign=True)
+    muq.mel = LogMel()
+    muq.conformer.embed_positions = RotaryPositions(built.conformer_dim // built.conformer_heads)
+    return muq.requires_grad_(False).eval()
+
+
+def _head(state: sources.State, _: object) -> Head:
+    shapes = sources.shapes_of(state)
+    hidden, dim = shape(shapes, "ffd.0.weight", 2)
     head = Head(dim, hidden, depth(shapes, "attn"))
-    fill(head, state)
+    sources.fill(head, state)
     return head

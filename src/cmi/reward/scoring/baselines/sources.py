@@ -5,7 +5,6 @@ says so (CMI_READ_PICKLES=1), by torch.load with weights_only=True: it makes ten
 of the file, and refuses anything else.
 """
 
-import json
 import os
 import pickle
 import re
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 import torch
 from torch import Tensor, nn
 
+from cmi._util.config import read_table
 from cmi._util.errors import InputError
 from cmi._util.hub import find_model, quiet_hub
 from cmi._util.weights import Shapes, load_weights, require_finite
@@ -35,7 +35,7 @@ class PublishedCheckpoint(NamedTuple):
 
     repo: str
     revision: str
-    files: tuple[str, ...]
+    files: tuple[str, ...] = ("model.safetensors", "pytorch_model.bin")
     how_to_get: str = ""  # a sentence for what is on no hub
 
 
@@ -50,15 +50,7 @@ class FoundCheckpoint(NamedTuple):
     def config(self) -> dict[str, Any]:
         """Its config.json; empty if there is none."""
         path = self.folder / "config.json"
-        if not path.is_file():
-            return {}
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise InputError(f"{path}: not JSON ({error})") from error
-        if not isinstance(content, dict):
-            raise InputError(f"{path}: expected an object")
-        return content
+        return read_table(path) if path.is_file() else {}
 
 
 def find(source: PublishedCheckpoint, places: Sequence[str], number: int = 0) -> FoundCheckpoint:
@@ -79,6 +71,24 @@ def find(source: PublishedCheckpoint, places: Sequence[str], number: int = 0) ->
     _require_permission(Path(source.files[-1]))
     weights = _download(repo, source.files[-1], folder.name)
     return FoundCheckpoint(weights, folder, name)
+
+
+def build(
+    source: PublishedCheckpoint,
+    places: Sequence[str],
+    make: Callable[[State, Mapping[str, Any]], Built],
+    number: int = 0,
+) -> tuple[FoundCheckpoint, Built]:
+    """The checkpoint that `find` finds, and what `make` makes of its tensors and its config.json.
+
+    InputErrors of `make` name the file.
+    """
+    found = find(source, places, number)
+    state, config = read_state(found.weights), found.config
+    try:
+        return found, make(state, config)
+    except InputError as error:
+        raise InputError(f"{found.weights}: {error}") from error
 
 
 def _require_permission(weights: Path) -> None:
@@ -111,8 +121,8 @@ def _download(repo: str, file: str, revision: str) -> Path:
         ) from error
 
 
-def read_state(path: Path, *inside: str) -> State:
-    """The tensors of a checkpoint by name; those under the first of `inside` that it has, where it holds more."""
+def read_state(path: Path) -> State:
+    """The tensors of a checkpoint by name: those under `model` if it holds more."""
     try:
         if path.suffix == ".safetensors":
             return load_weights(path)
@@ -120,10 +130,8 @@ def read_state(path: Path, *inside: str) -> State:
     except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, OSError) as error:
         reason = str(error).strip().partition("\n")[0]
         raise InputError(f"{path}: not a checkpoint of tensors alone ({reason})") from error
-    for key in inside:
-        if isinstance(content, dict) and isinstance(content.get(key), dict):
-            content = content[key]
-            break
+    if isinstance(content, dict) and isinstance(content.get("model"), dict):
+        content = content["model"]
     if not isinstance(content, dict) or not all(isinstance(value, Tensor) for value in content.values()):
         raise InputError(f"{path}: not a checkpoint of tensors by their names")
     require_finite(path, content)
@@ -132,21 +140,6 @@ def read_state(path: Path, *inside: str) -> State:
 
 def shapes_of(state: Mapping[str, Tensor]) -> Shapes:
     return {key: tuple(tensor.shape) for key, tensor in state.items()}
-
-
-def shape(shapes: Shapes, key: str) -> tuple[int, ...]:
-    if key not in shapes:
-        raise InputError(f"the checkpoint lacks {key}: is it another model's?")
-    return shapes[key]
-
-
-def depth(shapes: Shapes, prefix: str) -> int:
-    """How many layers are numbered after `prefix`."""
-    pattern = re.compile(re.escape(prefix) + r"\.(\d+)\.")
-    found = {int(match[1]) for key in shapes if (match := pattern.match(key))}
-    if not found or found != set(range(len(found))):
-        raise InputError(f"the checkpoint lacks a layer of {prefix}: it has {sorted(found)}")
-    return len(found)
 
 
 def renamed(state: Mapping[str, Tensor], names: Mapping[str, str]) -> State:
@@ -172,11 +165,3 @@ def fill(module: nn.Module, state: Mapping[str, Tensor], ignored: str = "") -> N
     check_keys(expected, shapes_of(used))
     module.load_state_dict(used, strict=False)
     module.requires_grad_(False).eval()
-
-
-def checked(path: Path, build: Callable[[], Built]) -> Built:
-    """What `build` makes of the weights at `path`; its InputErrors name that file."""
-    try:
-        return build()
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error

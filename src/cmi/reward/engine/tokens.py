@@ -1,7 +1,11 @@
-"""Prompts as tokens: each text is read once and each prompt fused once, and both are remembered for a while."""
+"""Recordings and prompts as tokens.
+
+Chunks of all recordings share batches, and sections are cut out again. Each text is read once and each prompt fused
+once, and both are remembered for a while.
+"""
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 import torch
@@ -9,9 +13,10 @@ from torch import Tensor
 
 from cmi._util.errors import InputError
 from cmi.audio import windows as slices
-from cmi.reward.engine.batching import Batching
-from cmi.reward.engine.read_ahead import Job
+from cmi.reward.engine.batching import Batching, to_device
+from cmi.reward.engine.read_ahead import DecodedAudio
 from cmi.reward.engine.token_cache import CachedTokens
+from cmi.reward.engine.windows import Job
 from cmi.reward.model.encoders import FrozenEncoder
 from cmi.reward.model.head import PromptTokens, RewardHead, mask_of
 from cmi.reward.model.tokenizer import Tokenize
@@ -19,10 +24,64 @@ from cmi.take import Prompt
 
 TEXTS, PROMPTS = 256, 16  # remembered
 MOST_CHARACTERS = 200_000  # of a text
-STEP = 32  # tokens that the length of a text or a prompt is rounded up to on a GPU
+STEP = 32  # tokens that the length of a text, a prompt or a take is rounded up to on a GPU
+SECONDS = 10  # that the length of a chunk is rounded up to on a GPU
 
 Ids = tuple[int, ...]
 Key = TypeVar("Key", bound=Hashable)
+
+
+class Stretch(NamedTuple):
+    """A section of a recording."""
+
+    start: float  # seconds
+    seconds: float
+    tokens: Tensor  # (T, D)
+
+
+def encode_audio(
+    loaded: Mapping[Job, DecodedAudio], encoder: FrozenEncoder, batching: Batching
+) -> dict[Job, CachedTokens]:
+    """Tokens of each stretch that was loaded."""
+    chunks: list[tuple[Tensor]] = []
+    owners: list[Job] = []
+    for job, stretch in loaded.items():
+        if stretch.samples is not None:
+            parts = [part for section in sections(job, stretch.length, encoder) for part in section]
+            chunks += [(stretch.samples[part],) for part in parts]
+            owners += [job] * len(parts)
+    rows = batching.apply(encoder.encode_sound, chunks, min(SECONDS * encoder.rate, encoder.chunk))
+    tokens: dict[Job, list[Tensor]] = {job: [] for job in loaded}
+    for job, (chunk,), row in zip(owners, chunks, rows, strict=True):
+        tokens[job].append(row[: encoder.count(len(chunk))])
+    entries = {}
+    for job, stretch in loaded.items():
+        known = stretch.entry
+        heard = torch.cat(tokens[job]) if known is None else to_device(known.tokens, batching.device)
+        entries[job] = CachedTokens(heard, stretch.length, stretch.silent, stretch.stated)
+    return entries
+
+
+def stretches(job: Job, entry: CachedTokens, encoder: FrozenEncoder) -> Iterator[Stretch]:
+    """The sections of what was encoded, in time."""
+    begin = 0
+    for section in sections(job, entry.samples, encoder):
+        end = begin + sum(encoder.count(part.stop - part.start) for part in section)
+        start, stop = section[0].start / encoder.rate, section[-1].stop / encoder.rate
+        yield Stretch(job.span.offset + start, stop - start, entry.tokens[begin:end])
+        begin = end
+
+
+def sections(job: Job, samples: int, encoder: FrozenEncoder) -> list[list[slice]]:
+    """Each section's chunks. What is too short to be heard is left out."""
+    section, chunk = (seconds * encoder.rate for seconds in (job.span.section, job.span.chunk))
+    found = []
+    for whole in slices(samples, section):
+        parts = slices(whole.stop - whole.start, min(chunk, encoder.chunk))
+        moved = (slice(whole.start + part.start, whole.start + part.stop) for part in parts)
+        audible = [part for part in moved if part.stop - part.start >= encoder.shortest]
+        found += [audible] if audible else []
+    return found
 
 
 class PromptIds(NamedTuple):
@@ -78,14 +137,14 @@ class PromptReader:
         def fuse(new: list[PromptIds]) -> list[Tensor]:
             texts = self._read(ids for prompt in new for ids in prompt.text + prompt.lyrics)
             joined = [self._join(prompt, texts, heard) for prompt in new]
-            return self._apply(self.head.fuse, joined)
+            return self.apply(self.head.fuse, joined)
 
         return self._prompts.recall(prompts, fuse)
 
     def _read(self, texts: Iterable[Ids]) -> dict[Ids, Tensor]:
         """Each distinct text: (n, D)."""
         return self._texts.recall(
-            texts, lambda new: self._apply(self.encoder.encode_text, [torch.tensor(ids) for ids in new])
+            texts, lambda new: self.apply(self.encoder.encode_text, [torch.tensor(ids) for ids in new])
         )
 
     def _join(
@@ -96,7 +155,7 @@ class PromptReader:
         assert not isinstance(reference, InputError)
         return self.head.join(PromptTokens(text, lyrics, None if reference is None else reference.tokens[None]))[0]
 
-    def _apply(self, call: Callable[[Tensor, Tensor | None], Tensor], items: Sequence[Tensor]) -> list[Tensor]:
+    def apply(self, call: Callable[[Tensor, Tensor | None], Tensor], items: Sequence[Tensor]) -> list[Tensor]:
         """A call that gives a token for each token, on batches."""
         rows = self.batching.apply(
             lambda x, lengths: call(x, mask_of(lengths, x.shape[1])), [(item,) for item in items], STEP
