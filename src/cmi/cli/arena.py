@@ -22,9 +22,7 @@ app = typer.Typer(
 Db = Annotated[
     str, typer.Option("--db", envvar="CMI_ARENA_DB", help="An SQLite file, made if need be, or postgresql://…")
 ]
-ProjectName = Annotated[
-    str | None, typer.Option("--project", help="Its id or title; not needed if there is one.", show_default=False)
-]
+ProjectName = Annotated[str | None, typer.Option("--project", help="Its id or title; not needed if there is one.")]
 AsJson = Annotated[bool, typer.Option("--json", help="For machines.")]
 DB = "arena.sqlite3"
 URL = "http://127.0.0.1:8008"
@@ -60,12 +58,8 @@ def serve(
     db: Db = DB,
     host: Annotated[str, typer.Option(help="To listen on; others than loopback need --public-url.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8008,
-    public_url: Annotated[
-        str | None, typer.Option(help="The https address by which others reach it.", show_default=False)
-    ] = None,
-    folder: Annotated[
-        Path | None, typer.Option(help="Where uploads are kept; by default beside the file.", show_default=False)
-    ] = None,
+    public_url: Annotated[str | None, typer.Option(help="The https address by which others reach it.")] = None,
+    folder: Annotated[Path | None, typer.Option(help="Where uploads are kept; by default beside the file.")] = None,
     demo: Annotated[
         bool, typer.Option("--demo", help="Try it: a project of music made here, for you to vote on.")
     ] = False,
@@ -101,9 +95,7 @@ def import_(
     gold: Annotated[
         float, typer.Option(min=0, max=1, help="Of pairs whose winner is known, the share that checks annotators.")
     ] = 0.0,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes; by default one a core.", show_default=False)
-    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Add pairs to a project, which is made if there is none of that title. The same import again adds nothing.
@@ -182,9 +174,7 @@ def invite(
     role: Annotated[Literal["annotator", "observer", "owner"], typer.Option(help="What they may do.")] = "annotator",
     count: Annotated[int, typer.Option(min=1, max=1000, help="Links; each lets one person in.")] = 1,
     days: Annotated[float, typer.Option(help="That the links can be used.")] = 14.0,
-    quota: Annotated[
-        int | None, typer.Option(min=1, help="Votes of each; by default the project's.", show_default=False)
-    ] = None,
+    quota: Annotated[int | None, typer.Option(min=1, help="Votes of each; by default the project's.")] = None,
     url: Annotated[str, typer.Option(help="Where the arena is served.")] = URL,
     as_json: AsJson = False,
 ) -> None:

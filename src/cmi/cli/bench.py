@@ -24,14 +24,14 @@ app.command()(bench_analysis.browse)
 
 ProtocolChoice = Literal["paper", "strict", "both"]
 
-Responses = Annotated[list[Path], typer.Argument(help="Response files, or folders of them.", show_default=False)]
+Responses = Annotated[list[Path], typer.Argument(help="Response files, or folders of them.")]
 Annotations = Annotated[
     Path | None,
-    typer.Option(help="Folder of annotation files: finds missing answers, clips' places.", show_default=False),
+    typer.Option(help="Folder of annotation files: finds missing answers, clips' places."),
 ]
 Protocol = Annotated[ProtocolChoice, typer.Option(help="`paper`: the printed numbers. `strict`: the right ones.")]
 Embedder = Annotated[str, typer.Option(help="Text embedder of the tagging tasks: minilm, bge-large-en-v1.5, a folder.")]
-BertScore = Annotated[str, typer.Option(help="BERTScore's model: roberta-large, or a folder.", show_default=False)]
+BertScore = Annotated[str, typer.Option(help="BERTScore's model: roberta-large, or a folder.")]
 
 
 @app.command()
@@ -70,7 +70,7 @@ def score(
 def table(
     sources: Annotated[
         list[Path] | None,
-        typer.Argument(help="Response files or folders, or what `cmi bench score --json` wrote.", show_default=False),
+        typer.Argument(help="Response files or folders, or what `cmi bench score --json` wrote."),
     ] = None,
     annotations: Annotations = None,
     protocol: Annotated[Literal["paper", "strict"], typer.Option(help="Which protocol's table.")] = "paper",

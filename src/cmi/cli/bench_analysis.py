@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from cmi.bench.analysis.model_scores import ScoreMatrix
     from cmi.bench.metrics.tools import Tools
 
-Responses = Annotated[list[Path], typer.Argument(help="Response files, or folders of them.", show_default=False)]
+Responses = Annotated[list[Path], typer.Argument(help="Response files, or folders of them.")]
 Sources = Annotated[
     list[Path] | None,
-    typer.Argument(help="Response files or folders, or what `cmi bench score --json` wrote.", show_default=False),
+    typer.Argument(help="Response files or folders, or what `cmi bench score --json` wrote."),
 ]
 Annotations = Annotated[
     Path | None,
-    typer.Option(help="Folder of annotation files: finds missing answers, clips' places.", show_default=False),
+    typer.Option(help="Folder of annotation files: finds missing answers, clips' places."),
 ]
 Protocol = Annotated[Literal["paper", "strict"], typer.Option(help="`paper`: as published. `strict`: the right way.")]
 Embedder = Annotated[str, typer.Option(help="Text embedder of the tagging tasks: minilm, bge-large-en-v1.5, a folder.")]
@@ -28,9 +28,7 @@ Published = Annotated[bool, typer.Option("--published/--no-published", help="Wit
 def bias(
     responses: Responses,
     annotations: Annotations = None,
-    families: Annotated[
-        Path | None, typer.Option(help="Your own groups of tags, in the layout of ours.", show_default=False)
-    ] = None,
+    families: Annotated[Path | None, typer.Option(help="Your own groups of tags, in the layout of ours.")] = None,
     protocol: Protocol = "strict",
     embedder: Embedder = "minilm",
     resamples: Resamples = 1000,
@@ -89,11 +87,11 @@ def bias(
 def prompts(
     runs: Annotated[
         list[str],
-        typer.Argument(help="VARIANT=PATH or PATH: response files, folders, or score files.", show_default=False),
+        typer.Argument(help="VARIANT=PATH or PATH: response files, folders, or score files."),
     ],
     annotations: Annotated[
         list[Path] | None,
-        typer.Option(help="Folders of annotation files, one for each variant or any one.", show_default=False),
+        typer.Option(help="Folders of annotation files, one for each variant or any one."),
     ] = None,
     protocol: Protocol = "strict",
     embedder: Embedder = "minilm",
@@ -178,9 +176,7 @@ def contamination(
     annotations: Annotations = None,
     facts: Annotated[
         Path | None,
-        typer.Option(
-            help="What your models were trained on, in the layout of ours; added to ours.", show_default=False
-        ),
+        typer.Option(help="What your models were trained on, in the layout of ours; added to ours."),
     ] = None,
     published: Published = True,
     protocol: Protocol = "paper",
@@ -221,19 +217,13 @@ def contamination(
 
 def browse(
     responses: Responses,
-    out: Annotated[Path, typer.Option("--out", help="The page to write, an .html file.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", help="The page to write, an .html file.")],
     annotations: Annotations = None,
-    audio: Annotated[
-        Path | None, typer.Option(help="The folder that audio paths begin in; linked.", show_default=False)
-    ] = None,
+    audio: Annotated[Path | None, typer.Option(help="The folder that audio paths begin in; linked.")] = None,
     embed: Annotated[bool, typer.Option("--embed", help="Put clips (15 s at most) into the page itself.")] = False,
-    worst: Annotated[
-        int | None, typer.Option(min=1, help="Only so many of each file, the worst.", show_default=False)
-    ] = None,
+    worst: Annotated[int | None, typer.Option(min=1, help="Only so many of each file, the worst.")] = None,
     protocol: Protocol = "strict",
-    bertscore: Annotated[
-        str, typer.Option(help="BERTScore's model: roberta-large, or a folder.", show_default=False)
-    ] = "",
+    bertscore: Annotated[str, typer.Option(help="BERTScore's model: roberta-large, or a folder.")] = "",
     as_json: AsFormat = False,
 ) -> None:
     """Write one page to look through answers: sound, question, answer, truth, what was read, and its score.

@@ -24,16 +24,12 @@ def list_(format_: OutputFormat = "table", as_json: AsFormat = False) -> None:
 
 @app.command()
 def make(
-    name: Annotated[str, typer.Argument(help="A data set, as `cmi bench data list` names it.", show_default=False)],
-    folder: Annotated[Path, typer.Argument(help="Where its files are.", show_default=False)],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write to.", show_default=False)],
-    audio: Annotated[
-        Path | None, typer.Option(help="Where its recordings are, if not in the folder.", show_default=False)
-    ] = None,
+    name: Annotated[str, typer.Argument(help="A data set, as `cmi bench data list` names it.")],
+    folder: Annotated[Path, typer.Argument(help="Where its files are.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write to.")],
+    audio: Annotated[Path | None, typer.Option(help="Where its recordings are, if not in the folder.")] = None,
     variant: Annotated[str, typer.Option(help="Wording of the questions: plain, few-shot, brief, listed.")] = "plain",
-    prompts: Annotated[
-        Path | None, typer.Option(help="Folder of your own wordings, in our files' layout.", show_default=False)
-    ] = None,
+    prompts: Annotated[Path | None, typer.Option(help="Folder of your own wordings, in our files' layout.")] = None,
     split: Annotated[str, typer.Option(help="test, dev (or validation), train, or all.")] = "test",
     keep_missing: Annotated[bool, typer.Option(help="Ask about missing recordings, too.")] = False,
     format_: OutputFormat = "table",

@@ -26,60 +26,46 @@ def run(
         typer.Option(
             help="reference, null:constant, openai, qwen2-audio, qwen2.5-omni, qwen3-omni, audio-flamingo-3, "
             "music-flamingo, qwen-audio, musilingo, module:Class, or a worker's command.",
-            show_default=False,
         ),
     ],
     data: Annotated[
         list[Path],
-        typer.Option(help="Annotation files `CMI_<data set>.jsonl`, or folders of them.", show_default=False),
+        typer.Option(help="Annotation files `CMI_<data set>.jsonl`, or folders of them."),
     ],
-    out: Annotated[Path, typer.Option(help="Where answers go; the same command resumes there.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="Where answers go; the same command resumes there.")],
     tasks: Annotated[
         list[str] | None,
-        typer.Option(help="Only these tasks (key, beat, ...) or data sets (GS_key, ...).", show_default=False),
+        typer.Option(help="Only these tasks (key, beat, ...) or data sets (GS_key, ...)."),
     ] = None,
-    audio: Annotated[
-        Path | None, typer.Option(help="The folder that audio paths begin in.", show_default=False)
-    ] = None,
-    name: Annotated[str, typer.Option(help="What to call the model in files and tables.", show_default=False)] = "",
+    audio: Annotated[Path | None, typer.Option(help="The folder that audio paths begin in.")] = None,
+    name: Annotated[str, typer.Option(help="What to call the model in files and tables.")] = "",
     trials: Annotated[int, typer.Option(min=1, max=100, help="Ask everything so many times.")] = 1,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Only the first so many questions of each data set.", show_default=False)
-    ] = None,
-    shard: Annotated[str, typer.Option(help="Share i/n of the questions, e.g. 2/4.", show_default=False)] = "",
-    ray: Annotated[int, typer.Option(min=0, help="Do it in so many shards on Ray.", show_default=False)] = 0,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many questions of each data set.")] = None,
+    shard: Annotated[str, typer.Option(help="Share i/n of the questions, e.g. 2/4.")] = "",
+    ray: Annotated[int, typer.Option(min=0, help="Do it in so many shards on Ray.")] = 0,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask again what failed.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be asked.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The summary for machines.")] = False,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for an answer, of workers and endpoints.")] = 300.0,
-    model: Annotated[
-        str, typer.Option(help="A folder or hub id; an endpoint's model.", rich_help_panel=MODEL, show_default=False)
-    ] = "",
-    revision: Annotated[
-        str | None, typer.Option(help="Of a hub id.", rich_help_panel=MODEL, show_default=False)
-    ] = None,
+    model: Annotated[str, typer.Option(help="A folder or hub id; an endpoint's model.", rich_help_panel=MODEL)] = "",
+    revision: Annotated[str | None, typer.Option(help="Of a hub id.", rich_help_panel=MODEL)] = None,
     trust_remote_code: Annotated[
         bool, typer.Option("--trust-remote-code", help="Run the model's own code.", rich_help_panel=MODEL)
     ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.", rich_help_panel=MODEL)] = "auto",
-    batch: Annotated[
-        int | None, typer.Option(min=1, help="Questions at once.", rich_help_panel=MODEL, show_default=False)
-    ] = None,
+    batch: Annotated[int | None, typer.Option(min=1, help="Questions at once.", rich_help_panel=MODEL)] = None,
     max_tokens: Annotated[int, typer.Option(min=1, help="Of an answer.", rich_help_panel=MODEL)] = 512,
     temperature: Annotated[float, typer.Option(min=0, help="0: the likeliest answer.", rich_help_panel=MODEL)] = 0.0,
     seconds: Annotated[
         float | None,
         typer.Option(min=1, help="The most of a clip that the model is given.", rich_help_panel=MODEL),
     ] = None,
-    url: Annotated[
-        str, typer.Option(help="Such as http://localhost:8000/v1.", rich_help_panel=ENDPOINT, show_default=False)
-    ] = "",
+    url: Annotated[str, typer.Option(help="Such as http://localhost:8000/v1.", rich_help_panel=ENDPOINT)] = "",
     key_env: Annotated[
         str,
         typer.Option(
             help="The variable that holds the API key; OPENAI_API_KEY is sent to OpenAI only.",
             rich_help_panel=ENDPOINT,
-            show_default=False,
         ),
     ] = "",
     audio_from: Annotated[
@@ -87,7 +73,6 @@ def run(
         typer.Option(
             help="Send audio from this folder too, not from the data's alone.",
             rich_help_panel=ENDPOINT,
-            show_default=False,
         ),
     ] = None,
     concurrency: Annotated[int, typer.Option(min=1, help="Requests in flight.", rich_help_panel=ENDPOINT)] = 16,
@@ -99,11 +84,9 @@ def run(
     stream: Annotated[
         bool, typer.Option("--stream", help="For endpoints that only stream their answers.", rich_help_panel=ENDPOINT)
     ] = False,
-    most_calls: Annotated[
-        int | None, typer.Option(min=0, help="Stop after so many.", rich_help_panel=ENDPOINT, show_default=False)
-    ] = None,
+    most_calls: Annotated[int | None, typer.Option(min=0, help="Stop after so many.", rich_help_panel=ENDPOINT)] = None,
     most_tokens: Annotated[
-        int | None, typer.Option(min=0, help="Stop after so many.", rich_help_panel=ENDPOINT, show_default=False)
+        int | None, typer.Option(min=0, help="Stop after so many.", rich_help_panel=ENDPOINT)
     ] = None,
     most_money: Annotated[
         float | None, typer.Option(min=0, help="Stop there; needs --prices.", rich_help_panel=ENDPOINT)

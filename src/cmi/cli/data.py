@@ -14,7 +14,7 @@ app = typer.Typer(no_args_is_help=True, help="Get data sets, and check them.", r
 
 Folder = Annotated[
     Path | None,
-    typer.Option("--folder", help="Where data sets are kept; by default $CMI_DATA or the cache.", show_default=False),
+    typer.Option("--folder", help="Where data sets are kept; by default $CMI_DATA or the cache."),
 ]
 
 
@@ -35,11 +35,11 @@ def list_(folder: Folder = None, format_: OutputFormat = "table", as_json: AsFor
 
 @app.command()
 def get(
-    names: Annotated[list[str], typer.Argument(help="Data sets, as `cmi data list` calls them.", show_default=False)],
+    names: Annotated[list[str], typer.Argument(help="Data sets, as `cmi data list` calls them.")],
     folder: Folder = None,
     mirrors: Annotated[
         Path | None,
-        typer.Option("--from", help="For cmi-real: a folder of mirrors of its repositories.", show_default=False),
+        typer.Option("--from", help="For cmi-real: a folder of mirrors of its repositories."),
     ] = None,
 ) -> None:
     """Download data sets; the same command resumes. Sizes and licences are shown first.
@@ -90,7 +90,7 @@ def get(
 def check(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Data sets: NAME, NAME=FOLDER, or a file of yours; none: all on disk.", show_default=False),
+        typer.Argument(help="Data sets: NAME, NAME=FOLDER, or a file of yours; none: all on disk."),
     ] = None,
     folder: Folder = None,
     format_: OutputFormat = "table",

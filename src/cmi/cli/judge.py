@@ -50,7 +50,6 @@ Model = Annotated[
     str,
     typer.Option(
         help="A chat model (with --url or --endpoint), scorer:nano, omni:NAME, simulated:first=0.1, or module:Class.",
-        show_default=False,
     ),
 ]
 PromptName = Annotated[str, typer.Option(help="What the judge is told: a role's name, or a file of yours.")]
@@ -121,11 +120,9 @@ def label(
     ] = "axis",
     consensus: Annotated[
         Literal["", "dawid-skene", "davidson"],
-        typer.Option(help="Soft labels of this judge and those of --other together.", show_default=False),
+        typer.Option(help="Soft labels of this judge and those of --other together."),
     ] = "",
-    other: Annotated[
-        list[Path] | None, typer.Option(help="The run of another judge about the same pairs.", show_default=False)
-    ] = None,
+    other: Annotated[list[Path] | None, typer.Option(help="The run of another judge about the same pairs.")] = None,
     tie_band: TieBand = 0.0,
     max_calls: MaxCalls = None,
     max_tokens: MaxTokens = None,

@@ -11,13 +11,11 @@ from cmi.cli.options import AsJson, Log
 def pick(
     folder: Annotated[
         Path | None,
-        typer.Argument(
-            help="A subfolder for each prompt: prompt.json or prompt.txt, and its takes.", show_default=False
-        ),
+        typer.Argument(help="A subfolder for each prompt: prompt.json or prompt.txt, and its takes."),
     ] = None,
     manifest: Annotated[
         Path | None,
-        typer.Option(help="JSONL of takes: audio, text, lyrics, reference, group.", show_default=False),
+        typer.Option(help="JSONL of takes: audio, text, lyrics, reference, group."),
     ] = None,
     model: Annotated[
         str,
@@ -30,18 +28,14 @@ def pick(
     ] = "musicality=0.5,alignment=0.5",
     copy_to: Annotated[
         Path | None,
-        typer.Option(help="Copy what is picked to this folder; nothing is overwritten.", show_default=False),
+        typer.Option(help="Copy what is picked to this folder; nothing is overwritten."),
     ] = None,
     curve: Annotated[
         str | None,
-        typer.Option(help="What picking from N takes is worth, such as 1,3,10; needs --second.", show_default=False),
+        typer.Option(help="What picking from N takes is worth, such as 1,3,10; needs --second."),
     ] = None,
-    second: Annotated[
-        str | None, typer.Option(help="The scorer that judges what --model picks.", show_default=False)
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="Draw the curve into this .png or .svg.", show_default=False)
-    ] = None,
+    second: Annotated[str | None, typer.Option(help="The scorer that judges what --model picks.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw the curve into this .png or .svg.")] = None,
     log: Log = None,
     as_json: AsJson = False,
 ) -> None:

@@ -15,12 +15,10 @@ def probe(
             help="nano, cmi-rm, a checkpoint (folder or hub id), a baseline's name, or your own as module:Class."
         ),
     ],
-    audio: Annotated[
-        Path | None, typer.Option(help="Probe with the recordings of this folder.", show_default=False)
-    ] = None,
+    audio: Annotated[Path | None, typer.Option(help="Probe with the recordings of this folder.")] = None,
     set_: Annotated[
         Path | None,
-        typer.Option("--set", help="Count right answers on the pairs of this studio set instead.", show_default=False),
+        typer.Option("--set", help="Count right answers on the pairs of this studio set instead."),
     ] = None,
     pieces: Annotated[
         int, typer.Option(min=3, max=1000, help="Songs; each is scored in about a hundred versions.")
@@ -42,9 +40,7 @@ def probe(
     order_bound: Annotated[
         float, typer.Option(min=0, max=1, help="The least share of songs that must prefer the fitting prompt.")
     ] = 0.8,
-    plot: Annotated[
-        Path | None, typer.Option(help="Draw scores against strength into this .png or .svg.", show_default=False)
-    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw scores against strength into this .png or .svg.")] = None,
     revision: Revision = None,
     device: Device = "auto",
     log: Log = None,

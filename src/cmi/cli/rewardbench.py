@@ -28,7 +28,7 @@ Protocol = Annotated[
     Literal["paper", "strict"],
     typer.Option(help="`paper`: the authors' rules. `strict`: ties decide nothing; calibration too."),
 ]
-Plots = Annotated[Path | None, typer.Option(help="Draw pictures into this folder.", show_default=False)]
+Plots = Annotated[Path | None, typer.Option(help="Draw pictures into this folder.")]
 
 
 @app.command()
@@ -43,7 +43,6 @@ def run(
         typer.Option(
             help="NAME, NAME=FOLDER, a file of preferences or ratings, a studio set's folder; repeatable. "
             "By default what `cmi data get` fetched.",
-            show_default=False,
         ),
     ] = None,
     split: Annotated[str, typer.Option(help="A split of the data, or all; by default the benchmark's.")] = "",
@@ -109,7 +108,7 @@ def run(
 def table(
     sources: Annotated[
         list[Path] | None,
-        typer.Argument(help="Folders of `run`, or results.jsonl of the authors' code.", show_default=False),
+        typer.Argument(help="Folders of `run`, or results.jsonl of the authors' code."),
     ] = None,
     protocol: Protocol = "paper",
     resamples: Resamples = 2000,
@@ -161,14 +160,13 @@ def table(
 def analyse(
     sources: Annotated[
         list[Path],
-        typer.Argument(help="Folders of `run`, or results.jsonl of the authors' code.", show_default=False),
+        typer.Argument(help="Folders of `run`, or results.jsonl of the authors' code."),
     ],
     only: Annotated[
         list[str] | None,
         typer.Option(
             help="modality, kind, month, confidence, duration, question, windows, aggregate, predictors, agreement, "
             "context; repeatable. By default all that the data allow.",
-            show_default=False,
         ),
     ] = None,
     protocol: Protocol = "strict",
@@ -223,11 +221,9 @@ def analyse(
 
 @app.command()
 def released(
-    results: Annotated[Path, typer.Argument(help="results.jsonl of the authors' code.", show_default=False)],
+    results: Annotated[Path, typer.Argument(help="results.jsonl of the authors' code.")],
     out: Annotated[Path, typer.Option(help="Folder for metrics_summary.csv and metrics_detail.csv.")],
-    durations: Annotated[
-        Path | None, typer.Option(help="audio_duration_map.json: seconds by path, for bins.", show_default=False)
-    ] = None,
+    durations: Annotated[Path | None, typer.Option(help="audio_duration_map.json: seconds by path, for bins.")] = None,
 ) -> None:
     """Compute what the authors' evaluator prints, digit for digit, from a results.jsonl.
 
@@ -253,7 +249,7 @@ def released(
 
 @app.command()
 def judge(
-    folder: Annotated[Path, typer.Argument(help="A folder of `cmi rewardbench run`.", show_default=False)],
+    folder: Annotated[Path, typer.Argument(help="A folder of `cmi rewardbench run`.")],
     model: Model = "",
     url: Url = "",
     endpoint: EndpointFile = None,

@@ -9,12 +9,12 @@ from cmi.cli.options import AsJson, Device, Log, Revision
 
 
 def score(
-    audio: Annotated[list[Path] | None, typer.Argument(help="Takes of one prompt.", show_default=False)] = None,
+    audio: Annotated[list[Path] | None, typer.Argument(help="Takes of one prompt.")] = None,
     text: Annotated[str, typer.Option(help="What was asked for in words.")] = "",
     lyrics: Annotated[str, typer.Option(help="What was to be sung.")] = "",
-    reference: Annotated[Path | None, typer.Option(help="How it was to sound.", show_default=False)] = None,
+    reference: Annotated[Path | None, typer.Option(help="How it was to sound.")] = None,
     manifest: Annotated[
-        Path | None, typer.Option(help="JSONL or CSV of takes: id, audio, text, lyrics, reference.", show_default=False)
+        Path | None, typer.Option(help="JSONL or CSV of takes: id, audio, text, lyrics, reference.")
     ] = None,
     model: Annotated[
         str,
@@ -30,9 +30,7 @@ def score(
     all_words: Annotated[
         bool, typer.Option("--all-words", help="Read texts and lyrics beyond 512 tokens in further windows.")
     ] = False,
-    explain: Annotated[
-        Path | None, typer.Option(help="Draw the scores over time into this .png or .svg.", show_default=False)
-    ] = None,
+    explain: Annotated[Path | None, typer.Option(help="Draw the scores over time into this .png or .svg.")] = None,
     device: Device = "auto",
     cache_gb: Annotated[
         float, typer.Option("--cache-gb", min=0, help="Keep what was heard, up to so much; 0 for nothing.")

@@ -29,12 +29,10 @@ def make(
     seed: Seed = 0,
     hold_out: Annotated[
         list[str] | None,
-        typer.Option(help="A flaw, or a family of flaws, that only the split 'heldout' has.", show_default=False),
+        typer.Option(help="A flaw, or a family of flaws, that only the split 'heldout' has."),
     ] = None,
     scores: Annotated[float, typer.Option(min=0, max=1, help="The share of pairs of music21's scores.")] = 0.1,
-    tracks: Annotated[
-        Path | None, typer.Option(help="A folder with real recordings to make pairs of too.", show_default=False)
-    ] = None,
+    tracks: Annotated[Path | None, typer.Option(help="A folder with real recordings to make pairs of too.")] = None,
     tracks_share: Annotated[float, typer.Option(min=0, max=1, help="The share of pairs of real recordings.")] = 0.5,
     workers: Workers = None,
 ) -> None:
@@ -75,9 +73,7 @@ def make(
 @app.command()
 def fetch(
     folder: Annotated[Path, typer.Argument(help="Where to unpack; what is there is not fetched again.")],
-    packages: Annotated[
-        list[str] | None, typer.Argument(help="Debian packages with music; none: list some.", show_default=False)
-    ] = None,
+    packages: Annotated[list[str] | None, typer.Argument(help="Debian packages with music; none: list some.")] = None,
 ) -> None:
     """Fetch freely licensed music from Debian's packages, each with its licence on record; nothing is installed.
 
@@ -129,12 +125,11 @@ def mir(
 def show(
     folder: Annotated[Path, typer.Argument(help="Where to write; what is there of the same names is replaced.")],
     seed: Annotated[int, typer.Option(min=0, help="Another piece, other accidents.")] = 0,
-    style: Annotated[str | None, typer.Option(help="Of the piece; by default any.", show_default=False)] = None,
+    style: Annotated[str | None, typer.Option(help="Of the piece; by default any.")] = None,
     flaw: Annotated[
         list[str] | None,
         typer.Option(
             help="A flaw, or a family of flaws, to show; may be repeated. By default one of each family.",
-            show_default=False,
         ),
     ] = None,
     strength: Annotated[float, typer.Option(min=0, max=1, help="Of the flaws; 0.5 is plain, 1 is blatant.")] = 0.6,

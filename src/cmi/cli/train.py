@@ -10,9 +10,7 @@ from cmi.cli.options import AsJson, Device
 
 def train(
     config: Annotated[str, typer.Argument(help="A YAML file, or paper-stage1 or paper-stage2.")],
-    out: Annotated[
-        Path | None, typer.Option(help="Where the model goes; by default runs/CONFIG.", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Where the model goes; by default runs/CONFIG.")] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Count data, parameters, memory and disk, and stop.")
     ] = False,
