@@ -1,5 +1,8 @@
 """Errors that a user can act on: one sentence that says where, what and what now."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class InputError(Exception):
     """Bad input. The command line prints the sentence and exits with code 2."""
@@ -15,3 +18,12 @@ class MissingExtra(InputError):
 
     def __reduce__(self) -> tuple[type["MissingExtra"], tuple[str, str]]:
         return MissingExtra, (self.what, self.extra)  # worker processes pickle it
+
+
+@contextmanager
+def require_extra(what: str, extra: str) -> Iterator[None]:
+    """Import what an extra installs inside the block; MissingExtra if it is not there."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingExtra(what, extra) from error

@@ -5,9 +5,23 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from cmi._util.errors import InputError
 from cmi.cli import bench_analysis, bench_data
 from cmi.cli.bench_run import run
-from cmi.cli.options import AsFormat, Log, Output, OutputFormat, Resamples
+from cmi.cli.options import (
+    AS_TABLE,
+    Annotations,
+    BertScore,
+    Embedder,
+    Log,
+    Protocol,
+    Resamples,
+    Responses,
+    ShowOptions,
+    Sources,
+)
+from cmi.cli.output import show
+from cmi.cli.progress import progress
 
 if TYPE_CHECKING:
     from cmi.bench.scoring.many_files import Settings
@@ -24,28 +38,19 @@ app.command()(bench_analysis.browse)
 
 ProtocolChoice = Literal["paper", "strict", "both"]
 
-Responses = Annotated[list[Path], typer.Argument(help="Response files, or folders of them.")]
-Annotations = Annotated[
-    Path | None,
-    typer.Option(help="Folder of annotation files: finds missing answers, clips' places."),
-]
-Protocol = Annotated[ProtocolChoice, typer.Option(help="`paper`: the printed numbers. `strict`: the right ones.")]
-Embedder = Annotated[str, typer.Option(help="Text embedder of the tagging tasks: minilm, bge-large-en-v1.5, a folder.")]
-BertScore = Annotated[str, typer.Option(help="BERTScore's model: roberta-large, or a folder.")]
-
 
 @app.command()
 def score(
     responses: Responses,
     annotations: Annotations = None,
-    protocol: Protocol = "both",
+    protocol: Annotated[
+        ProtocolChoice, typer.Option(help="`paper`: the printed numbers. `strict`: the right ones.")
+    ] = "both",
     embedder: Embedder = "minilm",
     bertscore: BertScore = "",
     resamples: Resamples = 1000,
     log: Log = None,
-    format_: OutputFormat = "table",
-    as_json: AsFormat = False,
-    output: Output = None,
+    how: ShowOptions = AS_TABLE,
 ) -> None:
     """Score answers: every metric with its interval, its nulls and what could not be read.
 
@@ -58,29 +63,23 @@ def score(
         cmi bench score answers/qwen2 --protocol paper --json > qwen2.json
     """
     from cmi.bench.scoring.tables import score_tables
-    from cmi.cli.output import show
 
     settings = _settings(annotations, protocol, embedder, bertscore, resamples)
     cells = _scored(responses, settings, log)
     records = [cell.to_json() for cell in cells]
-    show(score_tables(cells), records, "cells", settings.provenance(), "json" if as_json else format_, output)
+    show(score_tables(cells), records, "cells", settings.provenance(), how)
 
 
 @app.command()
 def table(
-    sources: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Response files or folders, or what `cmi bench score --json` wrote."),
-    ] = None,
+    sources: Sources = None,
     annotations: Annotations = None,
-    protocol: Annotated[Literal["paper", "strict"], typer.Option(help="Which protocol's table.")] = "paper",
+    protocol: Annotated[Protocol, typer.Option(help="Which protocol's table.")] = "paper",
     embedder: Embedder = "minilm",
     bertscore: BertScore = "",
     resamples: Resamples = 1000,
     log: Log = None,
-    format_: OutputFormat = "table",
-    as_json: AsFormat = False,
-    output: Output = None,
+    how: ShowOptions = AS_TABLE,
 ) -> None:
     """Show models in the layout of the paper's Table 3, beside its eleven models and the SOTA column.
 
@@ -94,7 +93,6 @@ def table(
     """
     from cmi.bench.scoring.many_files import read_scores
     from cmi.bench.scoring.tables import counts_table, null_tables, table3
-    from cmi.cli.output import show
 
     settings = _settings(annotations, protocol, embedder, bertscore, resamples)
     cells, to_score = [], []
@@ -107,16 +105,14 @@ def table(
     records = [cell.to_json() for cell in cells]
     provenance = settings.provenance() if to_score else {}
     tables = [table3(cells, protocol), *([counts_table(cells, protocol), *null_tables(cells)] if cells else [])]
-    show(tables, records, "cells", provenance, "json" if as_json else format_, output)
+    show(tables, records, "cells", provenance, how)
 
 
 @app.command()
 def check(
     responses: Responses,
     annotations: Annotations = None,
-    format_: OutputFormat = "table",
-    as_json: AsFormat = False,
-    output: Output = None,
+    how: ShowOptions = AS_TABLE,
 ) -> None:
     """Validate response files before scoring: what is missing, empty, failed or unreadable.
 
@@ -126,10 +122,8 @@ def check(
     """
     from dataclasses import asdict
 
-    from cmi._util.errors import InputError
     from cmi.bench.scoring.check import absent, check_file, check_table
     from cmi.bench.scoring.responses import find_annotations, find_responses
-    from cmi.cli.output import show
 
     truths = find_annotations(annotations) if annotations else {}
     files = find_responses(responses)
@@ -137,7 +131,7 @@ def check(
     records = [asdict(report) for report in reports]
     provenance = {"absent": absent(files)}
     table = check_table(reports, absent(files))
-    show([table], records, "files", provenance, "json" if as_json else format_, output)
+    show([table], records, "files", provenance, how)
     problems = [report.problem for report in reports if report.problem]
     if problems:
         raise InputError("; ".join(problems))
@@ -161,23 +155,21 @@ def _settings(
     from cmi._util.cache import cache_folder
     from cmi.bench.scoring.many_files import Settings
 
-    protocols: list[Literal["paper", "strict"]] = ["paper", "strict"] if protocol == "both" else [protocol]
+    protocols: list[Protocol] = ["paper", "strict"] if protocol == "both" else [protocol]
     return Settings(annotations, protocols, embedder, bertscore, resamples, cache_folder())
 
 
 def _scored(responses: list[Path], settings: "Settings", log: Path | None) -> "list[BenchCell]":
     from cmi.bench.scoring.many_files import score_all
     from cmi.bench.scoring.responses import find_responses
-    from cmi.cli.progress import progress
 
     files = find_responses(responses)
     with progress() as bar:
-        scoring = bar.add_task("scoring", total=len(files) * len(settings.protocols))
         embedding = bar.add_task("texts embedded", total=None, visible=False)
         return score_all(
             files,
             settings,
             log,
-            on_scored=lambda name: bar.update(scoring, advance=1, description=f"scored {name}"),
+            on_scored=bar.name_stepper("scored", len(files) * len(settings.protocols)),
             on_embedded=lambda count: bar.update(embedding, advance=count, visible=True),
         )

@@ -5,23 +5,30 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from cmi.cli.options import AsFormat, Output, OutputFormat, Plot, Resamples
+from cmi import __version__
+from cmi._util.errors import InputError
+from cmi.cli.options import (
+    AS_TABLE,
+    Annotations,
+    AsJson,
+    BertScore,
+    Embedder,
+    Plot,
+    Protocol,
+    Resamples,
+    Responses,
+    ShowOptions,
+    Sources,
+)
+from cmi.cli.output import show
+from cmi.cli.progress import progress
+from cmi.report.pictures import require_picture
 
 if TYPE_CHECKING:
     from cmi.bench.analysis.model_scores import ScoreMatrix
     from cmi.bench.metrics.tools import Tools
 
-Responses = Annotated[list[Path], typer.Argument(help="Response files, or folders of them.")]
-Sources = Annotated[
-    list[Path] | None,
-    typer.Argument(help="Response files or folders, or what `cmi bench score --json` wrote."),
-]
-Annotations = Annotated[
-    Path | None,
-    typer.Option(help="Folder of annotation files: finds missing answers, clips' places."),
-]
-Protocol = Annotated[Literal["paper", "strict"], typer.Option(help="`paper`: as published. `strict`: the right way.")]
-Embedder = Annotated[str, typer.Option(help="Text embedder of the tagging tasks: minilm, bge-large-en-v1.5, a folder.")]
+ProtocolOption = Annotated[Protocol, typer.Option(help="`paper`: as published. `strict`: the right way.")]
 Published = Annotated[bool, typer.Option("--published/--no-published", help="With the eleven published models.")]
 
 
@@ -29,13 +36,11 @@ def bias(
     responses: Responses,
     annotations: Annotations = None,
     families: Annotated[Path | None, typer.Option(help="Your own groups of tags, in the layout of ours.")] = None,
-    protocol: Protocol = "strict",
+    protocol: ProtocolOption = "strict",
     embedder: Embedder = "minilm",
     resamples: Resamples = 1000,
     plot: Plot = None,
-    format_: OutputFormat = "table",
-    as_json: AsFormat = False,
-    output: Output = None,
+    how: ShowOptions = AS_TABLE,
 ) -> None:
     """Score answers tag by tag, and groups of tags against each other: instruments, genres, voices (figure 2).
 
@@ -47,15 +52,10 @@ def bias(
 
         cmi bench bias answers/qwen2_MTT.jsonl --families mine.toml --json
     """
-    from cmi import __version__
-    from cmi._util.errors import InputError
     from cmi.bench.analysis.bias import bias_tables, draw_bias, measure_bias
     from cmi.bench.analysis.tag_families import read_families
     from cmi.bench.catalog import DATASETS
     from cmi.bench.scoring.responses import find_annotations, find_responses
-    from cmi.cli.output import show
-    from cmi.cli.progress import progress
-    from cmi.report.pictures import require_picture
     from cmi.stats.comparison import SEED
 
     require_picture(plot)
@@ -66,22 +66,18 @@ def bias(
         known = ", ".join(DATASETS.multi_label)
         raise InputError(f"{' '.join(map(str, responses))}: no answers to a data set of tags: {known}")
     with progress() as bar:
-        drawing = bar.add_task("draws", total=resamples * len(files))
-        tools = _tools(embedder)
+        on_drawn, tools = bar.stepper("draws", resamples * len(files)), _tools(embedder)
         results = [
-            measure_bias(
-                file, groups, protocol, tools, truths.get(file.dataset.name), resamples,
-                lambda count: bar.update(drawing, advance=count),
-            )
+            measure_bias(file, groups, protocol, tools, truths.get(file.dataset.name), resamples, on_drawn)
             for file in files
-        ]  # fmt: skip
+        ]
     if plot is not None:
         draw_bias(results, plot)
     provenance = {"cmi": __version__, "protocol": protocol, "embedder": embedder, "resamples": resamples, "seed": SEED}
     whole = [{key: value for key, value in one.to_json().items() if key != "tags"} for one in results]
     records = [tag for one in results for tag in one.to_json()["tags"]]
     provenance |= {"files": whole}
-    show(bias_tables(results, protocol), records, "tags", provenance, "json" if as_json else format_, output)
+    show(bias_tables(results, protocol), records, "tags", provenance, how)
 
 
 def prompts(
@@ -93,13 +89,11 @@ def prompts(
         list[Path] | None,
         typer.Option(help="Folders of annotation files, one for each variant or any one."),
     ] = None,
-    protocol: Protocol = "strict",
+    protocol: ProtocolOption = "strict",
     embedder: Embedder = "minilm",
     resamples: Resamples = 1000,
     plot: Plot = None,
-    format_: OutputFormat = "table",
-    as_json: AsFormat = False,
-    output: Output = None,
+    how: ShowOptions = AS_TABLE,
 ) -> None:
     """Compare wordings and trials: how far scores move, and whether that is more than other clips would (figure 3).
 
@@ -111,44 +105,34 @@ def prompts(
 
         cmi bench prompts plain=plain.json brief=brief.json --plot prompts.png
     """
-    from cmi import __version__
     from cmi.bench.analysis.prompts import draw_prompts, prompt_tables, read_runs, sensitivities
     from cmi.bench.analysis.variants import Variants
-    from cmi.cli.output import show
-    from cmi.cli.progress import progress
-    from cmi.report.pictures import require_picture
 
     require_picture(plot)
     variants = Variants(annotations or [])
     with progress() as bar:
-        scoring = bar.add_task("scoring", total=None)
-        read = read_runs(
-            runs, variants, protocol, _tools(embedder), resamples,
-            lambda name: bar.update(scoring, advance=1, description=f"scored {name}"),
-        )  # fmt: skip
+        read = read_runs(runs, variants, protocol, _tools(embedder), resamples, bar.name_stepper("scored"))
     results = sensitivities(read)
     if plot is not None:
         draw_prompts(results, plot)
     provenance = {"cmi": __version__, "protocol": protocol, "embedder": embedder, "notes": variants.notes()}
     tables = prompt_tables(results, protocol, variants.notes())
     records = [one.to_json() for one in results]
-    show(tables, records, "sensitivities", provenance, "json" if as_json else format_, output)
+    show(tables, records, "sensitivities", provenance, how)
 
 
 def map_(
     sources: Sources = None,
     annotations: Annotations = None,
     published: Published = True,
-    protocol: Protocol = "paper",
+    protocol: ProtocolOption = "paper",
     embedder: Embedder = "minilm",
     components: Annotated[int, typer.Option(min=1, max=20, help="How many to show.")] = 4,
     missing: Annotated[
         Literal["leave-out", "mean"], typer.Option(help="Metrics that a model lacks: left out, or at their mean.")
     ] = "leave-out",
     plot: Plot = None,
-    format_: OutputFormat = "table",
-    as_json: AsFormat = False,
-    output: Output = None,
+    how: ShowOptions = AS_TABLE,
 ) -> None:
     """Map models by the principal components of their scores, your own beside the published ones (figure 6).
 
@@ -158,17 +142,14 @@ def map_(
 
         cmi bench map mine.json --missing mean --components 2
     """
-    from cmi import __version__
     from cmi.bench.analysis.model_map import draw_map, map_models, map_records, map_tables, model_records
-    from cmi.cli.output import show
-    from cmi.report.pictures import require_picture
 
     require_picture(plot)
     result = map_models(_gathered(sources, annotations, published, protocol, embedder), components, missing)
     if plot is not None:
         draw_map(result, plot)
     provenance = {"cmi": __version__, "protocol": protocol, "missing": missing, **map_records(result)}
-    show(map_tables(result), model_records(result), "models", provenance, "json" if as_json else format_, output)
+    show(map_tables(result), model_records(result), "models", provenance, how)
 
 
 def contamination(
@@ -179,12 +160,10 @@ def contamination(
         typer.Option(help="What your models were trained on, in the layout of ours; added to ours."),
     ] = None,
     published: Published = True,
-    protocol: Protocol = "paper",
+    protocol: ProtocolOption = "paper",
     embedder: Embedder = "minilm",
     plot: Plot = None,
-    format_: OutputFormat = "table",
-    as_json: AsFormat = False,
-    output: Output = None,
+    how: ShowOptions = AS_TABLE,
 ) -> None:
     """Set ranks against what is known of training data: do models rank better on data sets that they met?
 
@@ -198,11 +177,8 @@ def contamination(
     """
     from dataclasses import asdict
 
-    from cmi import __version__
     from cmi.bench.analysis.contamination import contamination as find_contamination
     from cmi.bench.analysis.contamination import contamination_tables, draw_contamination, place_records, read_facts
-    from cmi.cli.output import show
-    from cmi.report.pictures import require_picture
 
     require_picture(plot)
     known = read_facts() | (read_facts(facts) if facts else {})
@@ -212,7 +188,7 @@ def contamination(
     effects = [asdict(effect) for effect in result.effects]
     provenance = {"cmi": __version__, "protocol": protocol, "effects": effects, "notes": list(result.notes)}
     tables = contamination_tables(result)
-    show(tables, place_records(result), "ranks", provenance, "json" if as_json else format_, output)
+    show(tables, place_records(result), "ranks", provenance, how)
 
 
 def browse(
@@ -222,9 +198,9 @@ def browse(
     audio: Annotated[Path | None, typer.Option(help="The folder that audio paths begin in; linked.")] = None,
     embed: Annotated[bool, typer.Option("--embed", help="Put clips (15 s at most) into the page itself.")] = False,
     worst: Annotated[int | None, typer.Option(min=1, help="Only so many of each file, the worst.")] = None,
-    protocol: Protocol = "strict",
-    bertscore: Annotated[str, typer.Option(help="BERTScore's model: roberta-large, or a folder.")] = "",
-    as_json: AsFormat = False,
+    protocol: ProtocolOption = "strict",
+    bertscore: BertScore = "",
+    as_json: AsJson = False,
 ) -> None:
     """Write one page to look through answers: sound, question, answer, truth, what was read, and its score.
 
@@ -240,8 +216,6 @@ def browse(
     from cmi.bench.browser.page import sound_source, write_page
     from cmi.bench.browser.page import worst as worst_of
     from cmi.bench.scoring.responses import find_annotations, find_responses
-    from cmi.cli.output import show
-    from cmi.cli.progress import progress
 
     source = sound_source(audio, embed, out)
     truths = find_annotations(annotations) if annotations else {}
@@ -249,35 +223,31 @@ def browse(
     tools = _tools(bertscore=bertscore)
     sets = []
     with progress() as bar:
-        reading = bar.add_task("reading answers", total=len(files))
+        step = bar.stepper("reading answers", len(files))
         for file in files:
             answers = read_answers(file, protocol, tools, truths.get(file.dataset.name))
             sets.append(worst_of(answers, worst) if worst else answers)
-            bar.update(reading, advance=1)
+            step()
     heard = write_page(sets, protocol, source, out, "CMI-Bench answers")
     table = browse_table(sets, out, heard)
-    show([table], browse_records(sets), "files", {"page": str(out), "protocol": protocol, "with_sound": heard},
-         "json" if as_json else "table", None)  # fmt: skip
+    provenance = {"page": str(out), "protocol": protocol, "with_sound": heard}
+    show([table], browse_records(sets), "files", provenance, ShowOptions(as_json=as_json))
 
 
 def _gathered(
     sources: list[Path] | None,
     annotations: Path | None,
     published: bool,
-    protocol: Literal["paper", "strict"],
+    protocol: Protocol,
     embedder: str,
 ) -> "ScoreMatrix":
     from cmi._util.cache import cache_folder
     from cmi.bench.analysis.model_scores import gather, read_cells
     from cmi.bench.scoring.many_files import Settings
-    from cmi.cli.progress import progress
 
     settings = Settings(annotations, [protocol], embedder, "", 100, cache_folder())
     with progress() as bar:
-        scoring = bar.add_task("scoring", total=None)
-        cells = read_cells(
-            sources or [], settings, on_scored=lambda name: bar.update(scoring, advance=1, description=f"scored {name}")
-        )
+        cells = read_cells(sources or [], settings, on_scored=bar.name_stepper("scored"))
     return gather(cells, protocol, published)
 
 

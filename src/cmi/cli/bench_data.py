@@ -5,35 +5,34 @@ from typing import Annotated
 
 import typer
 
-from cmi.cli.options import AsFormat, OutputFormat
+from cmi.cli.options import AS_TABLE, ShowOptions
+from cmi.cli.output import show
 
 app = typer.Typer(no_args_is_help=True, help="Turn data sets into instruction files.", rich_markup_mode="markdown")
 
 
 @app.command("list")
-def list_(format_: OutputFormat = "table", as_json: AsFormat = False) -> None:
+def list_(how: ShowOptions = AS_TABLE) -> None:
     """List the data sets: what each fills, its licence, where to get it, and what its records were checked against.
 
     Example:  cmi bench data list
     """
     from cmi.bench.make import list_records, list_tables
-    from cmi.cli.output import show
 
-    show(list_tables(), list_records(), "datasets", {}, "json" if as_json else format_, None)
+    show(list_tables(), list_records(), "datasets", {}, how)
 
 
 @app.command()
 def make(
     name: Annotated[str, typer.Argument(help="A data set, as `cmi bench data list` names it.")],
     folder: Annotated[Path, typer.Argument(help="Where its files are.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write to.")],
+    out: Annotated[Path, typer.Option(help="Folder to write to.")],
     audio: Annotated[Path | None, typer.Option(help="Where its recordings are, if not in the folder.")] = None,
     variant: Annotated[str, typer.Option(help="Wording of the questions: plain, few-shot, brief, listed.")] = "plain",
     prompts: Annotated[Path | None, typer.Option(help="Folder of your own wordings, in our files' layout.")] = None,
     split: Annotated[str, typer.Option(help="test, dev (or validation), train, or all.")] = "test",
     keep_missing: Annotated[bool, typer.Option(help="Ask about missing recordings, too.")] = False,
-    format_: OutputFormat = "table",
-    as_json: AsFormat = False,
+    how: ShowOptions = AS_TABLE,
 ) -> None:
     """Write a data set's questions, with the paper's splits and clips, for `cmi bench` to ask and score.
 
@@ -41,16 +40,15 @@ def make(
 
     Examples:
 
-        cmi bench data make gtzan ~/data/GTZAN -o bench-data
+        cmi bench data make gtzan ~/data/GTZAN --out bench-data
 
-        cmi bench data make released annotations/ --audio testdata/ -o bench-data
+        cmi bench data make released annotations/ --audio testdata/ --out bench-data
     """
     from cmi.bench.catalog import find_corpus
     from cmi.bench.make import MakeOptions, made_records, made_table
     from cmi.bench.make import make as make_data
-    from cmi.cli.output import show
 
     corpus = find_corpus(name)
     made = make_data(corpus, folder, audio, out, MakeOptions(variant, prompts, split, keep_missing))
     provenance = {"source": corpus.name, "variant": variant, "split": split}
-    show([made_table(corpus, made)], made_records(made), "made", provenance, "json" if as_json else format_, None)
+    show([made_table(corpus, made)], made_records(made), "made", provenance, how)

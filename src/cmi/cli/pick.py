@@ -5,7 +5,11 @@ from typing import Annotated
 
 import typer
 
+from cmi._util.errors import InputError, require_extra
 from cmi.cli.options import AsJson, Log
+from cmi.cli.output import note_if_nothing_asked, print_result
+from cmi.cli.progress import loading, progress
+from cmi.report.pictures import require_picture
 
 
 def pick(
@@ -52,35 +56,21 @@ def pick(
 
         cmi pick takes/ --curve 1,3,10 --second audiobox-ce --plot curve.png
     """
-    import sys
-
-    from rich.console import Console
-
-    from cmi._util.errors import InputError, MissingExtra
-    from cmi.cli.output import note_if_nothing_asked
-    from cmi.cli.progress import loading, progress
-    from cmi.report.pictures import require_picture
-    from cmi.report.tables import print_tables, to_json
-
-    try:
-        with loading("torch"):
-            from cmi.reward.pick import report as pick_report
-            from cmi.reward.pick.candidates import read_folder, read_manifest
-            from cmi.reward.pick.curve import parse_sizes, pick_curve, ranked_prompts, require_candidates
-            from cmi.reward.pick.pick import copy_chosen, parse_weights, takes_of
-            from cmi.reward.pick.pick import pick as pick_one
-            from cmi.reward.scoring.score_log import score_takes
-            from cmi.reward.scoring.scorers import load_scorer
-            from cmi.reward.scoring.timbre import timbre_of_each
-    except ModuleNotFoundError as error:
-        raise MissingExtra("picking takes", "reward") from error
+    with require_extra("picking takes", "reward"), loading("torch"):
+        from cmi.reward.pick import report as pick_report
+        from cmi.reward.pick.candidates import read_folder, read_manifest
+        from cmi.reward.pick.curve import parse_sizes, pick_curve, ranked_prompts, require_candidates
+        from cmi.reward.pick.pick import copy_chosen, parse_weights, takes_of
+        from cmi.reward.pick.pick import pick as pick_one
+        from cmi.reward.scoring.score_log import score_takes
+        from cmi.reward.scoring.scorers import load_scorer
+        from cmi.reward.scoring.timbre import timbre_of_each
 
     if (folder is None) == (manifest is None):
         raise InputError("expected a folder with a subfolder for each prompt, or a list of takes with --manifest")
     if (curve is None) != (second is None) or (plot is not None and curve is None):
         raise InputError("a curve needs --curve and --second, and --plot needs both")
-    if plot is not None:
-        require_picture(plot)
+    require_picture(plot)
     by, sizes = parse_weights(weights), parse_sizes(curve) if curve is not None else []
     groups = read_folder(folder) if folder is not None else read_manifest(manifest)  # type: ignore[arg-type]
     takes = takes_of(groups)
@@ -93,26 +83,20 @@ def pick(
         judge = load_scorer(second) if second is not None else None
     logs = [log] if log else []
     with progress() as bar:
-        task = bar.add_task("takes scored", total=len(takes))
-        results = score_takes(takes, scorer, logs, lambda done: bar.advance(task, done))
+        results = score_takes(takes, scorer, logs, bar.stepper("takes scored", len(takes)))
         scores = dict(zip(takes, results, strict=True))
         picks = [pick_one(group, scores, by) for group in groups]
         report = pick_report.PickReport(scorer.name, by, picks)
         ranked = [ranked.candidate.take for pick_ in picks for ranked in pick_.ranking]
         if judge is not None and ranked:
-            task = bar.add_task("takes judged", total=len(ranked))
-            results = score_takes(ranked, judge, logs, lambda done: bar.advance(task, done))
-            task = bar.add_task("takes heard", total=len(ranked))
-            timbres = timbre_of_each(ranked, lambda: bar.advance(task))
+            results = score_takes(ranked, judge, logs, bar.stepper("takes judged", len(ranked)))
+            timbres = timbre_of_each(ranked, bar.stepper("takes heard", len(ranked)))
             prompts, notes = ranked_prompts(picks, dict(zip(ranked, results, strict=True)), timbres)
             found = pick_curve(prompts, sizes, by)
             report = pick_report.PickReport(scorer.name, by, picks, judge.name, found, notes)
     if plot is not None and ranked:
         pick_report.draw(report, plot)
-    if as_json:
-        sys.stdout.write(to_json(pick_report.record(report)))
-    else:
-        print_tables(pick_report.tables(report), Console())
+    print_result(pick_report.tables(report), pick_report.record(report), as_json)
     if not ranked:
         raise InputError(f"nothing could be picked: none of {len(takes)} takes could be scored; the reasons are listed")
     if copy_to is not None:

@@ -1,11 +1,16 @@
 """`cmi score`: musicality and alignment of takes."""
 
+import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from cmi._util.errors import InputError, require_extra
 from cmi.cli.options import AsJson, Device, Log, Revision
+from cmi.cli.output import note_if_nothing_asked
+from cmi.cli.progress import loading, progress
+from cmi.report.tables import print_tables, to_json_line
 
 
 def score(
@@ -52,20 +57,13 @@ def score(
 
         cmi score take1.wav take2.wav --text "slow sad piano with rain" --model my_models:MyScorer
     """
-    from cmi._util.errors import InputError, MissingExtra
-    from cmi.cli.output import note_if_nothing_asked
-    from cmi.cli.progress import loading, progress
-
-    try:
-        with loading("torch"):
-            from cmi.reward.engine.windows import find_window
-            from cmi.reward.scoring.explain import WINDOW as EXPLAINED_WINDOW
-            from cmi.reward.scoring.explain import annotated, check_picture, draw, explain_takes
-            from cmi.reward.scoring.score_log import score_records, score_takes
-            from cmi.reward.scoring.scorers import is_reward_model, load_scorer, make_scorer
-            from cmi.take import Prompt, Take, read_takes
-    except ModuleNotFoundError as error:
-        raise MissingExtra("scoring takes", "reward") from error
+    with require_extra("scoring takes", "reward"), loading("torch"):
+        from cmi.reward.engine.windows import find_window
+        from cmi.reward.scoring.explain import WINDOW as EXPLAINED_WINDOW
+        from cmi.reward.scoring.explain import annotated, check_picture, draw, explain_takes
+        from cmi.reward.scoring.score_log import score_records, score_takes, scores_table
+        from cmi.reward.scoring.scorers import is_reward_model, load_scorer, make_scorer
+        from cmi.take import Prompt, Take, read_takes
 
     prompt = Prompt(text, lyrics, reference)
     takes = [(str(path), Take(prompt, path)) for path in audio or []]
@@ -83,34 +81,19 @@ def score(
     with loading(model):
         scorer = load_scorer(model, revision, device, window, all_words, cache_gb)
     with progress() as bar:
-        task = bar.add_task("takes scored", total=len(takes))
-        logs = [log] if log else []
-        results = score_takes([take for _, take in takes], scorer, logs, lambda done: bar.advance(task, done))
+        on_scored = bar.stepper("takes scored", len(takes))
+        results = score_takes([take for _, take in takes], scorer, [log] if log else [], on_scored)
         records = score_records(takes, results, scorer)
         if explain is not None:
-            task = bar.add_task("takes explained", total=len(takes))
             assert scorer.reward_model is not None
             explainer = make_scorer(scorer.reward_model, EXPLAINED_WINDOW, all_words, cache_gb)
-            explanations = explain_takes(takes, explainer, lambda: bar.advance(task))
+            explanations = explain_takes(takes, explainer, bar.stepper("takes explained", len(takes)))
             draw(explanations, explain, scorer.name)
             records = annotated(records, explanations)
-    _show(records, scorer.name, as_json)
-
-
-def _show(records: list[dict[str, Any]], model: str, as_json: bool) -> None:
-    """Print what was scored; InputError if a take could not be."""
-    import sys
-
-    from rich.console import Console
-
-    from cmi._util.errors import InputError
-    from cmi.report.tables import print_tables, to_json_line
-    from cmi.reward.scoring.score_log import scores_table
-
     if as_json:
         sys.stdout.writelines(map(to_json_line, records))
     else:
-        print_tables([scores_table(records, model)], Console())
+        print_tables([scores_table(records, scorer.name)])
     broken = sum("error" in record for record in records)
     if broken:
         raise InputError(f"{broken} of {len(records)} takes could not be heard; the reasons are listed with the scores")
