@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+LONGEST_REASON = 300  # characters
+
 
 class InputError(Exception):
     """Bad input. The command line prints the sentence and exits with code 2."""
@@ -27,3 +29,8 @@ def require_extra(what: str, extra: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         raise MissingExtra(what, extra) from error
+
+
+def reason_of(error: BaseException) -> str:
+    """Return what a library's error says, on one line; the name of its type if it says nothing."""
+    return " ".join(str(error).split())[:LONGEST_REASON] or type(error).__name__

@@ -59,7 +59,7 @@ def serve(
         bool, typer.Option("--demo", help="Try it: a project of music made here, for you to vote on.")
     ] = False,
     open_browser: Annotated[bool, typer.Option("--open", help="Open the first link in a browser.")] = False,
-    log: Annotated[bool, typer.Option("--log", help="Log requests to standard error.")] = False,
+    log_requests: Annotated[bool, typer.Option("--log-requests", help="To standard error.")] = False,
 ) -> None:
     """Serve the annotation pages, until Ctrl-C. It prints a link for each project's owner, which works once.
 
@@ -76,7 +76,14 @@ def serve(
     if demo and db == DB:
         db = _demo_file()
     server.serve(
-        db, host=host, port=port, public_url=public_url, demo=demo, folder=folder, log=log, open_browser=open_browser
+        db,
+        host=host,
+        port=port,
+        public_url=public_url,
+        demo=demo,
+        folder=folder,
+        log=log_requests,
+        open_browser=open_browser,
     )
 
 

@@ -1,4 +1,4 @@
-"""`cmi bench`: score the answers of audio language models on CMI-Bench."""
+"""`cmi bench`: score the answers of audio language models on CMI-Bench, and make its data."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from cmi._util.errors import InputError
-from cmi.cli import bench_analysis, bench_data
+from cmi.cli import bench_analysis
 from cmi.cli.bench_run import run
 from cmi.cli.options import (
     AS_TABLE,
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="CMI-Bench: do audio language models understand music?")
 app.command()(run)
-app.add_typer(bench_data.app, name="data")
+data = typer.Typer(no_args_is_help=True, help="Turn data sets into instruction files.", rich_markup_mode="markdown")
+app.add_typer(data, name="data")
 app.command()(bench_analysis.bias)
 app.command()(bench_analysis.prompts)
 app.command("map")(bench_analysis.map_)
@@ -147,6 +148,49 @@ def demo() -> None:
     print(
         "Next: `cmi bench check` and `cmi bench score` on your own answers; `cmi bench table` for the published ones."
     )
+
+
+@data.command("list")
+def list_(how: ShowOptions = AS_TABLE) -> None:
+    """List the data sets: what each fills, its licence, where to get it, and what its records were checked against.
+
+    Example:  cmi bench data list
+    """
+    from cmi.bench.make import list_records, list_tables
+
+    show(list_tables(), list_records(), "datasets", {}, how)
+
+
+@data.command()
+def make(
+    name: Annotated[str, typer.Argument(help="A data set, as `cmi bench data list` names it.")],
+    folder: Annotated[Path, typer.Argument(help="Where its files are.")],
+    out: Annotated[Path, typer.Option(help="Folder to write to.")],
+    audio: Annotated[Path | None, typer.Option(help="Where its recordings are, if not in the folder.")] = None,
+    variant: Annotated[str, typer.Option(help="Wording of the questions: plain, few-shot, brief, listed.")] = "plain",
+    prompts: Annotated[Path | None, typer.Option(help="Folder of your own wordings, in our files' layout.")] = None,
+    split: Annotated[str, typer.Option(help="test, dev (or validation), train, or all.")] = "test",
+    keep_missing: Annotated[bool, typer.Option(help="Ask about missing recordings, too.")] = False,
+    how: ShowOptions = AS_TABLE,
+) -> None:
+    """Write a data set's questions, with the paper's splits and clips, for `cmi bench` to ask and score.
+
+    Missing recordings are listed and make no question. `released` reads the authors' annotation files.
+
+    Examples:
+
+        cmi bench data make gtzan ~/data/GTZAN --out bench-data
+
+        cmi bench data make released annotations/ --audio testdata/ --out bench-data
+    """
+    from cmi.bench.catalog import find_corpus
+    from cmi.bench.make import MakeOptions, made_records, made_table
+    from cmi.bench.make import make as make_data
+
+    corpus = find_corpus(name)
+    made = make_data(corpus, folder, audio, out, MakeOptions(variant, prompts, split, keep_missing))
+    provenance = {"source": corpus.name, "variant": variant, "split": split}
+    show([made_table(corpus, made)], made_records(made), "made", provenance, how)
 
 
 def _settings(

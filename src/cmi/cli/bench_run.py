@@ -14,6 +14,7 @@ from cmi.cli.command import shard_options
 from cmi.cli.options import (
     AsJson,
     AudioFrom,
+    Device,
     DryRun,
     KeyEnv,
     MaxCalls,
@@ -41,7 +42,7 @@ class ModelOptions:
     model: Annotated[str, typer.Option(help="A folder or hub id; an endpoint's model.")] = ""
     revision: Revision = None
     trust_remote_code: Annotated[bool, typer.Option("--trust-remote-code", help="Run the model's own code.")] = False
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")] = "auto"
+    device: Device = "auto"
     batch: Annotated[int | None, typer.Option(min=1, help="Questions at once.")] = None
     max_tokens: Annotated[int, typer.Option(min=1, help="Of an answer.")] = 512
     temperature: Annotated[float, typer.Option(min=0, help="0: the likeliest answer.")] = 0.0

@@ -11,7 +11,19 @@ from cmi._util.errors import InputError
 from cmi._util.hub import require_packages
 from cmi._util.printable import printable
 from cmi.cli.command import shard_options
-from cmi.cli.options import AsJson, AudioFrom, DryRun, KeyEnv, MaxCalls, MaxCost, MaxTotalTokens, Port, Shard, Url
+from cmi.cli.options import (
+    AsJson,
+    AudioFrom,
+    BothOrders,
+    DryRun,
+    KeyEnv,
+    MaxCalls,
+    MaxCost,
+    MaxTotalTokens,
+    Port,
+    Shard,
+    Url,
+)
 from cmi.cli.output import note, print_result
 from cmi.cli.progress import progress, tell_waits
 
@@ -84,7 +96,7 @@ def pairs(
     file: Pairs,
     out: Out,
     judge: JudgeOptions,
-    both_orders: Annotated[bool, typer.Option("--both-orders", help="Ask about b, a as well as a, b.")] = False,
+    both_orders: BothOrders = False,
     dry_run: DryRun = False,
     shard: Shard = "",
     as_json: AsJson = False,

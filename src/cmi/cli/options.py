@@ -13,13 +13,19 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Log = Annotated[Path | None, typer.Option(help="Keep each result here; the same command resumes.")]
 Plot = Annotated[Path | None, typer.Option(help="Draw it into this .png or .svg.")]
 Resamples = Annotated[int, typer.Option(min=100, max=100_000, help="Bootstrap draws behind each interval.")]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")]
 Revision = Annotated[str | None, typer.Option(help="Revision of a hub id.")]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same bytes.")]
 Workers = Annotated[int | None, typer.Option(min=1, help="Processes; by default one for each core.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it would take, and stop.")]
 Shard = Annotated[str, typer.Option(help="Do part i of n only, as i/n.")]
+BothOrders = Annotated[
+    bool, typer.Option("--both-orders/--one-order", help="Ask about a, b and about b, a, or about a, b alone.")
+]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")]
+
+# how commands name a scorer (`cmi.reward.scoring.scorers`)
+SCORERS = "nano, cmi-rm, a checkpoint (folder or hub id), a baseline's name, or your own as module:Class"
 
 # CMI-Bench
 Responses = Annotated[list[Path], typer.Argument(help="Response files, or folders of them.")]

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from cmi._util.errors import InputError, require_extra
-from cmi.cli.options import AsJson, Log
+from cmi.cli.options import SCORERS, AsJson, Log
 from cmi.cli.output import note_if_nothing_asked, print_result
 from cmi.cli.progress import loading, progress
 from cmi.report.pictures import require_picture
@@ -21,12 +21,7 @@ def pick(
         Path | None,
         typer.Option(help="JSONL of takes: audio, text, lyrics, reference, group."),
     ] = None,
-    model: Annotated[
-        str,
-        typer.Option(
-            help="nano, cmi-rm, a checkpoint (folder or hub id), a baseline's name, or your own as module:Class."
-        ),
-    ] = "nano",
+    model: Annotated[str, typer.Option(help=f"{SCORERS}.")] = "nano",
     weights: Annotated[
         str, typer.Option(help="How much each score counts; by default their mean, as in the paper.")
     ] = "musicality=0.5,alignment=0.5",

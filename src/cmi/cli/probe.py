@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from cmi._util.errors import require_extra
-from cmi.cli.options import AsJson, Device, Log, Revision
+from cmi.cli.options import SCORERS, AsJson, Device, Log, Revision
 from cmi.cli.output import print_result
 from cmi.cli.progress import loading, progress
 from cmi.report.pictures import require_picture
@@ -14,12 +14,7 @@ from cmi.report.tables import print_tables
 
 
 def probe(
-    model: Annotated[
-        str,
-        typer.Argument(
-            help="nano, cmi-rm, a checkpoint (folder or hub id), a baseline's name, or your own as module:Class."
-        ),
-    ],
+    model: Annotated[str, typer.Argument(help=f"{SCORERS}.")],
     audio: Annotated[Path | None, typer.Option(help="Probe with the recordings of this folder.")] = None,
     set_: Annotated[
         Path | None,

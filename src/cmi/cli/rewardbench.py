@@ -11,7 +11,7 @@ from cmi._util.files import make_folder, write_whole
 from cmi._util.hub import require_packages
 from cmi._util.printable import printable
 from cmi.cli.judge import JudgeOptions, ask_judge
-from cmi.cli.options import AS_TABLE, Device, Log, Protocol, Resamples, ShowOptions
+from cmi.cli.options import AS_TABLE, SCORERS, BothOrders, Device, Log, Protocol, Resamples, ShowOptions
 from cmi.cli.output import note, note_if_nothing_asked, show
 from cmi.cli.progress import progress
 from cmi.report.tables import print_tables, to_csv
@@ -29,10 +29,7 @@ Plots = Annotated[Path | None, typer.Option(help="Draw pictures into this folder
 
 @app.command()
 def run(
-    model: Annotated[
-        list[str],
-        typer.Option(help="nano, cmi-rm, a checkpoint, a baseline's name, or your own as module:Class; repeatable."),
-    ],
+    model: Annotated[list[str], typer.Option(help=f"{SCORERS}; repeatable.")],
     out: Annotated[Path, typer.Option(help="Folder of the run; the same command resumes it.")],
     data: Annotated[
         list[str] | None,
@@ -214,7 +211,7 @@ def released(
 def judge_(
     folder: Annotated[Path, typer.Argument(help="A folder of `cmi rewardbench run`.")],
     judge: JudgeOptions,
-    one_order: Annotated[bool, typer.Option("--one-order", help="Ask about a, b alone, not about b, a.")] = False,
+    both_orders: BothOrders = True,
 ) -> None:
     """Have a judge, such as an audio LLM behind an endpoint, hear the pairs of a run, and put it beside the models.
 
@@ -243,7 +240,7 @@ def judge_(
     pairs = [NamedPair(name, Pair(item.prompt, *item.takes), {}, {}) for name, item in items.items()]
     spec = judge.spec([folder, data_folder()])
     place = judge_folder(folder, f"{spec.model} {spec.url} {spec.endpoint or ''} {spec.prompt} {spec.tie_band}")
-    judged = ask_judge(askings(pairs, both_orders=not one_order), spec, place)
+    judged = ask_judge(askings(pairs, both_orders), spec, place)
     found = {(items[name].dataset, items[name].id): scores for name, scores in pair_scores(judged).items()}
     write_pair_scores(folder, About(judged.judge, scored_axes(judged)), found)
     print_tables([run_table(judged)])

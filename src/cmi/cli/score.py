@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from cmi._util.errors import InputError, require_extra
-from cmi.cli.options import AsJson, Device, Log, Revision
+from cmi.cli.options import SCORERS, AsJson, Device, Log, Revision
 from cmi.cli.output import note_if_nothing_asked
 from cmi.cli.progress import loading, progress
 from cmi.report.tables import print_tables, to_json_line
@@ -21,13 +21,7 @@ def score(
     manifest: Annotated[
         Path | None, typer.Option(help="JSONL or CSV of takes: id, audio, text, lyrics, reference.")
     ] = None,
-    model: Annotated[
-        str,
-        typer.Option(
-            help="nano, cmi-rm, a checkpoint (folder or hub id), a baseline's name, or your own as module:Class; "
-            "auto: cmi-rm if it is on this machine, else nano."
-        ),
-    ] = "auto",
+    model: Annotated[str, typer.Option(help=f"{SCORERS}; auto: cmi-rm if it is on this machine, else nano.")] = "auto",
     revision: Revision = None,
     window: Annotated[
         str, typer.Option(help="What is heard: first120, first10, mean10 (of sections of 10 s) or full (songs).")

@@ -10,7 +10,7 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, Generic, Self, TypeVar
 
 from cmi._util.errors import InputError
@@ -235,18 +235,15 @@ class Interruptible(Generic[Item]):
         self._before: Any = None
 
     def __enter__(self) -> Self:
-        self._runner.__enter__()
         is_ours = threading.current_thread() is threading.main_thread()
         if is_ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             self._before = signal.signal(signal.SIGINT, self._note)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         try:
             self._runner.run(self._close())
-            self._runner.__exit__(kind, error, traceback)
+            self._runner.close()
         finally:
             if self._before is not None:
                 signal.signal(signal.SIGINT, self._before)

@@ -15,20 +15,18 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Literal, Self
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
 import httpx
 
 from cmi import __version__
-from cmi._util.errors import InputError
+from cmi._util.errors import LONGEST_REASON, InputError
 from cmi.llm.endpoint import Endpoint, Redact, shown_url
 
 FaultKind = Literal["refused", "broken", "unreachable", "rejected", "oversized", "hopeless"]
 HOPELESS = {401, 402, 403, 404}
 REJECTED = {400, 405, 413, 415, 422}
-LONGEST_REASON = 300  # characters
 LONGEST_WAIT = 300.0  # seconds; a longer Retry-After is cut to this
 MOST_BYTES = 8 * 2**20  # of a response, whole or streamed
 LONGEST_LINE = 2**20  # bytes of one line of a stream
@@ -124,9 +122,7 @@ class HttpClient:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._client.aclose()
 
     async def post(self, name: str, body: Mapping[str, Any]) -> bytes:
