@@ -3,7 +3,6 @@
 Audio is a path, or a Waveform in memory.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from cmi._util.errors import InputError
 from cmi._util.fields import number_rows, path_field, text_field
-from cmi._util.records import Columns, read_table
+from cmi._util.records import Columns, read_object, read_table, read_text
 from cmi.audio import AUDIO_SUFFIXES, Waveform
 
 Audio = Path | Waveform
@@ -146,23 +145,18 @@ def _prompt_of_folder(folder: Path, sounds: Sequence[Path]) -> Prompt:
     if record.exists():
         prompt = _prompt_of_json(record)
     elif text.exists():
-        prompt = Prompt(_read_text(text).strip())
+        prompt = Prompt(read_text(text).strip())
     else:
         raise InputError(f"{folder}: no prompt.json and no prompt.txt, expected one that says what was asked for")
     if lyrics.exists() and not prompt.lyrics:
-        prompt = replace(prompt, lyrics=_read_text(lyrics).strip())
+        prompt = replace(prompt, lyrics=read_text(lyrics).strip())
     if prompt.reference is None:
         prompt = replace(prompt, reference=next((file for file in sounds if file.stem == "reference"), None))
     return prompt
 
 
 def _prompt_of_json(path: Path) -> Prompt:
-    try:
-        record: Any = json.loads(_read_text(path))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON ({error})") from error
-    if not isinstance(record, dict):
-        raise InputError(f'{path}: {type(record).__name__}, expected an object such as {{"text": "slow sad piano"}}')
+    record = read_object(path)
     PROMPT.require_known(record, str(path), "field")
     return prompt_of(record, str(path), path.parent)
 
@@ -172,15 +166,6 @@ def _visible(folder: Path) -> list[Path]:
         return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     except OSError as error:
         raise InputError(f"{folder}: {error.strerror or error}") from error
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text; save it as UTF-8") from error
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
 
 
 def _require_audio(field: str, value: object) -> None:

@@ -5,7 +5,6 @@ by random numbers. We first build the model on torch's meta device, without memo
 the weight files; it is loaded only if they match.
 """
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 from cmi._util.errors import InputError, reason_of
 from cmi._util.hub import quiet_transformers
+from cmi._util.records import read_object
 
 # Arguments for every `from_pretrained`.
 SAFE: Mapping[str, Any] = {"local_files_only": True, "trust_remote_code": False}
@@ -64,15 +64,9 @@ def read_model_config(kind: Any, folder: Path) -> Any:
 
 def _require_layers(folder: Path) -> None:
     path = folder / "config.json"
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}; expected the folder of a model") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON ({reason_of(error)})") from error
-    if not isinstance(content, dict):
-        raise InputError(f"{path}: {type(content).__name__}, expected an object")
-    parts = [content]
+    if not path.exists():
+        raise InputError(f"{path}: No such file or directory; expected the folder of a model")
+    parts = [read_object(path)]
     while parts:
         part = parts.pop()
         parts += [value for value in part.values() if isinstance(value, dict)]

@@ -110,6 +110,22 @@ def read_records(path: Path, known: Columns | None = None) -> Iterator[tuple[str
             yield place, record
 
 
+def read_object(path: Path) -> dict[str, Any]:
+    """Return the object in a JSON file."""
+    try:
+        value = json.loads(read_text(path))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not JSON ({error})") from error
+    if not isinstance(value, dict):
+        raise InputError(f"{path}: {type(value).__name__}, expected an object such as {{...}}")
+    return value
+
+
+def read_text(path: Path) -> str:
+    with _reading(path):
+        return path.read_text(encoding="utf-8-sig")
+
+
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
     """Turn errors of reading and decoding into InputErrors."""

@@ -1,5 +1,6 @@
 """`cmi bench`: score the answers of audio language models on CMI-Bench, and make its data."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -37,20 +38,32 @@ app.command("map")(bench_analysis.map_)
 app.command()(bench_analysis.contamination)
 app.command()(bench_analysis.browse)
 
-ProtocolChoice = Literal["paper", "strict", "both"]
+
+@dataclass(frozen=True)
+class ScoringOptions:
+    """How answers are scored."""
+
+    annotations: Annotations = None
+    embedder: Embedder = "minilm"
+    bertscore: BertScore = ""
+    resamples: Resamples = 1000
+    log: Log = None
+
+    def settings(self, *protocols: Protocol) -> "Settings":
+        from cmi._util.cache import cache_folder
+        from cmi.bench.scoring.many_files import Settings
+
+        return Settings(self.annotations, protocols, self.embedder, self.bertscore, self.resamples, cache_folder())
 
 
 @app.command()
 def score(
     responses: Responses,
-    annotations: Annotations = None,
+    scoring: ScoringOptions,
     protocol: Annotated[
-        ProtocolChoice, typer.Option(help="`paper`: the printed numbers. `strict`: the right ones.")
+        Literal["paper", "strict", "both"],
+        typer.Option(help="`paper`: the printed numbers. `strict`: the right ones."),
     ] = "both",
-    embedder: Embedder = "minilm",
-    bertscore: BertScore = "",
-    resamples: Resamples = 1000,
-    log: Log = None,
     how: ShowOptions = AS_TABLE,
 ) -> None:
     """Score answers: every metric with its interval, its nulls and what could not be read.
@@ -65,21 +78,17 @@ def score(
     """
     from cmi.bench.scoring.tables import score_tables
 
-    settings = _settings(annotations, protocol, embedder, bertscore, resamples)
-    cells = _scored(responses, settings, log)
+    settings = scoring.settings("paper", "strict") if protocol == "both" else scoring.settings(protocol)
+    cells = _scored(responses, settings, scoring.log)
     records = [cell.to_json() for cell in cells]
     show(score_tables(cells), records, "cells", settings.provenance(), how)
 
 
 @app.command()
 def table(
+    scoring: ScoringOptions,
     sources: Sources = None,
-    annotations: Annotations = None,
     protocol: Annotated[Protocol, typer.Option(help="Which protocol's table.")] = "paper",
-    embedder: Embedder = "minilm",
-    bertscore: BertScore = "",
-    resamples: Resamples = 1000,
-    log: Log = None,
     how: ShowOptions = AS_TABLE,
 ) -> None:
     """Show models in the layout of the paper's Table 3, beside its eleven models and the SOTA column.
@@ -95,13 +104,13 @@ def table(
     from cmi.bench.scoring.many_files import read_scores
     from cmi.bench.scoring.tables import counts_table, null_tables, table3
 
-    settings = _settings(annotations, protocol, embedder, bertscore, resamples)
+    settings = scoring.settings(protocol)
     cells, to_score = [], []
     for source in sources or []:
         scores = read_scores(source)
         cells += scores or []
         to_score += [source] if scores is None else []
-    cells += _scored(to_score, settings, log) if to_score else []
+    cells += _scored(to_score, settings, scoring.log) if to_score else []
     cells = list(dict.fromkeys(cell for cell in cells if cell.protocol == protocol))
     records = [cell.to_json() for cell in cells]
     provenance = settings.provenance() if to_score else {}
@@ -144,7 +153,7 @@ def demo() -> None:
     from importlib.resources import as_file, files
 
     with as_file(files("cmi.bench").joinpath("samples")) as samples:
-        score([samples / "responses"], annotations=samples / "annotations", protocol="strict")
+        score([samples / "responses"], ScoringOptions(samples / "annotations"), protocol="strict")
     print(
         "Next: `cmi bench check` and `cmi bench score` on your own answers; `cmi bench table` for the published ones."
     )
@@ -191,16 +200,6 @@ def make(
     made = make_data(corpus, folder, audio, out, MakeOptions(variant, prompts, split, keep_missing))
     provenance = {"source": corpus.name, "variant": variant, "split": split}
     show([made_table(corpus, made)], made_records(made), "made", provenance, how)
-
-
-def _settings(
-    annotations: Path | None, protocol: ProtocolChoice, embedder: str, bertscore: str, resamples: int
-) -> "Settings":
-    from cmi._util.cache import cache_folder
-    from cmi.bench.scoring.many_files import Settings
-
-    protocols: list[Protocol] = ["paper", "strict"] if protocol == "both" else [protocol]
-    return Settings(annotations, protocols, embedder, bertscore, resamples, cache_folder())
 
 
 def _scored(responses: list[Path], settings: "Settings", log: Path | None) -> "list[BenchCell]":

@@ -1,5 +1,6 @@
 """`cmi bench bias`, `prompts`, `map`, `contamination` and `browse`: what stands behind the scores."""
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -29,7 +30,28 @@ if TYPE_CHECKING:
     from cmi.bench.metrics.tools import Tools
 
 ProtocolOption = Annotated[Protocol, typer.Option(help="`paper`: as published. `strict`: the right way.")]
-Published = Annotated[bool, typer.Option("--published/--no-published", help="With the eleven published models.")]
+
+
+@dataclass(frozen=True)
+class MatrixOptions:
+    """Which models are analysed, by which scores."""
+
+    annotations: Annotations = None
+    published: Annotated[bool, typer.Option("--published/--no-published", help="With the eleven published models.")] = (
+        True
+    )
+    protocol: ProtocolOption = "paper"
+    embedder: Embedder = "minilm"
+
+    def gather(self, sources: list[Path] | None) -> "ScoreMatrix":
+        from cmi._util.cache import cache_folder
+        from cmi.bench.analysis.model_scores import gather, read_cells
+        from cmi.bench.scoring.many_files import Settings
+
+        settings = Settings(self.annotations, [self.protocol], self.embedder, "", 100, cache_folder())
+        with progress() as bar:
+            cells = read_cells(sources or [], settings, on_scored=bar.name_stepper("scored"))
+        return gather(cells, self.protocol, self.published)
 
 
 def bias(
@@ -122,11 +144,8 @@ def prompts(
 
 
 def map_(
+    models: MatrixOptions,
     sources: Sources = None,
-    annotations: Annotations = None,
-    published: Published = True,
-    protocol: ProtocolOption = "paper",
-    embedder: Embedder = "minilm",
     components: Annotated[int, typer.Option(min=1, max=20, help="How many to show.")] = 4,
     missing: Annotated[
         Literal["leave-out", "mean"], typer.Option(help="Metrics that a model lacks: left out, or at their mean.")
@@ -145,23 +164,20 @@ def map_(
     from cmi.bench.analysis.model_map import draw_map, map_models, map_records, map_tables, model_records
 
     require_picture(plot)
-    result = map_models(_gathered(sources, annotations, published, protocol, embedder), components, missing)
+    result = map_models(models.gather(sources), components, missing)
     if plot is not None:
         draw_map(result, plot)
-    provenance = {"cmi": __version__, "protocol": protocol, "missing": missing, **map_records(result)}
+    provenance = {"cmi": __version__, "protocol": models.protocol, "missing": missing, **map_records(result)}
     show(map_tables(result), model_records(result), "models", provenance, how)
 
 
 def contamination(
+    models: MatrixOptions,
     sources: Sources = None,
-    annotations: Annotations = None,
     facts: Annotated[
         Path | None,
         typer.Option(help="What your models were trained on, in the layout of ours; added to ours."),
     ] = None,
-    published: Published = True,
-    protocol: ProtocolOption = "paper",
-    embedder: Embedder = "minilm",
     plot: Plot = None,
     how: ShowOptions = AS_TABLE,
 ) -> None:
@@ -175,18 +191,16 @@ def contamination(
 
         cmi bench contamination mine.json --facts mine.toml
     """
-    from dataclasses import asdict
-
     from cmi.bench.analysis.contamination import contamination as find_contamination
     from cmi.bench.analysis.contamination import contamination_tables, draw_contamination, place_records, read_facts
 
     require_picture(plot)
     known = read_facts() | (read_facts(facts) if facts else {})
-    result = find_contamination(_gathered(sources, annotations, published, protocol, embedder), known)
+    result = find_contamination(models.gather(sources), known)
     if plot is not None:
         draw_contamination(result, plot)
     effects = [asdict(effect) for effect in result.effects]
-    provenance = {"cmi": __version__, "protocol": protocol, "effects": effects, "notes": list(result.notes)}
+    provenance = {"cmi": __version__, "protocol": models.protocol, "effects": effects, "notes": list(result.notes)}
     tables = contamination_tables(result)
     show(tables, place_records(result), "ranks", provenance, how)
 
@@ -232,23 +246,6 @@ def browse(
     table = browse_table(sets, out, heard)
     provenance = {"page": str(out), "protocol": protocol, "with_sound": heard}
     show([table], browse_records(sets), "files", provenance, ShowOptions(as_json=as_json))
-
-
-def _gathered(
-    sources: list[Path] | None,
-    annotations: Path | None,
-    published: bool,
-    protocol: Protocol,
-    embedder: str,
-) -> "ScoreMatrix":
-    from cmi._util.cache import cache_folder
-    from cmi.bench.analysis.model_scores import gather, read_cells
-    from cmi.bench.scoring.many_files import Settings
-
-    settings = Settings(annotations, [protocol], embedder, "", 100, cache_folder())
-    with progress() as bar:
-        cells = read_cells(sources or [], settings, on_scored=bar.name_stepper("scored"))
-    return gather(cells, protocol, published)
 
 
 def _tools(embedder: str = "minilm", bertscore: str = "") -> "Tools":
