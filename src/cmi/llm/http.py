@@ -12,6 +12,7 @@ import asyncio
 import email.utils
 import json
 import os
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -92,15 +93,8 @@ def short(text: str) -> str:
     return line if len(line) <= LONGEST_REASON else line[:LONGEST_REASON] + "..."
 
 
-@dataclass
-class Contact:
-    """Whether the endpoint ever answered; if so, it is worth waiting for."""
-
-    made: bool = False
-
-
 class HttpClient:
-    def __init__(self, endpoint: Endpoint, redact: Redact, contact: Contact) -> None:
+    def __init__(self, endpoint: Endpoint, redact: Redact, contact: threading.Event) -> None:
         self.contact = contact
         self._endpoint = endpoint
         self._redact = redact
@@ -134,7 +128,7 @@ class HttpClient:
                 asyncio.timeout(self._endpoint.timeout),
                 self._client.stream("POST", self._url, content=content, headers=headers) as response,
             ):
-                self.contact.made = True
+                self.contact.set()
                 said = await _read(response, bool(body.get("stream")))
         except TimeoutError:
             raise Fault("broken", "no answer within the time-out", billed=True) from None
