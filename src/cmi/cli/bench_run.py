@@ -4,7 +4,7 @@ import re
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
 
@@ -32,7 +32,7 @@ from cmi.report.tables import Table
 if TYPE_CHECKING:
     from cmi.bench.ask import answer_log
     from cmi.bench.ask.registry import Named, Options
-    from cmi.bench.ask.run import DataFile, RunPlan, Summary
+    from cmi.bench.ask.run import RunPlan, Summary
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,10 @@ def run(
     options = Options(out, str(share or ""), timeout=timeout, **vars(in_process), **vars(endpoint))
     found = read_data(data, tasks or (), audio, limit)
     if listener == ENDPOINT:
-        _require_sendable(found, [*audio_folders(found, audio), *(audio_from or [])])
+        from cmi.llm import require_sendable
+
+        recordings = ((f"{file.path} {q.id}", q.audio) for file in found for q in file.questions)
+        require_sendable(recordings, [*audio_folders(found, audio), *(audio_from or [])])
     called = model_name(name) if name else short_name(listener, options)
     if ray and not dry_run:
         plan = RunPlan(out, called, "", found, trials)
@@ -135,18 +138,13 @@ def run(
         plan = RunPlan(out, called, named.full, found, trials, share, retry_failed)
         if dry_run:
             files = [{"model": m, "dataset": d.dataset, "questions": len(q)} for m, d, q in plan.parts()]
-            _show(_plan_table(named, plan), files, named.full, as_json)
+            how, provenance = ShowOptions(as_json=as_json), {"listener": named.full}
+            show([_plan_table(named, plan)], files, "files", provenance, how)
             return
         summaries = _run(named, plan)
     _show_done(named.full, summaries, as_json)
     if share is None:  # a share may be a few questions that all fail
         _require_answers(summaries)
-
-
-def _require_sendable(data: "list[DataFile]", folders: list[Path]) -> None:
-    from cmi.llm import require_sendable
-
-    require_sendable(((f"{file.path} {q.id}", q.audio) for file in data for q in file.questions), folders)
 
 
 def _require_answers(summaries: "list[Summary]") -> None:
@@ -202,14 +200,6 @@ def _run(named: "Named", plan: "RunPlan") -> "list[Summary]":
 
 
 def _show_done(listener: str, summaries: "list[Summary]", as_json: bool) -> None:
-    _show(_summary_table(listener, summaries), [summary._asdict() for summary in summaries], listener, as_json)
-
-
-def _show(table: Table, files: list[dict[str, Any]], listener: str, as_json: bool) -> None:
-    show([table], files, "files", {"listener": listener}, ShowOptions(as_json=as_json))
-
-
-def _summary_table(listener: str, summaries: "list[Summary]") -> Table:
     rows = [
         [s.model, s.dataset, *map(str, (s.questions, s.answered, s.failed, s.asked)), f"{s.seconds:.1f}"]
         for s in summaries
@@ -217,7 +207,9 @@ def _summary_table(listener: str, summaries: "list[Summary]") -> Table:
     notes = [f"Listener: {listener}"]
     notes += [f"{s.dataset}: {s.failed} failed, the first: {printable(s.error)}" for s in summaries if s.failed]
     headers = ["model", "data set", "questions", "answered", "failed", "asked now", "s"]
-    return Table("Answers", headers, rows, labels=2, notes=notes)
+    table = Table("Answers", headers, rows, labels=2, notes=notes)
+    files = [summary._asdict() for summary in summaries]
+    show([table], files, "files", {"listener": listener}, ShowOptions(as_json=as_json))
 
 
 def _plan_table(named: "Named", plan: "RunPlan") -> Table:
