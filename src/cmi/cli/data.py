@@ -68,7 +68,7 @@ def get(
     for dataset, planned in plans:
         missing: list[Missing] = []
         with progress() as bar:
-            count_bytes = bar.counter(f"bytes of {dataset.name}")
+            count_bytes = bar.counter(f"bytes of {dataset.name}", planned.size)
             if dataset.recipe:
                 missing = download.get_by_recipe(dataset, root, mirrors, count_bytes)
             else:

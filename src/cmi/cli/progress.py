@@ -46,12 +46,12 @@ class ProgressBar(Progress):
     def report(self, what: str, done: int, total: int | None, remark: str = "") -> None:
         """Show how much of something is done."""
         known = [task.id for task in self.tasks if task.fields.get("what") == what]
-        task = known[0] if known else self.add_task(what, what=what)
+        task = known[0] if known else self.add_task(what, total=None, what=what)
         self.update(task, completed=done, total=total, description=f"{what}  {remark}" if remark else what)
 
-    def counter(self, what: str) -> Callable[[int, int | None], None]:
+    def counter(self, what: str, total: int | None = None) -> Callable[[int, int | None], None]:
         """Return a function of how many are done, and of how many."""
-        self.report(what, 0, None)
+        self.report(what, 0, total)
         return partial(self.report, what)
 
     def stepper(self, what: str, total: int | None = None) -> Callable[..., None]:
