@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from cmi.arena.store.database import Database
     from cmi.arena.store.projects import Project
 
-app = typer.Typer(
-    no_args_is_help=True, help="Have people vote on pairs of takes, in a browser.", rich_markup_mode="markdown"
-)
+app = typer.Typer(no_args_is_help=True, help="Have people vote on pairs of takes, in a browser.")
 
 Db = Annotated[
     str, typer.Option("--db", envvar="CMI_ARENA_DB", help="An SQLite file, made if need be, or postgresql://…")

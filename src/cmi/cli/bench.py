@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="CMI-Bench: do audio language models understand music?")
 app.command()(run)
-data = typer.Typer(no_args_is_help=True, help="Turn data sets into instruction files.", rich_markup_mode="markdown")
+data = typer.Typer(no_args_is_help=True, help="Turn data sets into instruction files.")
 app.add_typer(data, name="data")
 app.command()(bench_analysis.bias)
 app.command()(bench_analysis.prompts)

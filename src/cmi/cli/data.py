@@ -12,7 +12,7 @@ from cmi.cli.output import show
 from cmi.cli.progress import progress
 from cmi.report.tables import print_tables
 
-app = typer.Typer(no_args_is_help=True, help="Get data sets, and check them.", rich_markup_mode="markdown")
+app = typer.Typer(no_args_is_help=True, help="Get data sets, and check them.")
 
 Folder = Annotated[
     Path | None,

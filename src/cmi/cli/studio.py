@@ -10,7 +10,7 @@ from cmi.cli.options import Seed, Workers
 from cmi.cli.progress import progress
 from cmi.report.tables import print_tables
 
-app = typer.Typer(no_args_is_help=True, help="Make music with known virtues and flaws.", rich_markup_mode="markdown")
+app = typer.Typer(no_args_is_help=True, help="Make music with known virtues and flaws.")
 
 
 STUDIO = ("the studio", "studio")
