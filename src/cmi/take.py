@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from cmi._util.errors import InputError
 from cmi._util.fields import number_rows, path_field, text_field
-from cmi._util.records import Columns, read_object, read_table, read_text
+from cmi._util.records import Columns, read_json, read_table, read_text
 from cmi.audio import AUDIO_SUFFIXES, Waveform
 
 Audio = Path | Waveform
@@ -156,7 +156,9 @@ def _prompt_of_folder(folder: Path, sounds: Sequence[Path]) -> Prompt:
 
 
 def _prompt_of_json(path: Path) -> Prompt:
-    record = read_object(path)
+    record = read_json(path)
+    if not isinstance(record, dict):
+        raise InputError(f'{path}: {type(record).__name__}, expected an object such as {{"text": "slow sad piano"}}')
     PROMPT.require_known(record, str(path), "field")
     return prompt_of(record, str(path), path.parent)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from cmi._util.errors import InputError, reason_of
 from cmi._util.hub import quiet_transformers
-from cmi._util.records import read_object
+from cmi._util.records import read_json
 
 # Arguments for every `from_pretrained`.
 SAFE: Mapping[str, Any] = {"local_files_only": True, "trust_remote_code": False}
@@ -66,7 +66,10 @@ def _require_layers(folder: Path) -> None:
     path = folder / "config.json"
     if not path.exists():
         raise InputError(f"{path}: No such file or directory; expected the folder of a model")
-    parts = [read_object(path)]
+    content = read_json(path)
+    if not isinstance(content, dict):
+        raise InputError(f"{path}: {type(content).__name__}, expected an object")
+    parts = [content]
     while parts:
         part = parts.pop()
         parts += [value for value in part.values() if isinstance(value, dict)]

@@ -110,20 +110,18 @@ def read_records(path: Path, known: Columns | None = None) -> Iterator[tuple[str
             yield place, record
 
 
-def read_object(path: Path) -> dict[str, Any]:
-    """Return the object in a JSON file."""
-    try:
-        value = json.loads(read_text(path))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON ({error})") from error
-    if not isinstance(value, dict):
-        raise InputError(f"{path}: {type(value).__name__}, expected an object such as {{...}}")
-    return value
-
-
 def read_text(path: Path) -> str:
+    """Return the content of a UTF-8 file."""
     with _reading(path):
         return path.read_text(encoding="utf-8-sig")
+
+
+def read_json(path: Path) -> Any:
+    """Return the value that a JSON file holds as a whole."""
+    try:
+        return json.loads(read_text(path))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not JSON, or cut off ({error})") from error
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cmi._util.cache import cache_folder
-from cmi._util.errors import MissingExtra, require_extra
+from cmi._util.errors import MissingExtra
 from cmi._util.files import make_folder
 from cmi._util.workers import process_pool
 from cmi.arena.exchange.importing import hear_source, import_pairs
@@ -57,10 +57,13 @@ def make_pairs(folder: Path, on_made: Callable[[int, int], None] = lambda done, 
         return path
     make_folder(folder)
     rows: list[dict[str, Any]] = []
-    with require_extra("the demonstration", "studio"), process_pool() as pool:
-        for made in pool.map(partial(_record, folder), enumerate(_plans())):
-            rows.extend(made)
-            on_made(len(rows), sum(WANTED.values()))
+    try:
+        with process_pool() as pool:
+            for made in pool.map(partial(_record, folder), enumerate(_plans())):
+                rows.extend(made)
+                on_made(len(rows), sum(WANTED.values()))
+    except ModuleNotFoundError as error:
+        raise MissingExtra("the demonstration", "studio") from error
     write_rows(rows, path)
     return path
 
