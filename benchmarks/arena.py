@@ -39,6 +39,7 @@ from rich.console import Console
 from sqlalchemy import text
 
 from cmi.arena.audio import sounds
+from cmi.arena.audio.measure import measure
 from cmi.arena.store import pairs, people, projects
 from cmi.arena.store.database import Database, open_database
 from cmi.report.tables import Table, print_tables
@@ -263,7 +264,7 @@ def prepare(database: Database, folder: Path, annotators: int, seconds: float) -
         path = folder / f"{number}.wav"
         times = np.arange(24_000) / 8000
         soundfile.write(path, 0.3 * np.sin(2 * np.pi * (200 + 50 * number) * times), 8000)
-        rows.append((path, sounds.measure(path)))
+        rows.append((path, measure(path)))
     wanted = int(max(annotators * seconds / SETTINGS["overlap_votes"], seconds)) + annotators
     with database.writing() as connection:
         ids = [sounds.register(connection, project.id, path, measured) for path, measured in rows]

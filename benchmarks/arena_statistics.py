@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from cmi.arena.store.votes_view import CountedVote, Side
+from cmi.arena.store.study import CountedVote, Side
 
 from cmi.arena.statistics import report
 from cmi.arena.statistics.ranking import ranking

@@ -55,7 +55,7 @@ def asked_for(file: Path) -> tuple[str, int, list[str], list[str]]:
     response_file = find_responses([file])[0]
     items = [entry.item for entry in ResponseSet(response_file) if entry.answered]
     recorder, tools = Recorder(), Tools()
-    tools.embedder = recorder
+    tools.embedder = recorder  # type: ignore[assignment]
     dataset = response_file.dataset
     load_task(dataset).evaluate(items, Setting(dataset.name, "paper", response_file.model, tools))
     if len(recorder.asked) != 2:

@@ -45,13 +45,14 @@ class Listener(nn.Module):
         """Of clips of one length at 32 kHz, in parts one after the other: (B, n) -> (B, parts, 7874)."""
         level = encoder.begun(encoder.levelled(sounds))
         mel = musicnn.mel(encoder.halve_rate(level))
-        frames = [net.frames(mel) for net in self.encoder.taggers]
+        frames = [net.frames(mel) for net in self.encoder.taggers]  # type: ignore[operator]
         ear = log_mel(level)
         words = self.encoder.ear.words(self.encoder.ear(ear), -(-sounds.shape[1] // encoder.TOKEN))
         found = []
         for part in zip(*(torch.tensor_split(x, parts, dim=1) for x in (*frames, mel, ear, words)), strict=True):
-            heard = craft.Heard((part[0], part[1]), *part[2:], self.encoder.ear.answers(part[4]))
-            found.append(craft.summary(heard))
+            first, second, own_mel, own_ear, own_words = part
+            answers = self.encoder.ear.answers(own_words)
+            found.append(craft.summary(craft.Heard((first, second), own_mel, own_ear, own_words, answers)))
         return torch.stack(found, dim=1)
 
 

@@ -29,7 +29,10 @@ def main() -> None:
     fitted, nano, out = map(Path, sys.argv[1:])
     named, rows = load_scores(fitted / "scores.pt")
     clean = {name: pick(said["valid"], rows["valid"], [""], 0.0)[0] for name, said in named.items()}
-    craft = {pack: sum(named[name][pack] / clean[name].std() for name in PARTS) for pack in named["nano"]}
+    craft = {
+        pack: torch.stack([named[name][pack] / clean[name].std() for name in PARTS]).sum(dim=0)
+        for pack in named["nano"]
+    }
     head = {pack: scores / clean["nano"].std() for pack, scores in named["nano"].items()}
     tried = {share: accuracy(_sum(craft, head, share)["valid"], rows["valid"]) for share in SHARES}
     print("share of the head's own: " + ", ".join(f"{share} {100 * right:.2f}" for share, right in tried.items()))

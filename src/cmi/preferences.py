@@ -27,13 +27,12 @@ from itertools import chain, combinations
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast, get_args
 
-from cmi._util.columns import Columns
 from cmi._util.errors import InputError
 from cmi._util.fields import Row, is_nan, label_field, number_field, number_rows, text_field
 from cmi._util.files import whole_file
 from cmi._util.hub import require_packages
 from cmi._util.printable import ESCAPE, printable
-from cmi._util.records import read_table
+from cmi._util.records import Columns, read_table
 from cmi.take import TAKES, Audio, Axis, Choice, Pair, Prompt, Take, prompt_of, read_take_folders, recording, take_rows
 
 FIELDS = ("id", "text", "lyrics", "reference", "a", "b", "axis", "choice", "confidence", "rater")

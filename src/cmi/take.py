@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
-from cmi._util.columns import Columns
 from cmi._util.errors import InputError
 from cmi._util.fields import number_rows, path_field, text_field
-from cmi._util.records import read_json, read_table, read_text
+from cmi._util.records import Columns, read_json, read_table, read_text
 from cmi.audio import AUDIO_SUFFIXES, Waveform
 
 Audio = Path | Waveform

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cmi._util.columns import Columns
 from cmi._util.errors import InputError
+from cmi._util.records import Columns
 from cmi.arena.exchange.importing import read_source
 from cmi.judge.labels import label_preferences
 from cmi.preferences import read_pairs, read_preferences, write_preferences

@@ -39,7 +39,7 @@ def test_list_as_a_table_names_them_too():
 
 def test_make_writes_questions_and_lists_what_is_missing(ballroom, tmp_path):
     out = tmp_path / "out"
-    result = run.invoke(app, ["bench", "data", "make", "ballroom", str(ballroom), "-o", str(out)])
+    result = run.invoke(app, ["bench", "data", "make", "ballroom", str(ballroom), "--out", str(out)])
     assert result.exit_code == 0, result.output
     assert "no recording of Media-2 (all in missing/CMI_ballroom_beat.txt)" in result.stdout
     (line,) = (out / "annotations" / "CMI_ballroom_beat.jsonl").read_text().splitlines()
@@ -49,7 +49,7 @@ def test_make_writes_questions_and_lists_what_is_missing(ballroom, tmp_path):
 
 
 def test_make_as_json(ballroom, tmp_path):
-    arguments = ["make", "ballroom", str(ballroom), "-o", str(tmp_path / "out"), "--variant", "few-shot", "--json"]
+    arguments = ["make", "ballroom", str(ballroom), "--out", str(tmp_path / "out"), "--variant", "few-shot", "--json"]
     report = json.loads(run.invoke(app, ["bench", "data", *arguments]).stdout)
     assert (report["source"], report["variant"], report["split"]) == ("ballroom", "few-shot", "test")
     assert [(m["dataset"], m["questions"], m["published"], m["missing"]) for m in report["made"]] == [
@@ -71,7 +71,7 @@ def test_make_as_json(ballroom, tmp_path):
 def test_bad_input_is_one_sentence(change, sentence, ballroom, tmp_path):
     given = {"name": "ballroom", "folder": str(ballroom)} | change
     options = [part for name, value in change.items() if name.startswith("--") for part in (name, value)]
-    command = ["make", given["name"], given["folder"], "-o", str(tmp_path / "out"), *options]
+    command = ["make", given["name"], given["folder"], "--out", str(tmp_path / "out"), *options]
     result = run.invoke(app, ["bench", "data", *command])
     assert isinstance(result.exception, InputError)
     assert sentence in str(result.exception)

@@ -6,7 +6,7 @@ from importlib.resources import files
 import pytest
 
 from cmi.report.html import page
-from cmi.report.palette import PALETTE
+from cmi.report.pictures import PALETTE
 
 ARENA = re.compile(r"--([a-z-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\);")
 

@@ -13,7 +13,6 @@ import warnings
 import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import NoReturn, Self
 
 import numpy as np
@@ -90,9 +89,7 @@ class VectorCache:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from cmi._util.errors import InputError
-from cmi._util.printable import printable
+from cmi._util.printable import printable, shorten
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -95,7 +95,7 @@ def read_table(path: Path | Traversable, name: str = "") -> dict[str, Any]:
         table = parse(content.decode("utf-8-sig"), name)
     # Parsers also raise Python's own errors, for encodings, dates, numbers of many digits and deep nesting.
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise InputError(f"{name}: not {kind} ({_short(' '.join(str(error).split()), 200)})") from error
+        raise InputError(f"{name}: not {kind} ({shorten(' '.join(str(error).split()), 200)})") from error
     if table is not None and not isinstance(table, dict):
         raise InputError(f"{name}: {_described(table)}, expected {_EXPECTED['dict_type']}")
     return table or {}
@@ -110,7 +110,7 @@ def _explain(errors: "list[ErrorDetails]", model: Any) -> str:
     """Explain the errors in one sentence; an unknown field comes first because it may be a misspelt required one."""
     error = next((one for one in errors if one["type"] == "unexpected_keyword_argument"), errors[0])
     kind, context = error["type"], error.get("ctx", {})
-    where, value = f"{_short(_place(error['loc']), SHOWN)!r}", _described(error["input"])
+    where, value = f"{shorten(_place(error['loc']), SHOWN)!r}", _described(error["input"])
     if kind == "unexpected_keyword_argument":
         known = _known_fields(model, error["loc"][:-1])
         nearest = get_close_matches(str(error["loc"][-1]), known, n=1, cutoff=0.7)
@@ -154,11 +154,7 @@ def _dataclass_or_container(hint: Any) -> Any:
 def _described(value: object) -> str:
     if isinstance(value, dict | list):
         return "a table" if isinstance(value, dict) else f"a list of {len(value)}"
-    return "empty" if value is None else _short(repr(value), SHOWN)
-
-
-def _short(text: str, most: int) -> str:
-    return printable(text if len(text) <= most else text[:most] + "...")
+    return "empty" if value is None else shorten(repr(value), SHOWN)
 
 
 def _parse_json(text: str, name: str) -> Any:
@@ -166,7 +162,7 @@ def _parse_json(text: str, name: str) -> Any:
         table = dict(pairs)
         if len(table) < len(pairs):
             key = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
-            raise InputError(f"{name}: the key {_short(repr(key), SHOWN)} occurs twice")
+            raise InputError(f"{name}: the key {shorten(repr(key), SHOWN)} occurs twice")
         return table
 
     return json.loads(text, object_pairs_hook=once)
@@ -181,7 +177,7 @@ def _parse_toml(text: str, name: str) -> dict[str, Any]:
         lines = text.rstrip().split("\n")
         line = min(int(twice["line"] or len(lines)), len(lines))
         key = lines[line - 1].partition("=")[0].strip()
-        raise InputError(f"{name} line {line}: the key {_short(key, SHOWN)!r} occurs twice") from error
+        raise InputError(f"{name} line {line}: the key {shorten(key, SHOWN)!r} occurs twice") from error
 
 
 def _parse_yaml(text: str, name: str) -> Any:
@@ -234,7 +230,7 @@ def _strict_loader() -> type[Any]:
                     continue  # other keys are refused below; '<<' merges another mapping
                 key = self.construct_object(key_node, deep=True)
                 if (first := first_line.get((type(key), key))) is not None:
-                    shown = _short(repr(key), SHOWN)
+                    shown = shorten(repr(key), SHOWN)
                     raise problem(key_node.start_mark, f"the key {shown} occurs twice, first in line {first}")
                 first_line[type(key), key] = key_node.start_mark.line + 1
             return super().construct_mapping(node, deep)

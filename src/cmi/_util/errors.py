@@ -1,5 +1,10 @@
 """Errors that a user can act on: one sentence that says where, what and what now."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+LONGEST_REASON = 300  # characters
+
 
 class InputError(Exception):
     """Bad input. The command line prints the sentence and exits with code 2."""
@@ -15,3 +20,17 @@ class MissingExtra(InputError):
 
     def __reduce__(self) -> tuple[type["MissingExtra"], tuple[str, str]]:
         return MissingExtra, (self.what, self.extra)  # worker processes pickle it
+
+
+@contextmanager
+def require_extra(what: str, extra: str) -> Iterator[None]:
+    """Import what an extra installs inside the block; MissingExtra if it is not there."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingExtra(what, extra) from error
+
+
+def reason_of(error: BaseException) -> str:
+    """Return what a library's error says, on one line; the name of its type if it says nothing."""
+    return " ".join(str(error).split())[:LONGEST_REASON] or type(error).__name__

@@ -23,10 +23,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from cmi._util.errors import InputError
+from cmi._util.errors import LONGEST_REASON, InputError
 
 TRACEBACK = "CMI_TRACEBACK"
-LONGEST_REASON = 300  # characters
 
 
 class Own(NamedTuple):

@@ -5,14 +5,14 @@ by random numbers. We first build the model on torch's meta device, without memo
 the weight files; it is loaded only if they match.
 """
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cmi._util.errors import InputError
+from cmi._util.errors import InputError, reason_of
 from cmi._util.hub import quiet_transformers
+from cmi._util.records import read_json
 
 # Arguments for every `from_pretrained`.
 SAFE: Mapping[str, Any] = {"local_files_only": True, "trust_remote_code": False}
@@ -39,9 +39,9 @@ def load_pretrained(kind: Any, folder: Path, may_lack: Sequence[str] = (), confi
     except InputError:
         raise
     except SafetensorError as error:
-        raise InputError(f"{folder}: its weights cannot be read ({_reason(error)})") from error
+        raise InputError(f"{folder}: its weights cannot be read ({reason_of(error)})") from error
     except Exception as error:  # a broken model may raise anything
-        raise InputError(f"{folder}: not a model that transformers can load ({_reason(error)})") from error
+        raise InputError(f"{folder}: not a model that transformers can load ({reason_of(error)})") from error
     missing = sorted(name for name in report["missing_keys"] if not name.startswith(tuple(may_lack)))
     if missing:
         raise InputError(
@@ -59,17 +59,14 @@ def read_model_config(kind: Any, folder: Path) -> Any:
         with quiet_transformers():
             return (getattr(kind, "config_class", None) or AutoConfig).from_pretrained(folder, **SAFE)
     except Exception as error:
-        raise InputError(f"{folder}: not a model that transformers can load ({_reason(error)})") from error
+        raise InputError(f"{folder}: not a model that transformers can load ({reason_of(error)})") from error
 
 
 def _require_layers(folder: Path) -> None:
     path = folder / "config.json"
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}; expected the folder of a model") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON ({_reason(error)})") from error
+    if not path.exists():
+        raise InputError(f"{path}: No such file or directory; expected the folder of a model")
+    content = read_json(path)
     if not isinstance(content, dict):
         raise InputError(f"{path}: {type(content).__name__}, expected an object")
     parts = [content]
@@ -116,7 +113,3 @@ def _counts(path: Path) -> dict[str, int]:
 
 def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else "")
-
-
-def _reason(error: Exception) -> str:
-    return " ".join(str(error).split())[:300] or type(error).__name__

@@ -20,6 +20,11 @@ def printable(text: str) -> str:
     return "".join(map(_printable_character, text))
 
 
+def shorten(text: str, most: int) -> str:
+    """Return the first `most` characters, as `printable` writes them."""
+    return printable(text if len(text) <= most else text[:most] + "...")
+
+
 def is_whole(text: str) -> bool:
     """Tell whether `text` can be encoded as UTF-8, that is, has no lone surrogates."""
     try:

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from cmi._util.errors import InputError
 from cmi._util.files import whole_file
-from cmi._util.printable import printable
+from cmi._util.printable import shorten
 
 Shapes = Mapping[str, tuple[int, ...]]
 _SHOWN = 120  # characters of a tensor's name in an error
@@ -32,7 +32,7 @@ def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
         raise _unreadable(path, error) from error
     for key, shape in shapes.items():
         if not all(shape):
-            raise InputError(f"{path}: {_short(key)} is empty: its shape is {list(shape)}")
+            raise InputError(f"{path}: {shorten(key, _SHOWN)} is empty: its shape is {list(shape)}")
     return shapes
 
 
@@ -72,7 +72,7 @@ def require_finite(path: Path, state: Mapping[str, Tensor]) -> None:
     for key, tensor in state.items():
         if not _is_finite(tensor):
             raise InputError(
-                f"{path}: {_short(key)} holds NaN or infinite numbers: the file is damaged, download it again"
+                f"{path}: {shorten(key, _SHOWN)} holds NaN or infinite numbers: the file is damaged, download it again"
             )
 
 
@@ -95,8 +95,4 @@ def _is_finite(tensor: Tensor) -> bool:
 
 
 def _unreadable(path: Path, error: Exception) -> InputError:
-    return InputError(f"{path}: not a safetensors file, or a damaged one ({_short(str(error))})")
-
-
-def _short(text: str) -> str:
-    return printable(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
+    return InputError(f"{path}: not a safetensors file, or a damaged one ({shorten(str(error), _SHOWN)})")

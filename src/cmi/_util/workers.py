@@ -17,7 +17,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from types import TracebackType
 
-from cmi._util.errors import InputError, MissingExtra
+from cmi._util.errors import InputError, require_extra
 
 
 class _Pool(ProcessPoolExecutor):
@@ -55,10 +55,8 @@ def run_on_ray(arguments: Sequence[str], shards: int, on_gpus: bool = False) -> 
 
     With `on_gpus` each shard has a GPU to itself if the cluster has GPUs; otherwise Ray hides them.
     """
-    try:
+    with require_extra("sharding over Ray", "ray"):
         import ray
-    except ModuleNotFoundError as error:
-        raise MissingExtra("sharding over Ray", "ray") from error
     with chdir(os.sep):  # Ray's workers import from the folder that it was started in first
         ray.init(include_dashboard=False, log_to_driver=False)  # the dashboard's job API has no authentication
     try:

@@ -1,6 +1,5 @@
 """`cmi arena`: people vote on pairs of takes, and their votes come out as preferences."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,41 +7,33 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from cmi._util.errors import InputError, MissingExtra
+from cmi._util.errors import InputError, require_extra
+from cmi._util.files import make_folder
 from cmi._util.printable import printable
+from cmi.cli.options import AsJson, Port, Workers
+from cmi.cli.output import note, print_result
+from cmi.cli.progress import progress
+from cmi.report.tables import Table, to_json
 
 if TYPE_CHECKING:
     from cmi.arena.store.database import Database
     from cmi.arena.store.projects import Project
 
-app = typer.Typer(
-    no_args_is_help=True, help="Have people vote on pairs of takes, in a browser.", rich_markup_mode="markdown"
-)
+app = typer.Typer(no_args_is_help=True, help="Have people vote on pairs of takes, in a browser.")
 
 Db = Annotated[
     str, typer.Option("--db", envvar="CMI_ARENA_DB", help="An SQLite file, made if need be, or postgresql://…")
 ]
-ProjectName = Annotated[
-    str | None, typer.Option("--project", help="Its id or title; not needed if there is one.", show_default=False)
-]
-AsJson = Annotated[bool, typer.Option("--json", help="For machines.")]
+ProjectName = Annotated[str | None, typer.Option("--project", help="Its id or title; not needed if there is one.")]
+ARENA = ("the arena", "arena")
 DB = "arena.sqlite3"
 URL = "http://127.0.0.1:8008"
 
 
 @contextmanager
-def _arena() -> Iterator[None]:
-    """Imports that may be missing."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise MissingExtra("the arena", "arena") from error
-
-
-@contextmanager
 def _opened(db: str, make: bool = False) -> Iterator["Database"]:
     """The database; unless it may be made, a file that is not there is an InputError."""
-    with _arena():
+    with require_extra(*ARENA):
         from cmi.arena.store.database import open_database, parse_url
 
         url = parse_url(db)
@@ -59,18 +50,14 @@ def _opened(db: str, make: bool = False) -> Iterator["Database"]:
 def serve(
     db: Db = DB,
     host: Annotated[str, typer.Option(help="To listen on; others than loopback need --public-url.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8008,
-    public_url: Annotated[
-        str | None, typer.Option(help="The https address by which others reach it.", show_default=False)
-    ] = None,
-    folder: Annotated[
-        Path | None, typer.Option(help="Where uploads are kept; by default beside the file.", show_default=False)
-    ] = None,
+    port: Port = 8008,
+    public_url: Annotated[str | None, typer.Option(help="The https address by which others reach it.")] = None,
+    folder: Annotated[Path | None, typer.Option(help="Where uploads are kept; by default beside the file.")] = None,
     demo: Annotated[
         bool, typer.Option("--demo", help="Try it: a project of music made here, for you to vote on.")
     ] = False,
     open_browser: Annotated[bool, typer.Option("--open", help="Open the first link in a browser.")] = False,
-    log: Annotated[bool, typer.Option("--log", help="Log requests to standard error.")] = False,
+    log_requests: Annotated[bool, typer.Option("--log-requests", help="To standard error.")] = False,
 ) -> None:
     """Serve the annotation pages, until Ctrl-C. It prints a link for each project's owner, which works once.
 
@@ -82,12 +69,19 @@ def serve(
 
         cmi arena serve --db postgresql://arena@localhost/arena --host 0.0.0.0 --public-url https://arena.example.org
     """
-    with _arena():
+    with require_extra(*ARENA):
         from cmi.arena.web import serve as server
     if demo and db == DB:
         db = _demo_file()
     server.serve(
-        db, host=host, port=port, public_url=public_url, demo=demo, folder=folder, log=log, open_browser=open_browser
+        db,
+        host=host,
+        port=port,
+        public_url=public_url,
+        demo=demo,
+        folder=folder,
+        log=log_requests,
+        open_browser=open_browser,
     )
 
 
@@ -101,9 +95,7 @@ def import_(
     gold: Annotated[
         float, typer.Option(min=0, max=1, help="Of pairs whose winner is known, the share that checks annotators.")
     ] = 0.0,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes; by default one a core.", show_default=False)
-    ] = None,
+    workers: Workers = None,
     as_json: AsJson = False,
 ) -> None:
     """Add pairs to a project, which is made if there is none of that title. The same import again adds nothing.
@@ -118,15 +110,12 @@ def import_(
 
         cmi arena import takes/ --db postgresql://arena@localhost/arena
     """
-    from cmi.cli.progress import progress
-
-    with _arena():
+    with require_extra(*ARENA):
         from cmi.arena.exchange.importing import hear_source, import_pairs
         from cmi.arena.store import projects
 
     with progress() as bar:
-        task = bar.add_task("sounds heard", total=None)
-        heard = hear_source(source, workers, lambda done, total: bar.update(task, completed=done, total=total))
+        heard = hear_source(source, workers, bar.counter("sounds heard"))
     with _opened(db, make=True) as database:
         known = projects.list_all(database)
         if (project and _named(known, project) is None) or not known:
@@ -134,11 +123,8 @@ def import_(
         else:
             ours = _chosen(database, project)
         done = import_pairs(database, ours.id, heard, gold)
-    if as_json:
-        _print_json({"project": ours.id, **done._asdict()})
-    else:
-        title = printable(ours.title)
-        print(f"{title}: {done.added} pairs added ({done.gold} gold), {done.there} were there already")
+    sentence = f"{ours.title}: {done.added} pairs added ({done.gold} gold), {done.there} were there already"
+    _print({"project": ours.id, **done._asdict()}, [sentence], as_json)
 
 
 @app.command()
@@ -168,11 +154,8 @@ def export(
         from cmi.arena.exchange.exporting import export as write
 
         done = write(database, _chosen(database, project).id, folder, format_, audio, gold, repeats)
-    if as_json:
-        _print_json({"path": str(done.path), "votes": done.votes, "sounds": done.sounds})
-    else:
-        path = printable(str(done.path))
-        print(f"{path}: {2 * done.votes} rows of {done.votes} votes, {done.sounds} sounds")
+    record = {"path": str(done.path), "votes": done.votes, "sounds": done.sounds}
+    _print(record, [f"{done.path}: {2 * done.votes} rows of {done.votes} votes, {done.sounds} sounds"], as_json)
 
 
 @app.command()
@@ -182,9 +165,7 @@ def invite(
     role: Annotated[Literal["annotator", "observer", "owner"], typer.Option(help="What they may do.")] = "annotator",
     count: Annotated[int, typer.Option(min=1, max=1000, help="Links; each lets one person in.")] = 1,
     days: Annotated[float, typer.Option(help="That the links can be used.")] = 14.0,
-    quota: Annotated[
-        int | None, typer.Option(min=1, help="Votes of each; by default the project's.", show_default=False)
-    ] = None,
+    quota: Annotated[int | None, typer.Option(min=1, help="Votes of each; by default the project's.")] = None,
     url: Annotated[str, typer.Option(help="Where the arena is served.")] = URL,
     as_json: AsJson = False,
 ) -> None:
@@ -200,10 +181,9 @@ def invite(
         from cmi.arena.store import people
 
         made = people.invite(database, _chosen(database, project).id, role, days, quota, count)
-    if as_json:
-        _print_json([{"id": one.id, "link": one.link(url), "expires": one.expires} for one in made])
-    else:
-        print("\n".join(one.link(url) for one in made))
+    links = [one.link(url) for one in made]
+    records = [{"id": one.id, "link": link, "expires": one.expires} for one, link in zip(made, links, strict=True)]
+    _print(records, links, as_json)
 
 
 @app.command()
@@ -217,24 +197,17 @@ def stats(
 
     Example:  cmi arena stats --db study.sqlite3
     """
-    from rich.console import Console
-
-    from cmi.report.tables import print_tables
-
     with _opened(db) as database:
-        with _arena():
+        with require_extra(*ARENA):
             from cmi.arena.audio import sounds
             from cmi.arena.statistics import report_project, tables
 
         ours = _chosen(database, project).id
         found = report_project(database, ours, minimum_votes)
         lost = len(sounds.troubles(database, ours))
-    if as_json:
-        _print_json(found)
-    else:
-        print_tables(tables(found), Console())
+    print_result(tables(found), found, as_json)
     if lost:
-        print(f"cmi: {lost} sounds are missing or were changed: cmi arena check says which", file=sys.stderr)
+        note(f"{lost} sounds are missing or were changed: cmi arena check says which")
 
 
 @app.command()
@@ -245,8 +218,6 @@ def check(db: Db = DB, project: ProjectName = None, as_json: AsJson = False) -> 
 
     Example:  cmi arena check --db study.sqlite3
     """
-    from cmi.cli.progress import progress
-
     with _opened(db) as database:
         from cmi.arena.audio import sounds
         from cmi.arena.store import projects
@@ -254,28 +225,24 @@ def check(db: Db = DB, project: ProjectName = None, as_json: AsJson = False) -> 
         chosen = [_chosen(database, project)] if project else projects.list_all(database)
         checked, found = 0, []
         with progress() as bar:
-            task = bar.add_task("sounds checked", total=None)
+            step = bar.stepper("sounds checked")
             for one in chosen:
                 for _ in sounds.check(database, one.id, thoroughly=True):
                     checked += 1
-                    bar.update(task, completed=checked)
+                    step()
                 found += sounds.troubles(database, one.id)
-    if as_json:
-        _print_json({"checked": checked, "problems": [lost._asdict() | {"path": str(lost.path)} for lost in found]})
-    else:
-        for trouble in found:
-            waiting = f" (pairs {', '.join(trouble.pairs)})" if trouble.pairs else ""
-            print(printable(f"{trouble.problem}: {trouble.path}{waiting}"))
-        print(f"{checked - len(found)} of {checked} sounds are as they were imported")
+    sentences = [
+        f"{lost.problem}: {lost.path}" + (f" (pairs {', '.join(lost.pairs)})" if lost.pairs else "") for lost in found
+    ]
+    sentences.append(f"{checked - len(found)} of {checked} sounds are as they were imported")
+    problems = [lost._asdict() | {"path": str(lost.path)} for lost in found]
+    _print({"checked": checked, "problems": problems}, sentences, as_json)
     if found:
         raise typer.Exit(1)
 
 
 @app.command()
-def backup(
-    file: Annotated[Path, typer.Argument(help="A new file.")],
-    db: Db = DB,
-) -> None:
+def backup(file: Annotated[Path, typer.Argument(help="A new file.")], db: Db = DB) -> None:
     """Copy the database while votes come in: whole, of one moment, and checked. Sounds are not in it.
 
     Example:  cmi arena backup study-2026-03-01.sqlite3 --db study.sqlite3
@@ -287,17 +254,14 @@ def backup(
 
 
 @app.command()
-def restore(
-    file: Annotated[Path, typer.Argument(help="A backup.")],
-    db: Db = DB,
-) -> None:
+def restore(file: Annotated[Path, typer.Argument(help="A backup.")], db: Db = DB) -> None:
     """Put a backup in the place of the database, which is kept beside it under another name. Stop the server first.
 
     Nothing changes unless the backup is whole. Stopped halfway, the database is the old one or the new one.
 
     Example:  cmi arena restore study-2026-03-01.sqlite3 --db study.sqlite3
     """
-    with _arena():
+    with require_extra(*ARENA):
         from cmi.arena.store.backup import restore as put_back
 
     done = put_back(file, db)
@@ -314,10 +278,6 @@ def projects(db: Db = DB, as_json: AsJson = False) -> None:
 
     Example:  cmi arena projects --db study.sqlite3
     """
-    from rich.console import Console
-
-    from cmi.report.tables import Table, print_tables
-
     with _opened(db) as database:
         from cmi.arena.store import pairs, people
         from cmi.arena.store import projects as all_projects
@@ -328,12 +288,9 @@ def projects(db: Db = DB, as_json: AsJson = False) -> None:
             counts = {"pairs": pairs.count(database, one.id), "annotators": len(annotators)}
             votes = {"votes": sum(who.votes for who in annotators)}
             records.append({"id": one.id, "title": one.title, "state": one.state, **counts, **votes})
-    if as_json:
-        _print_json(records)
-        return
     headers = ["id", "title", "state", "pairs", "annotators", "votes"]
     rows = [[str(record[header]) for header in headers] for record in records]
-    print_tables([Table(f"{len(rows)} projects", headers, rows, labels=3)], Console())
+    print_result([Table(f"{len(rows)} projects", headers, rows, labels=3)], records, as_json)
 
 
 def _chosen(database: "Database", name: str | None) -> "Project":
@@ -363,14 +320,11 @@ def _named(known: list["Project"], name: str) -> "Project | None":
 
 def _demo_file() -> str:
     from cmi._util.cache import cache_folder
-    from cmi._util.files import make_folder
 
     folder = cache_folder() / "arena-demo"
     make_folder(folder)
     return str(folder / DB)
 
 
-def _print_json(value: object) -> None:
-    from cmi.report.tables import to_json
-
-    print(to_json(value), end="")
+def _print(record: object, sentences: list[str], as_json: bool) -> None:
+    print(to_json(record).rstrip("\n") if as_json else "\n".join(map(printable, sentences)))

@@ -1,13 +1,28 @@
-"""`cmi bench`: score the answers of audio language models on CMI-Bench."""
+"""`cmi bench`: score the answers of audio language models on CMI-Bench, and make its data."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from cmi.cli import bench_analysis, bench_data
+from cmi._util.errors import InputError
+from cmi.cli import bench_analysis
 from cmi.cli.bench_run import run
-from cmi.cli.options import AsFormat, Log, Output, OutputFormat, Resamples
+from cmi.cli.options import (
+    AS_TABLE,
+    Annotations,
+    BertScore,
+    Embedder,
+    Log,
+    Protocol,
+    Resamples,
+    Responses,
+    ShowOptions,
+    Sources,
+)
+from cmi.cli.output import show
+from cmi.cli.progress import progress
 
 if TYPE_CHECKING:
     from cmi.bench.scoring.many_files import Settings
@@ -15,37 +30,41 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="CMI-Bench: do audio language models understand music?")
 app.command()(run)
-app.add_typer(bench_data.app, name="data")
+data = typer.Typer(no_args_is_help=True, help="Turn data sets into instruction files.")
+app.add_typer(data, name="data")
 app.command()(bench_analysis.bias)
 app.command()(bench_analysis.prompts)
 app.command("map")(bench_analysis.map_)
 app.command()(bench_analysis.contamination)
 app.command()(bench_analysis.browse)
 
-ProtocolChoice = Literal["paper", "strict", "both"]
 
-Responses = Annotated[list[Path], typer.Argument(help="Response files, or folders of them.", show_default=False)]
-Annotations = Annotated[
-    Path | None,
-    typer.Option(help="Folder of annotation files: finds missing answers, clips' places.", show_default=False),
-]
-Protocol = Annotated[ProtocolChoice, typer.Option(help="`paper`: the printed numbers. `strict`: the right ones.")]
-Embedder = Annotated[str, typer.Option(help="Text embedder of the tagging tasks: minilm, bge-large-en-v1.5, a folder.")]
-BertScore = Annotated[str, typer.Option(help="BERTScore's model: roberta-large, or a folder.", show_default=False)]
+@dataclass(frozen=True)
+class ScoringOptions:
+    """How answers are scored."""
+
+    annotations: Annotations = None
+    embedder: Embedder = "minilm"
+    bertscore: BertScore = ""
+    resamples: Resamples = 1000
+    log: Log = None
+
+    def settings(self, *protocols: Protocol) -> "Settings":
+        from cmi._util.cache import cache_folder
+        from cmi.bench.scoring.many_files import Settings
+
+        return Settings(self.annotations, protocols, self.embedder, self.bertscore, self.resamples, cache_folder())
 
 
 @app.command()
 def score(
     responses: Responses,
-    annotations: Annotations = None,
-    protocol: Protocol = "both",
-    embedder: Embedder = "minilm",
-    bertscore: BertScore = "",
-    resamples: Resamples = 1000,
-    log: Log = None,
-    format_: OutputFormat = "table",
-    as_json: AsFormat = False,
-    output: Output = None,
+    scoring: ScoringOptions,
+    protocol: Annotated[
+        Literal["paper", "strict", "both"],
+        typer.Option(help="`paper`: the printed numbers. `strict`: the right ones."),
+    ] = "both",
+    how: ShowOptions = AS_TABLE,
 ) -> None:
     """Score answers: every metric with its interval, its nulls and what could not be read.
 
@@ -58,29 +77,19 @@ def score(
         cmi bench score answers/qwen2 --protocol paper --json > qwen2.json
     """
     from cmi.bench.scoring.tables import score_tables
-    from cmi.cli.output import show
 
-    settings = _settings(annotations, protocol, embedder, bertscore, resamples)
-    cells = _scored(responses, settings, log)
+    settings = scoring.settings("paper", "strict") if protocol == "both" else scoring.settings(protocol)
+    cells = _scored(responses, settings, scoring.log)
     records = [cell.to_json() for cell in cells]
-    show(score_tables(cells), records, "cells", settings.provenance(), "json" if as_json else format_, output)
+    show(score_tables(cells), records, "cells", settings.provenance(), how)
 
 
 @app.command()
 def table(
-    sources: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Response files or folders, or what `cmi bench score --json` wrote.", show_default=False),
-    ] = None,
-    annotations: Annotations = None,
-    protocol: Annotated[Literal["paper", "strict"], typer.Option(help="Which protocol's table.")] = "paper",
-    embedder: Embedder = "minilm",
-    bertscore: BertScore = "",
-    resamples: Resamples = 1000,
-    log: Log = None,
-    format_: OutputFormat = "table",
-    as_json: AsFormat = False,
-    output: Output = None,
+    scoring: ScoringOptions,
+    sources: Sources = None,
+    protocol: Annotated[Protocol, typer.Option(help="Which protocol's table.")] = "paper",
+    how: ShowOptions = AS_TABLE,
 ) -> None:
     """Show models in the layout of the paper's Table 3, beside its eleven models and the SOTA column.
 
@@ -94,29 +103,26 @@ def table(
     """
     from cmi.bench.scoring.many_files import read_scores
     from cmi.bench.scoring.tables import counts_table, null_tables, table3
-    from cmi.cli.output import show
 
-    settings = _settings(annotations, protocol, embedder, bertscore, resamples)
+    settings = scoring.settings(protocol)
     cells, to_score = [], []
     for source in sources or []:
         scores = read_scores(source)
         cells += scores or []
         to_score += [source] if scores is None else []
-    cells += _scored(to_score, settings, log) if to_score else []
+    cells += _scored(to_score, settings, scoring.log) if to_score else []
     cells = list(dict.fromkeys(cell for cell in cells if cell.protocol == protocol))
     records = [cell.to_json() for cell in cells]
     provenance = settings.provenance() if to_score else {}
     tables = [table3(cells, protocol), *([counts_table(cells, protocol), *null_tables(cells)] if cells else [])]
-    show(tables, records, "cells", provenance, "json" if as_json else format_, output)
+    show(tables, records, "cells", provenance, how)
 
 
 @app.command()
 def check(
     responses: Responses,
     annotations: Annotations = None,
-    format_: OutputFormat = "table",
-    as_json: AsFormat = False,
-    output: Output = None,
+    how: ShowOptions = AS_TABLE,
 ) -> None:
     """Validate response files before scoring: what is missing, empty, failed or unreadable.
 
@@ -126,10 +132,8 @@ def check(
     """
     from dataclasses import asdict
 
-    from cmi._util.errors import InputError
     from cmi.bench.scoring.many_files import absent, check_file, check_table
     from cmi.bench.scoring.responses import find_annotations, find_responses
-    from cmi.cli.output import show
 
     truths = find_annotations(annotations) if annotations else {}
     files = find_responses(responses)
@@ -137,7 +141,7 @@ def check(
     records = [asdict(report) for report in reports]
     provenance = {"absent": absent(files)}
     table = check_table(reports, absent(files))
-    show([table], records, "files", provenance, "json" if as_json else format_, output)
+    show([table], records, "files", provenance, how)
     problems = [report.problem for report in reports if report.problem]
     if problems:
         raise InputError("; ".join(problems))
@@ -149,35 +153,66 @@ def demo() -> None:
     from importlib.resources import as_file, files
 
     with as_file(files("cmi.bench").joinpath("samples")) as samples:
-        score([samples / "responses"], annotations=samples / "annotations", protocol="strict")
+        score([samples / "responses"], ScoringOptions(samples / "annotations"), protocol="strict")
     print(
         "Next: `cmi bench check` and `cmi bench score` on your own answers; `cmi bench table` for the published ones."
     )
 
 
-def _settings(
-    annotations: Path | None, protocol: ProtocolChoice, embedder: str, bertscore: str, resamples: int
-) -> "Settings":
-    from cmi._util.cache import cache_folder
-    from cmi.bench.scoring.many_files import Settings
+@data.command("list")
+def list_(how: ShowOptions = AS_TABLE) -> None:
+    """List the data sets: what each fills, its licence, where to get it, and what its records were checked against.
 
-    protocols: list[Literal["paper", "strict"]] = ["paper", "strict"] if protocol == "both" else [protocol]
-    return Settings(annotations, protocols, embedder, bertscore, resamples, cache_folder())
+    Example:  cmi bench data list
+    """
+    from cmi.bench.make import list_records, list_tables
+
+    show(list_tables(), list_records(), "datasets", {}, how)
+
+
+@data.command()
+def make(
+    name: Annotated[str, typer.Argument(help="A data set, as `cmi bench data list` names it.")],
+    folder: Annotated[Path, typer.Argument(help="Where its files are.")],
+    out: Annotated[Path, typer.Option(help="Folder to write to.")],
+    audio: Annotated[Path | None, typer.Option(help="Where its recordings are, if not in the folder.")] = None,
+    variant: Annotated[str, typer.Option(help="Wording of the questions: plain, few-shot, brief, listed.")] = "plain",
+    prompts: Annotated[Path | None, typer.Option(help="Folder of your own wordings, in our files' layout.")] = None,
+    split: Annotated[str, typer.Option(help="test, dev (or validation), train, or all.")] = "test",
+    keep_missing: Annotated[bool, typer.Option(help="Ask about missing recordings, too.")] = False,
+    how: ShowOptions = AS_TABLE,
+) -> None:
+    """Write a data set's questions, with the paper's splits and clips, for `cmi bench` to ask and score.
+
+    Missing recordings are listed and make no question. `released` reads the authors' annotation files.
+
+    Examples:
+
+        cmi bench data make gtzan ~/data/GTZAN --out bench-data
+
+        cmi bench data make released annotations/ --audio testdata/ --out bench-data
+    """
+    from cmi.bench.catalog import find_corpus
+    from cmi.bench.make import MakeOptions, made_records, made_table
+    from cmi.bench.make import make as make_data
+
+    corpus = find_corpus(name)
+    made = make_data(corpus, folder, audio, out, MakeOptions(variant, prompts, split, keep_missing))
+    provenance = {"source": corpus.name, "variant": variant, "split": split}
+    show([made_table(corpus, made)], made_records(made), "made", provenance, how)
 
 
 def _scored(responses: list[Path], settings: "Settings", log: Path | None) -> "list[BenchCell]":
     from cmi.bench.scoring.many_files import score_all
     from cmi.bench.scoring.responses import find_responses
-    from cmi.cli.progress import progress
 
     files = find_responses(responses)
     with progress() as bar:
-        scoring = bar.add_task("scoring", total=len(files) * len(settings.protocols))
         embedding = bar.add_task("texts embedded", total=None, visible=False)
         return score_all(
             files,
             settings,
             log,
-            on_scored=lambda name: bar.update(scoring, advance=1, description=f"scored {name}"),
+            on_scored=bar.name_stepper("scored", len(files) * len(settings.protocols)),
             on_embedded=lambda count: bar.update(embedding, advance=count, visible=True),
         )

@@ -1,44 +1,68 @@
 """`cmi bench bias`, `prompts`, `map`, `contamination` and `browse`: what stands behind the scores."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from cmi.cli.options import AsFormat, Output, OutputFormat, Plot, Resamples
+from cmi import __version__
+from cmi._util.errors import InputError
+from cmi.cli.options import (
+    AS_TABLE,
+    Annotations,
+    AsJson,
+    BertScore,
+    Embedder,
+    Plot,
+    Protocol,
+    Resamples,
+    Responses,
+    ShowOptions,
+    Sources,
+)
+from cmi.cli.output import show
+from cmi.cli.progress import progress
+from cmi.report.pictures import require_picture
 
 if TYPE_CHECKING:
     from cmi.bench.analysis.model_scores import ScoreMatrix
     from cmi.bench.metrics.tools import Tools
 
-Responses = Annotated[list[Path], typer.Argument(help="Response files, or folders of them.", show_default=False)]
-Sources = Annotated[
-    list[Path] | None,
-    typer.Argument(help="Response files or folders, or what `cmi bench score --json` wrote.", show_default=False),
-]
-Annotations = Annotated[
-    Path | None,
-    typer.Option(help="Folder of annotation files: finds missing answers, clips' places.", show_default=False),
-]
-Protocol = Annotated[Literal["paper", "strict"], typer.Option(help="`paper`: as published. `strict`: the right way.")]
-Embedder = Annotated[str, typer.Option(help="Text embedder of the tagging tasks: minilm, bge-large-en-v1.5, a folder.")]
-Published = Annotated[bool, typer.Option("--published/--no-published", help="With the eleven published models.")]
+ProtocolOption = Annotated[Protocol, typer.Option(help="`paper`: as published. `strict`: the right way.")]
+
+
+@dataclass(frozen=True)
+class MatrixOptions:
+    """Which models are analysed, by which scores."""
+
+    annotations: Annotations = None
+    published: Annotated[bool, typer.Option("--published/--no-published", help="With the eleven published models.")] = (
+        True
+    )
+    protocol: ProtocolOption = "paper"
+    embedder: Embedder = "minilm"
+
+    def gather(self, sources: list[Path] | None) -> "ScoreMatrix":
+        from cmi._util.cache import cache_folder
+        from cmi.bench.analysis.model_scores import gather, read_cells
+        from cmi.bench.scoring.many_files import Settings
+
+        settings = Settings(self.annotations, [self.protocol], self.embedder, "", 100, cache_folder())
+        with progress() as bar:
+            cells = read_cells(sources or [], settings, on_scored=bar.name_stepper("scored"))
+        return gather(cells, self.protocol, self.published)
 
 
 def bias(
     responses: Responses,
     annotations: Annotations = None,
-    families: Annotated[
-        Path | None, typer.Option(help="Your own groups of tags, in the layout of ours.", show_default=False)
-    ] = None,
-    protocol: Protocol = "strict",
+    families: Annotated[Path | None, typer.Option(help="Your own groups of tags, in the layout of ours.")] = None,
+    protocol: ProtocolOption = "strict",
     embedder: Embedder = "minilm",
     resamples: Resamples = 1000,
     plot: Plot = None,
-    format_: OutputFormat = "table",
-    as_json: AsFormat = False,
-    output: Output = None,
+    how: ShowOptions = AS_TABLE,
 ) -> None:
     """Score answers tag by tag, and groups of tags against each other: instruments, genres, voices (figure 2).
 
@@ -50,15 +74,10 @@ def bias(
 
         cmi bench bias answers/qwen2_MTT.jsonl --families mine.toml --json
     """
-    from cmi import __version__
-    from cmi._util.errors import InputError
     from cmi.bench.analysis.bias import bias_tables, draw_bias, measure_bias
     from cmi.bench.analysis.tag_families import read_families
     from cmi.bench.catalog import DATASETS
     from cmi.bench.scoring.responses import find_annotations, find_responses
-    from cmi.cli.output import show
-    from cmi.cli.progress import progress
-    from cmi.report.pictures import require_picture
     from cmi.stats.comparison import SEED
 
     require_picture(plot)
@@ -69,40 +88,34 @@ def bias(
         known = ", ".join(DATASETS.multi_label)
         raise InputError(f"{' '.join(map(str, responses))}: no answers to a data set of tags: {known}")
     with progress() as bar:
-        drawing = bar.add_task("draws", total=resamples * len(files))
-        tools = _tools(embedder)
+        on_drawn, tools = bar.stepper("draws", resamples * len(files)), _tools(embedder)
         results = [
-            measure_bias(
-                file, groups, protocol, tools, truths.get(file.dataset.name), resamples,
-                lambda count: bar.update(drawing, advance=count),
-            )
+            measure_bias(file, groups, protocol, tools, truths.get(file.dataset.name), resamples, on_drawn)
             for file in files
-        ]  # fmt: skip
+        ]
     if plot is not None:
         draw_bias(results, plot)
     provenance = {"cmi": __version__, "protocol": protocol, "embedder": embedder, "resamples": resamples, "seed": SEED}
     whole = [asdict(one) for one in results]
     records = [tag for one in whole for tag in one.pop("tags")]
     provenance |= {"files": whole}
-    show(bias_tables(results, protocol), records, "tags", provenance, "json" if as_json else format_, output)
+    show(bias_tables(results, protocol), records, "tags", provenance, how)
 
 
 def prompts(
     runs: Annotated[
         list[str],
-        typer.Argument(help="VARIANT=PATH or PATH: response files, folders, or score files.", show_default=False),
+        typer.Argument(help="VARIANT=PATH or PATH: response files, folders, or score files."),
     ],
     annotations: Annotated[
         list[Path] | None,
-        typer.Option(help="Folders of annotation files, one for each variant or any one.", show_default=False),
+        typer.Option(help="Folders of annotation files, one for each variant or any one."),
     ] = None,
-    protocol: Protocol = "strict",
+    protocol: ProtocolOption = "strict",
     embedder: Embedder = "minilm",
     resamples: Resamples = 1000,
     plot: Plot = None,
-    format_: OutputFormat = "table",
-    as_json: AsFormat = False,
-    output: Output = None,
+    how: ShowOptions = AS_TABLE,
 ) -> None:
     """Compare wordings and trials: how far scores move, and whether that is more than other clips would (figure 3).
 
@@ -114,43 +127,30 @@ def prompts(
 
         cmi bench prompts plain=plain.json brief=brief.json --plot prompts.png
     """
-    from cmi import __version__
     from cmi.bench.analysis.prompts import Variants, draw_prompts, prompt_tables, read_runs, sensitivities
-    from cmi.cli.output import show
-    from cmi.cli.progress import progress
-    from cmi.report.pictures import require_picture
 
     require_picture(plot)
     variants = Variants(annotations or [])
     with progress() as bar:
-        scoring = bar.add_task("scoring", total=None)
-        read = read_runs(
-            runs, variants, protocol, _tools(embedder), resamples,
-            lambda name: bar.update(scoring, advance=1, description=f"scored {name}"),
-        )  # fmt: skip
+        read = read_runs(runs, variants, protocol, _tools(embedder), resamples, bar.name_stepper("scored"))
     results = sensitivities(read)
     if plot is not None:
         draw_prompts(results, plot)
     provenance = {"cmi": __version__, "protocol": protocol, "embedder": embedder, "notes": variants.notes()}
     tables = prompt_tables(results, protocol, variants.notes())
     records = [asdict(one) for one in results]
-    show(tables, records, "sensitivities", provenance, "json" if as_json else format_, output)
+    show(tables, records, "sensitivities", provenance, how)
 
 
 def map_(
+    models: MatrixOptions,
     sources: Sources = None,
-    annotations: Annotations = None,
-    published: Published = True,
-    protocol: Protocol = "paper",
-    embedder: Embedder = "minilm",
     components: Annotated[int, typer.Option(min=1, max=20, help="How many to show.")] = 4,
     missing: Annotated[
         Literal["leave-out", "mean"], typer.Option(help="Metrics that a model lacks: left out, or at their mean.")
     ] = "leave-out",
     plot: Plot = None,
-    format_: OutputFormat = "table",
-    as_json: AsFormat = False,
-    output: Output = None,
+    how: ShowOptions = AS_TABLE,
 ) -> None:
     """Map models by the principal components of their scores, your own beside the published ones (figure 6).
 
@@ -160,35 +160,25 @@ def map_(
 
         cmi bench map mine.json --missing mean --components 2
     """
-    from cmi import __version__
     from cmi.bench.analysis.model_map import draw_map, map_models, map_records, map_tables, model_records
-    from cmi.cli.output import show
-    from cmi.report.pictures import require_picture
 
     require_picture(plot)
-    result = map_models(_gathered(sources, annotations, published, protocol, embedder), components, missing)
+    result = map_models(models.gather(sources), components, missing)
     if plot is not None:
         draw_map(result, plot)
-    provenance = {"cmi": __version__, "protocol": protocol, "missing": missing, **map_records(result)}
-    show(map_tables(result), model_records(result), "models", provenance, "json" if as_json else format_, output)
+    provenance = {"cmi": __version__, "protocol": models.protocol, "missing": missing, **map_records(result)}
+    show(map_tables(result), model_records(result), "models", provenance, how)
 
 
 def contamination(
+    models: MatrixOptions,
     sources: Sources = None,
-    annotations: Annotations = None,
     facts: Annotated[
         Path | None,
-        typer.Option(
-            help="What your models were trained on, in the layout of ours; added to ours.", show_default=False
-        ),
+        typer.Option(help="What your models were trained on, in the layout of ours; added to ours."),
     ] = None,
-    published: Published = True,
-    protocol: Protocol = "paper",
-    embedder: Embedder = "minilm",
     plot: Plot = None,
-    format_: OutputFormat = "table",
-    as_json: AsFormat = False,
-    output: Output = None,
+    how: ShowOptions = AS_TABLE,
 ) -> None:
     """Set ranks against what is known of training data: do models rank better on data sets that they met?
 
@@ -200,39 +190,30 @@ def contamination(
 
         cmi bench contamination mine.json --facts mine.toml
     """
-    from cmi import __version__
     from cmi.bench.analysis.contamination import contamination as find_contamination
     from cmi.bench.analysis.contamination import contamination_tables, draw_contamination, place_records, read_facts
-    from cmi.cli.output import show
-    from cmi.report.pictures import require_picture
 
     require_picture(plot)
     known = read_facts() | (read_facts(facts) if facts else {})
-    result = find_contamination(_gathered(sources, annotations, published, protocol, embedder), known)
+    result = find_contamination(models.gather(sources), known)
     if plot is not None:
         draw_contamination(result, plot)
     effects = [asdict(effect) for effect in result.effects]
-    provenance = {"cmi": __version__, "protocol": protocol, "effects": effects, "notes": list(result.notes)}
+    provenance = {"cmi": __version__, "protocol": models.protocol, "effects": effects, "notes": list(result.notes)}
     tables = contamination_tables(result)
-    show(tables, place_records(result), "ranks", provenance, "json" if as_json else format_, output)
+    show(tables, place_records(result), "ranks", provenance, how)
 
 
 def browse(
     responses: Responses,
-    out: Annotated[Path, typer.Option("--out", help="The page to write, an .html file.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", help="The page to write, an .html file.")],
     annotations: Annotations = None,
-    audio: Annotated[
-        Path | None, typer.Option(help="The folder that audio paths begin in; linked.", show_default=False)
-    ] = None,
+    audio: Annotated[Path | None, typer.Option(help="The folder that audio paths begin in; linked.")] = None,
     embed: Annotated[bool, typer.Option("--embed", help="Put clips (15 s at most) into the page itself.")] = False,
-    worst: Annotated[
-        int | None, typer.Option(min=1, help="Only so many of each file, the worst.", show_default=False)
-    ] = None,
-    protocol: Protocol = "strict",
-    bertscore: Annotated[
-        str, typer.Option(help="BERTScore's model: roberta-large, or a folder.", show_default=False)
-    ] = "",
-    as_json: AsFormat = False,
+    worst: Annotated[int | None, typer.Option(min=1, help="Only so many of each file, the worst.")] = None,
+    protocol: ProtocolOption = "strict",
+    bertscore: BertScore = "",
+    as_json: AsJson = False,
 ) -> None:
     """Write one page to look through answers: sound, question, answer, truth, what was read, and its score.
 
@@ -248,8 +229,6 @@ def browse(
     from cmi.bench.browser.page import sound_source, write_page
     from cmi.bench.browser.page import worst as worst_of
     from cmi.bench.scoring.responses import find_annotations, find_responses
-    from cmi.cli.output import show
-    from cmi.cli.progress import progress
 
     source = sound_source(audio, embed, out)
     truths = find_annotations(annotations) if annotations else {}
@@ -257,36 +236,15 @@ def browse(
     tools = _tools(bertscore=bertscore)
     sets = []
     with progress() as bar:
-        reading = bar.add_task("reading answers", total=len(files))
+        step = bar.stepper("reading answers", len(files))
         for file in files:
             answers = read_answers(file, protocol, tools, truths.get(file.dataset.name))
             sets.append(worst_of(answers, worst) if worst else answers)
-            bar.update(reading, advance=1)
+            step()
     heard = write_page(sets, protocol, source, out, "CMI-Bench answers")
     table = browse_table(sets, out, heard)
-    show([table], browse_records(sets), "files", {"page": str(out), "protocol": protocol, "with_sound": heard},
-         "json" if as_json else "table", None)  # fmt: skip
-
-
-def _gathered(
-    sources: list[Path] | None,
-    annotations: Path | None,
-    published: bool,
-    protocol: Literal["paper", "strict"],
-    embedder: str,
-) -> "ScoreMatrix":
-    from cmi._util.cache import cache_folder
-    from cmi.bench.analysis.model_scores import gather, read_cells
-    from cmi.bench.scoring.many_files import Settings
-    from cmi.cli.progress import progress
-
-    settings = Settings(annotations, [protocol], embedder, "", 100, cache_folder())
-    with progress() as bar:
-        scoring = bar.add_task("scoring", total=None)
-        cells = read_cells(
-            sources or [], settings, on_scored=lambda name: bar.update(scoring, advance=1, description=f"scored {name}")
-        )
-    return gather(cells, protocol, published)
+    provenance = {"page": str(out), "protocol": protocol, "with_sound": heard}
+    show([table], browse_records(sets), "files", provenance, ShowOptions(as_json=as_json))
 
 
 def _tools(embedder: str = "minilm", bertscore: str = "") -> "Tools":

@@ -1,9 +1,16 @@
-"""What every command of `cmi` has: -q and -v, and one line after Ctrl-C that says whether the same command resumes."""
+"""What every command of `cmi` has: -q and -v, groups of options, and one line after Ctrl-C on how to go on.
+
+A parameter whose type is a dataclass stands for one option per field: `def table(sources: Sources, how: ShowOptions)`
+has the options of `ShowOptions`, and gets them as one object. Help shows them in the panel that the class names as its
+PANEL, if any.
+"""
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
+from copy import copy
+from dataclasses import astuple, fields, is_dataclass
 from functools import wraps
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 from typer.core import TyperCommand
@@ -34,30 +41,72 @@ class StoppableCommand(TyperCommand):
 
 
 def prepare_commands(app: typer.Typer) -> None:
-    """Give every command of an app, and of the apps in it, -q, -v and a last line after Ctrl-C."""
+    """Give every command of an app, and of the apps in it, -q, -v, its groups of options and a line after Ctrl-C."""
     for each in _apps(app):
         for info in each.registered_commands:
             info.cls = StoppableCommand
             if info.callback is not None:
                 info.name = info.name or info.callback.__name__.replace("_", "-")
-                info.callback = _with_verbosity(info.callback)
+                info.callback = _with_options(info.callback)
 
 
-def _with_verbosity(function: Callable[..., Any]) -> Callable[..., Any]:
+def _with_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    parameters = inspect.signature(function).parameters
+    groups: dict[str, Any] = {name: one.annotation for name, one in parameters.items() if is_dataclass(one.annotation)}
+
     @wraps(function)
-    def run(*args: Any, quiet: bool = False, verbose: bool = False, **kwargs: Any) -> Any:
+    def run(*, quiet: bool, verbose: bool, **given: Any) -> Any:
         set_verbosity(verbose - quiet)
-        return function(*args, **kwargs)
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        return function(**given)
 
-    added = {"quiet": Quiet, "verbose": Verbose}
-    signature = inspect.signature(function)
+    options: dict[str, tuple[Any, Any]] = {}
+    for name, one in parameters.items():
+        if name in groups:
+            options |= _options_of(groups[name])
+        else:
+            options[name] = one.annotation, one.default
+    options |= {"quiet": (Quiet, False), "verbose": (Verbose, False)}
     keywords = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=annotation)
-        for name, annotation in added.items()
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+        for name, (hint, default) in options.items()
     ]
-    run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), *keywords])  # type: ignore[attr-defined]
-    run.__annotations__ = {**inspect.get_annotations(function), **added}
+    run.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
+    run.__annotations__ = {name: hint for name, (hint, _) in options.items()}
     return run
+
+
+def _options_of(group: type[Any]) -> dict[str, tuple[Any, Any]]:
+    """The hint and default of each field."""
+    found = {}
+    for field in fields(group):
+        kind, option = get_args(get_type_hints(group, include_extras=True)[field.name])
+        option = copy(option)
+        option.rich_help_panel = getattr(group, "PANEL", None)
+        found[field.name] = Annotated[kind, option], field.default
+    return found
+
+
+def shard_options(context: typer.Context, shards: int, without: Container[str]) -> list[str]:
+    """The options that this command was given, for one shard of so many: each has its part of the budget."""
+    from cmi.llm import Budget
+
+    limits = ("max_calls", "max_total_tokens", "max_cost")
+    share = astuple(Budget(*(context.params[name] for name in limits)).share(shards))
+    given = context.params | dict(zip(limits, share, strict=True))
+    words: list[str] = []
+    for option in context.command.params:
+        value, flag = given.get(option.name or ""), option.opts[0]
+        if option.name in without or not flag.startswith("-") or value is None or value == option.default:
+            continue
+        if isinstance(value, bool):
+            words.append(flag)
+        elif option.nargs > 1:
+            words += [flag, *map(str, value)]
+        else:
+            words += [f"{flag}={one}" for one in (value if isinstance(value, list | tuple) else [value])]
+    return words
 
 
 def _apps(app: typer.Typer) -> Iterator[typer.Typer]:

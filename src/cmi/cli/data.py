@@ -1,45 +1,46 @@
 """`cmi data`: get the data sets that reward models are tested on, and check them."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.console import Console
 
-from cmi.cli.options import AsFormat, OutputFormat
+from cmi._util.errors import InputError
+from cmi.cli.options import AS_TABLE, ShowOptions
+from cmi.cli.output import show
+from cmi.cli.progress import progress
+from cmi.report.tables import print_tables
 
-if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
-
-app = typer.Typer(no_args_is_help=True, help="Get data sets, and check them.", rich_markup_mode="markdown")
+app = typer.Typer(no_args_is_help=True, help="Get data sets, and check them.")
 
 Folder = Annotated[
     Path | None,
-    typer.Option("--folder", help="Where data sets are kept; by default $CMI_DATA or the cache.", show_default=False),
+    typer.Option("--folder", help="Where data sets are kept; by default $CMI_DATA or the cache."),
 ]
 
 
 @app.command("list")
-def list_(folder: Folder = None, format_: OutputFormat = "table", as_json: AsFormat = False) -> None:
+def list_(folder: Folder = None, how: ShowOptions = AS_TABLE) -> None:
     """List the data sets: sizes, licences, where they come from, and what is on disk.
 
     Example:  cmi data list
     """
-    from cmi.cli.output import show
     from cmi.rewardbench.data import data_folder
     from cmi.rewardbench.data.data_report import list_records, list_table
 
     root = folder or data_folder()
     records = list_records(root)
-    show([list_table(records, root)], records, "datasets", {"folder": str(root)}, "json" if as_json else format_, None)
+    show([list_table(records, root)], records, "datasets", {"folder": str(root)}, how)
 
 
 @app.command()
 def get(
-    names: Annotated[list[str], typer.Argument(help="Data sets, as `cmi data list` calls them.", show_default=False)],
+    names: Annotated[list[str], typer.Argument(help="Data sets, as `cmi data list` calls them.")],
     folder: Folder = None,
     mirrors: Annotated[
         Path | None,
-        typer.Option("--from", help="For cmi-real: a folder of mirrors of its repositories.", show_default=False),
+        typer.Option("--from", help="For cmi-real: a folder of mirrors of its repositories."),
     ] = None,
 ) -> None:
     """Download data sets; the same command resumes. Sizes and licences are shown first.
@@ -53,14 +54,6 @@ def get(
 
         cmi data get cmi-real --from mirrors/
     """
-    import sys
-    from functools import partial
-
-    from rich.console import Console
-
-    from cmi._util.errors import InputError
-    from cmi.cli.progress import progress
-    from cmi.report.tables import print_tables
     from cmi.rewardbench.data import count, counts_table, data_folder, download, named
     from cmi.rewardbench.data.data_report import missing_table, plan_table
     from cmi.rewardbench.data.recipes.get import Missing
@@ -71,30 +64,29 @@ def get(
     wanted = [dataset for name in names if not download.is_there(dataset := named(name), root)]
     plans = [(dataset, download.plan(dataset, root)) for dataset in wanted]
     if plans:
-        print_tables([plan_table(plans, root)], Console(file=sys.stderr))
+        print_tables([plan_table(plans, root)], Console(stderr=True))
     for dataset, planned in plans:
         missing: list[Missing] = []
         with progress() as bar:
-            show = partial(_show, bar, bar.add_task(f"bytes of {dataset.name}", total=planned.size))
+            count_bytes = bar.counter(f"bytes of {dataset.name}", planned.size)
             if dataset.recipe:
-                missing = download.get_by_recipe(dataset, root, mirrors, show)
+                missing = download.get_by_recipe(dataset, root, mirrors, count_bytes)
             else:
-                download.get(dataset, root, planned, show)
+                download.get(dataset, root, planned, count_bytes)
         if missing:
-            print_tables([missing_table(dataset, missing)], Console(file=sys.stderr))
+            print_tables([missing_table(dataset, missing)], Console(stderr=True))
     for name in dict.fromkeys(names):
-        print_tables([counts_table(named(name), count(named(name).survey(root / name)))], Console())
+        print_tables([counts_table(named(name), count(named(name).survey(root / name)))])
 
 
 @app.command()
 def check(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Data sets: NAME, NAME=FOLDER, or a file of yours; none: all on disk.", show_default=False),
+        typer.Argument(help="Data sets: NAME, NAME=FOLDER, or a file of yours; none: all on disk."),
     ] = None,
     folder: Folder = None,
-    format_: OutputFormat = "table",
-    as_json: AsFormat = False,
+    how: ShowOptions = AS_TABLE,
 ) -> None:
     """Check data sets: every file against its recorded checksum, and every row, with counts beside the paper's.
 
@@ -106,8 +98,6 @@ def check(
 
         cmi data check cmi-pref=/data/cmi-pref mine.jsonl
     """
-    from cmi._util.errors import InputError
-    from cmi.cli.output import show
     from cmi.rewardbench.data import data_folder, data_sets, find
     from cmi.rewardbench.data.data_report import check_data, check_record, check_table
 
@@ -117,11 +107,7 @@ def check(
         raise InputError(f"{root}: no data set is there; cmi data list names them")
     found = [check_data(find(each, root)) for each in given]
     records = [check_record(each) for each in found]
-    show([check_table(each) for each in found], records, "datasets", {}, "json" if as_json else format_, None)
+    show([check_table(each) for each in found], records, "datasets", {}, how)
     problems = [problem for each in found for problem in each.problems]
     if problems:
         raise InputError("; ".join(problems))
-
-
-def _show(bar: "Progress", task: "TaskID", done: int, total: int | None) -> None:
-    bar.update(task, completed=done, total=total)

@@ -5,6 +5,11 @@ from typing import Annotated
 
 import typer
 
+from cmi._util.errors import require_extra
+from cmi._util.files import write_whole
+from cmi.cli.progress import progress
+from cmi.report.tables import print_tables
+
 
 def demo(
     out: Annotated[Path, typer.Argument(help="Where to write; the same command resumes there.")] = Path("build/demo"),
@@ -16,31 +21,15 @@ def demo(
 
     Example:  cmi demo, then open build/demo/index.html in a browser
     """
-    from rich.console import Console
-
-    from cmi._util.errors import MissingExtra
-    from cmi.cli.progress import progress
-    from cmi.report.tables import print_tables
-
-    try:
-        from cmi._util.files import write_whole
+    with require_extra("the demonstration", "bench,embed,reward,studio"):
         from cmi.demo.page import page_of
         from cmi.demo.run import DemoPlan, run_demo
         from cmi.demo.tables import demo_tables
         from cmi.reward.scoring.scorers import load_scorer
-    except ModuleNotFoundError as error:
-        raise MissingExtra("the demonstration", "bench,embed,reward,studio") from error
 
     with progress() as bar:
-        tasks = {}
-
-        def report(what: str, done: int, total: int) -> None:
-            if what not in tasks:
-                tasks[what] = bar.add_task(what)
-            bar.update(tasks[what], completed=done, total=total)
-
-        found = run_demo(out, lambda: load_scorer("nano"), DemoPlan(), report)
+        found = run_demo(out, lambda: load_scorer("nano"), DemoPlan(), bar.report)
     page = out / "index.html"
     write_whole(page, page_of(found, out))
-    print_tables(demo_tables(found), Console())
+    print_tables(demo_tables(found))
     print(f"The page, with the takes to listen to: {page}")

@@ -1,23 +1,31 @@
 """`cmi judge`: ask a judge which of two takes is better, label pairs by it, and find out how far to trust it."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer.core import TyperGroup
 
+from cmi._util.errors import InputError
+from cmi._util.hub import require_packages
+from cmi._util.printable import printable
+from cmi.cli.command import shard_options
 from cmi.cli.options import (
     AsJson,
     AudioFrom,
+    BothOrders,
     DryRun,
-    EndpointFile,
     KeyEnv,
     MaxCalls,
     MaxCost,
-    MaxTokens,
+    MaxTotalTokens,
+    Port,
     Shard,
     Url,
 )
+from cmi.cli.output import note, print_result
+from cmi.cli.progress import progress, tell_waits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,34 +54,49 @@ Pairs = Annotated[
     Path,
     typer.Argument(help="Pairs: a file (.jsonl, .json, .csv, .parquet), a studio set, or a folder of takes."),
 ]
-Model = Annotated[
-    str,
-    typer.Option(
-        help="A chat model (with --url or --endpoint), scorer:nano, omni:NAME, simulated:first=0.1, or module:Class.",
-        show_default=False,
-    ),
-]
-PromptName = Annotated[str, typer.Option(help="What the judge is told: a role's name, or a file of yours.")]
 Out = Annotated[Path, typer.Option(help="Folder of the run; the same command resumes it.")]
-TieBand = Annotated[float, typer.Option(min=0, help="Of a scorer: differences up to it are ties.")]
-OnRay = Annotated[int, typer.Option("--ray", min=0, help="Do it in so many parts on Ray first.")]
+PromptName = Annotated[str, typer.Option(help="What the judge is told: a role's name, or a file of yours.")]
+
+
+@dataclass(frozen=True)
+class JudgeOptions:
+    """Which judge, what it may be sent, and what it may cost."""
+
+    model: Annotated[
+        str,
+        typer.Option(
+            help="A chat model (with --url or --endpoint), scorer:nano, omni:NAME, simulated:first=0.1 or module:Class."
+        ),
+    ] = ""
+    url: Url = ""
+    endpoint: Annotated[Path | None, typer.Option(help="A TOML file with an endpoint's settings and prices.")] = None
+    key_env: KeyEnv = ""
+    audio_from: AudioFrom = None
+    prompt: PromptName = "two-axes"
+    tie_band: Annotated[float, typer.Option(min=0, help="Of a scorer: differences up to it are ties.")] = 0.0
+    max_calls: MaxCalls = None
+    max_total_tokens: MaxTotalTokens = None
+    max_cost: MaxCost = None
+
+    def spec(self, folders: "Sequence[Path]") -> "Spec":
+        """The judge; an endpoint may be sent recordings from these folders and from those that the user allows."""
+        _require_packages()
+        from cmi.judge.load_judge import Spec
+        from cmi.llm import Budget
+
+        if not self.model and self.endpoint is None:
+            raise InputError("which judge? name it with --model, or with --endpoint")
+        budget = Budget(self.max_calls, self.max_total_tokens, self.max_cost)
+        allowed = (*folders, *(self.audio_from or []))
+        return Spec(self.model, self.url, self.endpoint, self.prompt, self.tie_band, budget, self.key_env, allowed)
 
 
 @app.command()
 def pairs(
     file: Pairs,
     out: Out,
-    model: Model = "",
-    url: Url = "",
-    endpoint: EndpointFile = None,
-    key_env: KeyEnv = "",
-    audio_from: AudioFrom = None,
-    prompt: PromptName = "two-axes",
-    both_orders: Annotated[bool, typer.Option("--both-orders", help="Ask about b, a as well as a, b.")] = False,
-    tie_band: TieBand = 0.0,
-    max_calls: MaxCalls = None,
-    max_tokens: MaxTokens = None,
-    max_cost: MaxCost = None,
+    judge: JudgeOptions,
+    both_orders: BothOrders = False,
     dry_run: DryRun = False,
     shard: Shard = "",
     as_json: AsJson = False,
@@ -89,51 +112,32 @@ def pairs(
 
         cmi judge set/ --model scorer:nano --tie-band 0.05 --out runs/nano --json
     """
-    from rich.console import Console
-
     from cmi.judge.labels import label_record
     from cmi.judge.report import run_table
-    from cmi.report.tables import print_tables
 
-    folders = _folders(file, audio_from)
-    spec = spec_of(model, url, endpoint, key_env, folders, prompt, tie_band, max_calls, max_tokens, max_cost)
-    judged = _judged(file, spec, out, both_orders, dry_run, shard)
-    if judged is None:
-        return
-    if as_json:
-        _print_json(label_record(judged))
-    else:
-        print_tables([run_table(judged)], Console())
-    _require_verdicts(judged)
+    judged = _judged(file, judge, out, both_orders, dry_run, shard)
+    if judged is not None:
+        print_result([run_table(judged)], label_record(judged), as_json)
+        _require_verdicts(judged)
 
 
 @app.command()
 def label(
+    context: typer.Context,
     file: Pairs,
     out: Out,
-    model: Model = "",
-    url: Url = "",
-    endpoint: EndpointFile = None,
-    key_env: KeyEnv = "",
-    audio_from: AudioFrom = None,
-    prompt: PromptName = "two-axes",
+    judge: JudgeOptions,
     keep: Annotated[
         Literal["axis", "intersection"], typer.Option(help="Keep a pair's label by axis, or only if all axes have one.")
     ] = "axis",
     consensus: Annotated[
         Literal["", "dawid-skene", "davidson"],
-        typer.Option(help="Soft labels of this judge and those of --other together.", show_default=False),
+        typer.Option(help="Soft labels of this judge and those of --other together."),
     ] = "",
-    other: Annotated[
-        list[Path] | None, typer.Option(help="The run of another judge about the same pairs.", show_default=False)
-    ] = None,
-    tie_band: TieBand = 0.0,
-    max_calls: MaxCalls = None,
-    max_tokens: MaxTokens = None,
-    max_cost: MaxCost = None,
+    other: Annotated[list[Path] | None, typer.Option(help="The run of another judge about the same pairs.")] = None,
     dry_run: DryRun = False,
     shard: Shard = "",
-    ray: OnRay = 0,
+    ray: Annotated[int, typer.Option(min=0, help="Do it in so many parts on Ray first.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Label pairs by a judge that hears them in both orders; only what both orders agree on is kept.
@@ -148,35 +152,27 @@ def label(
 
         cmi judge label pairs.jsonl --model scorer:nano --consensus dawid-skene --other runs/labels --out runs/both
     """
-    from rich.console import Console
-
-    from cmi._util.errors import InputError
-    from cmi._util.printable import printable
     from cmi._util.workers import run_on_ray
     from cmi.judge.labels import PREFERENCES, label_record, write_consensus, write_labels
     from cmi.judge.report import filter_table, label_table
-    from cmi.report.tables import print_tables
+    from cmi.preferences import read_pairs
 
     if bool(consensus) != bool(other):
         raise InputError("a consensus needs --consensus and one --other run at least")
-    judge = (model, url, endpoint, key_env, _folders(file, audio_from), prompt, tie_band)
-    if ray:
-        run_on_ray(_pairs_arguments(file, out, spec_of(*judge, max_calls, max_tokens, max_cost, parts=ray)), ray)
-    spec = spec_of(*judge, max_calls, max_tokens, max_cost)
-    judged = _judged(file, spec, out, True, dry_run, shard)
+    if ray and not dry_run:
+        options = shard_options(context, ray, without=("keep", "consensus", "other", "shard", "ray", "as_json"))
+        run_on_ray(["judge", "pairs", str(file), "--both-orders", *options], ray)
+    judged = _judged(file, judge, out, True, dry_run, shard)
     if judged is None or shard:
         return
-    from cmi.preferences import read_pairs
-
     asked = read_pairs(file)
     if consensus:
         written = write_consensus(asked, judged, other or [], out, consensus)
     else:
         written = write_labels(asked, judged, out, keep)
-    if as_json:
-        _print_json({"labels": written, "file": str(out / PREFERENCES), **label_record(judged)})
-    else:
-        print_tables([label_table(judged), filter_table(judged, written)], Console())
+    record = {"labels": written, "file": str(out / PREFERENCES), **label_record(judged)}
+    print_result([label_table(judged), filter_table(judged, written)], record, as_json)
+    if not as_json:
         print(printable(str(out / PREFERENCES)))
     _require_verdicts(judged)
 
@@ -185,19 +181,10 @@ def label(
 def audit(
     file: Pairs,
     out: Out,
-    model: Model = "",
-    url: Url = "",
-    endpoint: EndpointFile = None,
-    key_env: KeyEnv = "",
-    audio_from: AudioFrom = None,
-    prompt: PromptName = "two-axes",
+    judge: JudgeOptions,
     items: Annotated[int, typer.Option(min=2, max=10_000, help="Pairs of each kind.")] = 40,
     repeats: Annotated[int, typer.Option(min=1, max=10, help="How often the pairs themselves are asked.")] = 2,
     seed: Annotated[int, typer.Option(min=0, help="Draws the pairs.")] = 0,
-    tie_band: TieBand = 0.0,
-    max_calls: MaxCalls = None,
-    max_tokens: MaxTokens = None,
-    max_cost: MaxCost = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
@@ -210,35 +197,26 @@ def audit(
 
         cmi judge audit set/ --url http://localhost:8000/v1 --model my-model --out runs/audit
     """
-    from rich.console import Console
-
+    _require_packages()
     from cmi.judge.audit import audit as audit_all
     from cmi.judge.audit import audit_items
     from cmi.judge.report import audit_record, audit_table
     from cmi.judge.run import askings
     from cmi.preferences import read_pairs
-    from cmi.report.tables import print_tables
 
-    _require_packages()
-    folders = _folders(file, audio_from)
-    spec = spec_of(model, url, endpoint, key_env, folders, prompt, tie_band, max_calls, max_tokens, max_cost)
     made = audit_items(read_pairs(file), items, seed)
     plain = [item.pair for item in made if item.kind == "as it is"]
     others = [item.pair for item in made if item.kind != "as it is"]
     asked = [*askings(plain, True, repeats), *askings(others, True)]
-    judged = _ask(asked, spec, out, dry_run)
-    if judged is None:
-        return
-    found = audit_all(judged, made)
-    if as_json:
-        _print_json(audit_record(found))
-    else:
-        print_tables([audit_table(found)], Console())
+    judged = _ask(asked, judge.spec([_folder(file)]), out, dry_run)
+    if judged is not None:
+        found = audit_all(judged, made)
+        print_result([audit_table(found)], audit_record(found), as_json)
 
 
 @app.command()
 def endpoint(
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8123,
+    port: Port = 8123,
     prompt: PromptName = "two-axes",
     first: Annotated[
         float, typer.Option(min=0, max=1, help="The share of answers that name the first recording.")
@@ -257,38 +235,14 @@ def endpoint(
     serve_rule(port, prompt, first, faults)
 
 
-def spec_of(
-    model: str,
-    url: str,
-    endpoint: Path | None,
-    key_env: str,
-    folders: "Sequence[Path]",
-    prompt: str,
-    tie_band: float,
-    max_calls: int | None,
-    max_tokens: int | None,
-    max_cost: float | None,
-    parts: int = 1,
-) -> "Spec":
-    """The judge; of a run in parts each has its share of the budget."""
-    _require_packages()
-    from cmi._util.errors import InputError
-    from cmi.judge.load_judge import Spec
-    from cmi.llm import Budget
-
-    if not model and endpoint is None:
-        raise InputError("which judge? name it with --model, or with --endpoint")
-    calls, tokens = (None if most is None else max(1, most // parts) for most in (max_calls, max_tokens))
-    budget = Budget(calls, tokens, None if max_cost is None else max_cost / parts)
-    return Spec(model, url, endpoint, prompt, tie_band, budget, key_env, tuple(folders))
+def _folder(file: Path) -> Path:
+    return file if file.is_dir() else file.parent
 
 
-def _folders(file: Path, audio_from: list[Path] | None) -> list[Path]:
-    """The folders from which an endpoint may be sent recordings: that of the pairs, and those that the user allows."""
-    return [file if file.is_dir() else file.parent, *(audio_from or [])]
-
-
-def _judged(file: Path, spec: "Spec", out: Path, both_orders: bool, dry_run: bool, shard: str) -> "Judged | None":
+def _judged(
+    file: Path, judge: JudgeOptions, out: Path, both_orders: bool, dry_run: bool, shard: str
+) -> "Judged | None":
+    spec = judge.spec([_folder(file)])
     from cmi.judge.run import askings, shard_folder, shard_of
     from cmi.preferences import read_pairs
 
@@ -300,20 +254,26 @@ def _judged(file: Path, spec: "Spec", out: Path, both_orders: bool, dry_run: boo
 
 def _ask(asked: "list[tuple[Asking, NamedPair]]", spec: "Spec", folder: Path, dry_run: bool) -> "Judged | None":
     """The verdicts; None after a dry run, which prints an estimate."""
-    from cmi.cli.output import note
-    from cmi.cli.progress import progress, tell_waits
-    from cmi.judge.load_judge import estimate, open_judge
-    from cmi.judge.run import as_heard, judge_pairs
+    from cmi.judge.load_judge import estimate
+    from cmi.judge.run import as_heard
 
-    if dry_run:
-        found = estimate(spec, folder, [(asking.key, as_heard(pair.pair, asking.order)) for asking, pair in asked])
-        usage = found.usage
-        print(f"{found.requests:,} requests, {found.answered:,} of them answered already")
-        print(f"{usage.calls:,} calls, {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out (an estimate)")
-        print(f"{found.money:.2f} by the prices given" if found.money else "no prices given")
-        return None
+    if not dry_run:
+        return ask_judge(asked, spec, folder)
+    found = estimate(spec, folder, [(asking.key, as_heard(pair.pair, asking.order)) for asking, pair in asked])
+    usage = found.usage
+    print(f"{found.requests:,} requests, {found.answered:,} of them answered already")
+    print(f"{usage.calls:,} calls, {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out (an estimate)")
+    print(f"{found.money:.2f} by the prices given" if found.money else "no prices given")
+    return None
+
+
+def ask_judge(asked: "list[tuple[Asking, NamedPair]]", spec: "Spec", folder: Path) -> "Judged":
+    """Ask with a progress bar, and note if takes were not heard whole."""
+    from cmi.judge.load_judge import open_judge
+    from cmi.judge.run import judge_pairs
+
     with open_judge(spec, folder, [pair for _, pair in asked]) as judge, progress() as bar:
-        task = bar.add_task("pairs judged", total=len(asked))
+        task = bar.add_task(f"pairs judged by {judge.name}", total=len(asked))
         tell_waits(judge, bar, task)
         judged = judge_pairs(asked, judge, folder, lambda count: bar.advance(task, count))
     if judged.cut_note:
@@ -321,35 +281,11 @@ def _ask(asked: "list[tuple[Asking, NamedPair]]", spec: "Spec", folder: Path, dr
     return judged
 
 
-def _pairs_arguments(file: Path, out: Path, spec: "Spec") -> list[str]:
-    """The command line of `cmi judge pairs` for one shard, without the shard."""
-    arguments = ["judge", "pairs", str(file.resolve()), "--out", str(out.resolve()), "--both-orders"]
-    options = {"--model": spec.model, "--url": spec.url, "--prompt": spec.prompt, "--tie-band": str(spec.tie_band)}
-    options["--endpoint"] = str(spec.endpoint.resolve()) if spec.endpoint else ""
-    options["--key-env"] = spec.key_env
-    limits = {"--max-calls": spec.budget.calls, "--max-tokens": spec.budget.tokens, "--max-cost": spec.budget.money}
-    options |= {name: str(most) for name, most in limits.items() if most is not None}
-    arguments += [f"--audio-from={allowed.resolve()}" for allowed in spec.folders]
-    return [*arguments, *(part for name, value in options.items() if value for part in (name, value))]
-
-
 def _require_packages() -> None:
-    from cmi._util.hub import require_packages
-
     require_packages("judging", "judge", "httpx", "soundfile", "soxr")
 
 
 def _require_verdicts(judged: "Judged") -> None:
-    from cmi._util.errors import InputError
-
     if judged.failures and not judged.verdicts:
         reason = next(iter(judged.failures.values()))
         raise InputError(f"none of {len(judged.failures)} questions was answered; the first: {reason}")
-
-
-def _print_json(record: dict[str, object]) -> None:
-    import sys
-
-    from cmi.report.tables import to_json
-
-    sys.stdout.write(to_json(record))

@@ -11,10 +11,10 @@ from rich.console import Console
 
 from cmi._util.files import write_whole
 from cmi._util.printable import printable
+from cmi.cli.options import ShowOptions
 from cmi.report.tables import Table, print_tables, to_csv, to_json, to_latex, to_markdown
 
 if TYPE_CHECKING:
-    from cmi.cli.options import Format
     from cmi.take import Prompt
 
 _verbosity = 0  # -1 with -q, 1 with -v
@@ -25,31 +25,34 @@ def show(
     records: Sequence[dict[str, Any]],
     records_name: str,
     provenance: Mapping[str, Any],
-    format_: "Format",
-    output: Path | None,
+    how: ShowOptions,
 ) -> None:
     """The tables for people, or the records for machines; as JSON with their provenance beside them."""
-    if format_ == "json":
-        write(to_json({**provenance, records_name: records}), output)
-    elif format_ == "csv":
-        write(to_csv(records), output)
-    elif format_ == "markdown":
-        write(to_markdown(tables), output)
-    elif format_ == "latex":
-        write(to_latex(tables), output)
-    elif output is None:
-        print_tables(tables, Console())
-    else:
-        text = io.StringIO()
-        print_tables(tables, Console(file=text))
-        write(text.getvalue(), output)
-
-
-def write(text: str, output: Path | None) -> None:
-    if output is None:
+    match "json" if how.as_json else how.format_:
+        case "json":
+            text = to_json({**provenance, records_name: records})
+        case "csv":
+            text = to_csv(records)
+        case "markdown":
+            text = to_markdown(tables)
+        case "latex":
+            text = to_latex(tables)
+        case _:
+            captured = io.StringIO()
+            print_tables(tables, Console() if how.output is None else Console(file=captured))
+            text = captured.getvalue()
+    if how.output is None:
         sys.stdout.write(text)
-        return
-    write_whole(output, text)
+    else:
+        write_whole(how.output, text)
+
+
+def print_result(tables: Sequence[Table], record: object, as_json: bool) -> None:
+    """Print tables, or the record as JSON."""
+    if as_json:
+        sys.stdout.write(to_json(record))
+    else:
+        print_tables(tables)
 
 
 def set_verbosity(level: int) -> None:

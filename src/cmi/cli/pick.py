@@ -5,43 +5,36 @@ from typing import Annotated
 
 import typer
 
-from cmi.cli.options import AsJson, Log
+from cmi._util.errors import InputError, require_extra
+from cmi.cli.options import SCORERS, AsJson, Log
+from cmi.cli.output import note_if_nothing_asked, print_result
+from cmi.cli.progress import loading, progress
+from cmi.report.pictures import require_picture
 
 
 def pick(
     folder: Annotated[
         Path | None,
-        typer.Argument(
-            help="A subfolder for each prompt: prompt.json or prompt.txt, and its takes.", show_default=False
-        ),
+        typer.Argument(help="A subfolder for each prompt: prompt.json or prompt.txt, and its takes."),
     ] = None,
     manifest: Annotated[
         Path | None,
-        typer.Option(help="JSONL of takes: audio, text, lyrics, reference, group.", show_default=False),
+        typer.Option(help="JSONL of takes: audio, text, lyrics, reference, group."),
     ] = None,
-    model: Annotated[
-        str,
-        typer.Option(
-            help="nano, cmi-rm, a checkpoint (folder or hub id), a baseline's name, or your own as module:Class."
-        ),
-    ] = "nano",
+    model: Annotated[str, typer.Option(help=f"{SCORERS}.")] = "nano",
     weights: Annotated[
         str, typer.Option(help="How much each score counts; by default their mean, as in the paper.")
     ] = "musicality=0.5,alignment=0.5",
     copy_to: Annotated[
         Path | None,
-        typer.Option(help="Copy what is picked to this folder; nothing is overwritten.", show_default=False),
+        typer.Option(help="Copy what is picked to this folder; nothing is overwritten."),
     ] = None,
     curve: Annotated[
         str | None,
-        typer.Option(help="What picking from N takes is worth, such as 1,3,10; needs --second.", show_default=False),
+        typer.Option(help="What picking from N takes is worth, such as 1,3,10; needs --second."),
     ] = None,
-    second: Annotated[
-        str | None, typer.Option(help="The scorer that judges what --model picks.", show_default=False)
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="Draw the curve into this .png or .svg.", show_default=False)
-    ] = None,
+    second: Annotated[str | None, typer.Option(help="The scorer that judges what --model picks.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw the curve into this .png or .svg.")] = None,
     log: Log = None,
     as_json: AsJson = False,
 ) -> None:
@@ -58,34 +51,20 @@ def pick(
 
         cmi pick takes/ --curve 1,3,10 --second audiobox-ce --plot curve.png
     """
-    import sys
-
-    from rich.console import Console
-
-    from cmi._util.errors import InputError, MissingExtra
-    from cmi.cli.output import note_if_nothing_asked
-    from cmi.cli.progress import loading, progress
-    from cmi.report.pictures import require_picture
-    from cmi.report.tables import print_tables, to_json
-
-    try:
-        with loading("torch"):
-            from cmi.reward.pick import report as pick_report
-            from cmi.reward.pick.candidates import read_folder, read_manifest
-            from cmi.reward.pick.curve import parse_sizes, pick_curve, ranked_prompts, require_candidates
-            from cmi.reward.pick.pick import copy_chosen, parse_weights, takes_of
-            from cmi.reward.pick.pick import pick as pick_one
-            from cmi.reward.scoring.score_log import score_takes
-            from cmi.reward.scoring.scorers import load_scorer
-    except ModuleNotFoundError as error:
-        raise MissingExtra("picking takes", "reward") from error
+    with require_extra("picking takes", "reward"), loading("torch"):
+        from cmi.reward.pick import report as pick_report
+        from cmi.reward.pick.candidates import read_folder, read_manifest
+        from cmi.reward.pick.curve import parse_sizes, pick_curve, ranked_prompts, require_candidates
+        from cmi.reward.pick.pick import copy_chosen, parse_weights, takes_of
+        from cmi.reward.pick.pick import pick as pick_one
+        from cmi.reward.scoring.score_log import score_takes
+        from cmi.reward.scoring.scorers import load_scorer
 
     if (folder is None) == (manifest is None):
         raise InputError("expected a folder with a subfolder for each prompt, or a list of takes with --manifest")
     if (curve is None) != (second is None) or (plot is not None and curve is None):
         raise InputError("a curve needs --curve and --second, and --plot needs both")
-    if plot is not None:
-        require_picture(plot)
+    require_picture(plot)
     by, sizes = parse_weights(weights), parse_sizes(curve) if curve is not None else []
     groups = read_folder(folder) if folder is not None else read_manifest(manifest)  # type: ignore[arg-type]
     takes = takes_of(groups)
@@ -98,26 +77,20 @@ def pick(
         judge = load_scorer(second) if second is not None else None
     logs = [log] if log else []
     with progress() as bar:
-        task = bar.add_task("takes scored", total=len(takes))
-        results = score_takes(takes, scorer, logs, lambda done: bar.advance(task, done))
+        results = score_takes(takes, scorer, logs, bar.stepper("takes scored", len(takes)))
         scores = dict(zip(takes, results, strict=True))
         picks = [pick_one(group, scores, by) for group in groups]
         report = pick_report.PickReport(scorer.name, by, picks)
         ranked = [ranked.candidate.take for pick_ in picks for ranked in pick_.ranking]
         if judge is not None and ranked:
-            task = bar.add_task("takes judged", total=len(ranked))
-            results = score_takes(ranked, judge, logs, lambda done: bar.advance(task, done))
-            task = bar.add_task("takes heard", total=len(ranked))
+            results = score_takes(ranked, judge, logs, bar.stepper("takes judged", len(ranked)))
             second_scores = dict(zip(ranked, results, strict=True))
-            prompts, notes = ranked_prompts(picks, second_scores, lambda: bar.advance(task))
+            prompts, notes = ranked_prompts(picks, second_scores, bar.stepper("takes heard", len(ranked)))
             found = pick_curve(prompts, sizes, by)
             report = pick_report.PickReport(scorer.name, by, picks, judge.name, found, notes)
     if plot is not None and ranked:
         pick_report.draw(report, plot)
-    if as_json:
-        sys.stdout.write(to_json(pick_report.record(report)))
-    else:
-        print_tables(pick_report.tables(report), Console())
+    print_result(pick_report.tables(report), pick_report.record(report), as_json)
     if not ranked:
         raise InputError(f"nothing could be picked: none of {len(takes)} takes could be scored; the reasons are listed")
     if copy_to is not None:

@@ -5,22 +5,20 @@ from typing import Annotated
 
 import typer
 
-from cmi.cli.options import AsJson, Device, Log, Revision
+from cmi._util.errors import require_extra
+from cmi.cli.options import SCORERS, AsJson, Device, Log, Revision
+from cmi.cli.output import print_result
+from cmi.cli.progress import loading, progress
+from cmi.report.pictures import require_picture
+from cmi.report.tables import print_tables
 
 
 def probe(
-    model: Annotated[
-        str,
-        typer.Argument(
-            help="nano, cmi-rm, a checkpoint (folder or hub id), a baseline's name, or your own as module:Class."
-        ),
-    ],
-    audio: Annotated[
-        Path | None, typer.Option(help="Probe with the recordings of this folder.", show_default=False)
-    ] = None,
+    model: Annotated[str, typer.Argument(help=f"{SCORERS}.")],
+    audio: Annotated[Path | None, typer.Option(help="Probe with the recordings of this folder.")] = None,
     set_: Annotated[
         Path | None,
-        typer.Option("--set", help="Count right answers on the pairs of this studio set instead.", show_default=False),
+        typer.Option("--set", help="Count right answers on the pairs of this studio set instead."),
     ] = None,
     pieces: Annotated[
         int, typer.Option(min=3, max=1000, help="Songs; each is scored in about a hundred versions.")
@@ -42,9 +40,7 @@ def probe(
     order_bound: Annotated[
         float, typer.Option(min=0, max=1, help="The least share of songs that must prefer the fitting prompt.")
     ] = 0.8,
-    plot: Annotated[
-        Path | None, typer.Option(help="Draw scores against strength into this .png or .svg.", show_default=False)
-    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw scores against strength into this .png or .svg.")] = None,
     revision: Revision = None,
     device: Device = "auto",
     log: Log = None,
@@ -65,32 +61,19 @@ def probe(
 
         cmi probe nano --set pairs/
     """
-    import sys
+    with require_extra("probing a scorer", "studio"), loading("torch"):
+        from cmi.probe import report as probe_report
+        from cmi.probe.accuracy import measure_accuracy
+        from cmi.probe.probe import Bounds
+        from cmi.probe.probe import probe as run_probe
+        from cmi.probe.versions import Song, compose_songs, read_songs
+        from cmi.reward.scoring.scorers import load_scorer
 
-    from rich.console import Console
-
-    from cmi._util.errors import MissingExtra
-    from cmi.cli.progress import loading, progress
-    from cmi.report.pictures import require_picture
-    from cmi.report.tables import print_tables, to_json
-
-    try:
-        with loading("torch"):
-            from cmi.probe import report as probe_report
-            from cmi.probe.accuracy import measure_accuracy
-            from cmi.probe.probe import Bounds
-            from cmi.probe.probe import probe as run_probe
-            from cmi.probe.versions import Song, compose_songs, read_songs
-            from cmi.reward.scoring.scorers import load_scorer
-    except ModuleNotFoundError as error:
-        raise MissingExtra("probing a scorer", "studio") from error
-
-    if plot is not None:
-        require_picture(plot)
+    require_picture(plot)
     if set_ is not None:
         with loading(model):
             scorer = load_scorer(model, revision, device)
-        print_tables(measure_accuracy(scorer, set_), Console())
+        print_tables(measure_accuracy(scorer, set_))
         return
     songs: list[Song] = []
     songs += compose_songs(pieces, seconds, seed) if audio is None else read_songs(audio, pieces, seconds)
@@ -98,15 +81,7 @@ def probe(
         scorer = load_scorer(model, revision, device)
     bounds = Bounds(change_bound, paraphrase_bound, fall_bound, trend_bound, order_bound)
     with progress() as bar:
-        task = bar.add_task("takes scored", total=None)
-
-        def on_scored(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
-
-        report = run_probe(scorer, songs, seed, bounds, on_scored, [log] if log else [])
+        report = run_probe(scorer, songs, seed, bounds, bar.counter("takes scored"), [log] if log else [])
     if plot is not None:
         probe_report.draw(report, plot)
-    if as_json:
-        sys.stdout.write(to_json(report.record()))
-    else:
-        print_tables(probe_report.tables(report), Console())
+    print_result(probe_report.tables(report), report.record(), as_json)

@@ -1,8 +1,9 @@
 """Progress on standard error, so that standard output holds nothing but results."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from rich.console import Console
 from rich.progress import (
@@ -39,10 +40,35 @@ def loading(what: str) -> Iterator[None]:
         yield
 
 
-def progress() -> Progress:
+class ProgressBar(Progress):
+    """Bars for the callbacks by which long functions say how far they are."""
+
+    def report(self, what: str, done: int, total: int | None, remark: str = "") -> None:
+        """Show how much of something is done."""
+        known = [task.id for task in self.tasks if task.fields.get("what") == what]
+        task = known[0] if known else self.add_task(what, total=None, what=what)
+        self.update(task, completed=done, total=total, description=f"{what}  {remark}" if remark else what)
+
+    def counter(self, what: str, total: int | None = None) -> Callable[[int, int | None], None]:
+        """Return a function of how many are done, and of how many."""
+        self.report(what, 0, total)
+        return partial(self.report, what)
+
+    def stepper(self, what: str, total: int | None = None) -> Callable[..., None]:
+        """Return a function of the steps done since its last call, one by default."""
+        task = self.add_task(what, total=total)
+        return lambda steps=1: self.advance(task, steps)
+
+    def name_stepper(self, what: str, total: int | None = None) -> Callable[[str], None]:
+        """Return a function of what was done last, which the bar names."""
+        task = self.add_task(what, total=total)
+        return lambda name: self.update(task, advance=1, description=f"{what} {name}")
+
+
+def progress() -> ProgressBar:
     """A bar on a terminal, unless -q was given; nothing elsewhere, because it would leave empty lines."""
     console = Console(stderr=True)
-    return Progress(
+    return ProgressBar(
         _Description(),
         BarColumn(),
         MofNCompleteColumn(),

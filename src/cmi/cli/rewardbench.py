@@ -1,49 +1,41 @@
 """`cmi rewardbench`: test reward models against people's ratings and preferences."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from cmi.cli.judge import Model, PromptName, TieBand
-from cmi.cli.options import (
-    AsFormat,
-    AudioFrom,
-    Device,
-    EndpointFile,
-    KeyEnv,
-    Log,
-    MaxCalls,
-    MaxCost,
-    MaxTokens,
-    Output,
-    OutputFormat,
-    Resamples,
-    Url,
-)
+from cmi import __version__
+from cmi._util.errors import InputError
+from cmi._util.files import make_folder, write_whole
+from cmi._util.hub import require_packages
+from cmi._util.printable import printable
+from cmi.cli.judge import JudgeOptions, ask_judge
+from cmi.cli.options import AS_TABLE, SCORERS, BothOrders, Device, Log, Protocol, Resamples, ShowOptions
+from cmi.cli.output import note, note_if_nothing_asked, show
+from cmi.cli.progress import progress
+from cmi.report.tables import print_tables, to_csv
 
 app = typer.Typer(no_args_is_help=True, help="CMI-RewardBench: does a reward model agree with people?")
 
-Protocol = Annotated[
-    Literal["paper", "strict"],
-    typer.Option(help="`paper`: the authors' rules. `strict`: ties decide nothing; calibration too."),
+ProtocolOption = Annotated[
+    Protocol, typer.Option(help="`paper`: the authors' rules. `strict`: ties decide nothing; calibration too.")
 ]
-Plots = Annotated[Path | None, typer.Option(help="Draw pictures into this folder.", show_default=False)]
+RunFolders = Annotated[
+    list[Path] | None, typer.Argument(help="Folders of `run`, or results.jsonl of the authors' code.")
+]
+Plots = Annotated[Path | None, typer.Option(help="Draw pictures into this folder.")]
 
 
 @app.command()
 def run(
-    model: Annotated[
-        list[str],
-        typer.Option(help="nano, cmi-rm, a checkpoint, a baseline's name, or your own as module:Class; repeatable."),
-    ],
+    model: Annotated[list[str], typer.Option(help=f"{SCORERS}; repeatable.")],
     out: Annotated[Path, typer.Option(help="Folder of the run; the same command resumes it.")],
     data: Annotated[
         list[str] | None,
         typer.Option(
             help="NAME, NAME=FOLDER, a file of preferences or ratings, a studio set's folder; repeatable. "
             "By default what `cmi data get` fetched.",
-            show_default=False,
         ),
     ] = None,
     split: Annotated[str, typer.Option(help="A split of the data, or all; by default the benchmark's.")] = "",
@@ -69,14 +61,6 @@ def run(
 
         cmi rewardbench run --model nano --data studio=set/ --without-prompt --out runs/nano
     """
-    from rich.console import Console
-
-    from cmi._util.errors import InputError
-    from cmi._util.hub import require_packages
-    from cmi.cli.output import note_if_nothing_asked
-    from cmi.cli.progress import progress
-    from cmi.report.tables import print_tables
-
     require_packages("CMI-RewardBench", "rewardbench", "soundfile", "soxr", "torch")
     from cmi.reward.engine.windows import find_window
     from cmi.rewardbench.data.own import NAME as OWN
@@ -93,30 +77,23 @@ def run(
     with progress() as bar:
 
         def started(what: str, count: int) -> running.OnDone:
-            task = bar.add_task(f"takes {what}", total=count)
-            return lambda done: bar.advance(task, done)
+            return bar.stepper(f"takes {what}", count)
 
         outcomes = list(running.run(model, questions, out, window, not without_prompt, device, started, log))
-    console = Console()
-    print_tables([running.outcome_table(outcomes, out)], console)
+    print_tables([running.outcome_table(outcomes, out)])
     if all(len(one.failures) == one.takes for one in outcomes):
         raise InputError(f"none of {outcomes[0].takes} takes could be scored; the reasons are listed")
     for source in read_sources([out]):
-        print_tables([*full_tables(source.evaluate("strict"), "strict"), *source.ceilings], console)
+        print_tables([*full_tables(source.evaluate("strict"), "strict"), *source.ceilings])
 
 
 @app.command()
 def table(
-    sources: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Folders of `run`, or results.jsonl of the authors' code.", show_default=False),
-    ] = None,
-    protocol: Protocol = "paper",
+    sources: RunFolders = None,
+    protocol: ProtocolOption = "paper",
     resamples: Resamples = 2000,
-    format_: OutputFormat = "table",
-    as_json: AsFormat = False,
-    output: Output = None,
     plots: Plots = None,
+    how: ShowOptions = AS_TABLE,
 ) -> None:
     """Show models in the layout of the paper's Tables 2 and 3, with nulls and all published rows.
 
@@ -130,10 +107,6 @@ def table(
 
         cmi rewardbench table results.jsonl --format latex -o tables.tex
     """
-    from cmi import __version__
-    from cmi._util.hub import require_packages
-    from cmi.cli.output import note, show
-
     require_packages("CMI-RewardBench", "rewardbench", "soundfile", "soxr")
     from cmi.rewardbench.evaluation.plots import draw_reliability, picture_folder
     from cmi.rewardbench.evaluation.tables import calibration_records, full_tables, paper_table
@@ -153,29 +126,23 @@ def table(
     provenance = {"cmi": __version__, "protocol": protocol, "resamples": resamples, "seed": SEED, "notes": notes}
     provenance["versus"] = [versus.to_json() for one in evaluations for versus in one.versus]
     provenance["calibration"] = calibration_records([r for one in evaluations for r in one.reliability])
-    show(tables, [cell.to_json() for cell in cells], "cells", provenance, "json" if as_json else format_, output)
+    show(tables, [cell.to_json() for cell in cells], "cells", provenance, how)
 
 
 @app.command()
 def analyse(
-    sources: Annotated[
-        list[Path],
-        typer.Argument(help="Folders of `run`, or results.jsonl of the authors' code.", show_default=False),
-    ],
+    sources: RunFolders,
     only: Annotated[
         list[str] | None,
         typer.Option(
             help="modality, kind, month, confidence, duration, question, windows, aggregate, predictors, agreement, "
             "context; repeatable. By default all that the data allow.",
-            show_default=False,
         ),
     ] = None,
-    protocol: Protocol = "strict",
+    protocol: ProtocolOption = "strict",
     resamples: Resamples = 2000,
-    format_: OutputFormat = "table",
-    as_json: AsFormat = False,
-    output: Output = None,
     plots: Plots = None,
+    how: ShowOptions = AS_TABLE,
 ) -> None:
     """The analyses of the paper's appendices: in groups, by window, aggregated, and of the people's own agreement.
 
@@ -188,11 +155,6 @@ def analyse(
 
         cmi rewardbench analyse runs/nano --only confidence --only agreement --format markdown -o analysis.md
     """
-    from cmi import __version__
-    from cmi._util.errors import InputError
-    from cmi._util.hub import require_packages
-    from cmi.cli.output import note, show
-
     require_packages("CMI-RewardBench", "rewardbench", "soundfile", "soxr")
     from cmi.rewardbench.analysis.analyse import ANALYSES, GROUPS, AnalysisSetting, flat
     from cmi.rewardbench.analysis.analyse import analyse as analyse_all
@@ -203,7 +165,7 @@ def analyse(
     if unknown:
         raise InputError(f"--only {unknown[0]}: expected one of {', '.join(ANALYSES)}")
     folder = picture_folder(plots) if plots else None
-    found = analyse_all(read_sources(sources), only or list(ANALYSES), AnalysisSetting(protocol, resamples))
+    found = analyse_all(read_sources(sources or []), only or list(ANALYSES), AnalysisSetting(protocol, resamples))
     tables = [table for one in found.values() for table in one.tables]
     if not tables:
         raise InputError(f"{', '.join(only or ANALYSES)}: the data say nothing of it; --help says what each needs")
@@ -217,16 +179,14 @@ def analyse(
             note(f"{folder}: no picture: accuracies in groups are drawn, and there are none")
     silent = [name for name, one in found.items() if not one.records]
     provenance = {"cmi": __version__, "protocol": protocol, "resamples": resamples, "not_in_the_data": silent}
-    show(tables, flat(found), "records", provenance, "json" if as_json else format_, output)
+    show(tables, flat(found), "records", provenance, how)
 
 
 @app.command()
 def released(
-    results: Annotated[Path, typer.Argument(help="results.jsonl of the authors' code.", show_default=False)],
+    results: Annotated[Path, typer.Argument(help="results.jsonl of the authors' code.")],
     out: Annotated[Path, typer.Option(help="Folder for metrics_summary.csv and metrics_detail.csv.")],
-    durations: Annotated[
-        Path | None, typer.Option(help="audio_duration_map.json: seconds by path, for bins.", show_default=False)
-    ] = None,
+    durations: Annotated[Path | None, typer.Option(help="audio_duration_map.json: seconds by path, for bins.")] = None,
 ) -> None:
     """Compute what the authors' evaluator prints, digit for digit, from a results.jsonl.
 
@@ -234,10 +194,6 @@ def released(
 
         cmi rewardbench released results.jsonl --out metrics/
     """
-    from cmi._util.files import make_folder, write_whole
-    from cmi._util.hub import require_packages
-    from cmi.report.tables import to_csv
-
     require_packages("CMI-RewardBench", "rewardbench", "soundfile", "soxr")
     from cmi.rewardbench.runs.released_results import detail, read_durations, read_released, summary
 
@@ -250,20 +206,11 @@ def released(
         print(out / name)
 
 
-@app.command()
-def judge(
-    folder: Annotated[Path, typer.Argument(help="A folder of `cmi rewardbench run`.", show_default=False)],
-    model: Model = "",
-    url: Url = "",
-    endpoint: EndpointFile = None,
-    key_env: KeyEnv = "",
-    audio_from: AudioFrom = None,
-    prompt: PromptName = "two-axes",
-    one_order: Annotated[bool, typer.Option("--one-order", help="Ask about a, b alone, not about b, a.")] = False,
-    tie_band: TieBand = 0.0,
-    max_calls: MaxCalls = None,
-    max_tokens: MaxTokens = None,
-    max_cost: MaxCost = None,
+@app.command("judge")
+def judge_(
+    folder: Annotated[Path, typer.Argument(help="A folder of `cmi rewardbench run`.")],
+    judge: JudgeOptions,
+    both_orders: BothOrders = True,
 ) -> None:
     """Have a judge, such as an audio LLM behind an endpoint, hear the pairs of a run, and put it beside the models.
 
@@ -276,21 +223,10 @@ def judge(
 
         cmi rewardbench judge runs/nano --endpoint gemini.toml --max-cost 20
     """
-    from rich.console import Console
-
-    from cmi._util.errors import InputError
-    from cmi._util.hub import require_packages
-    from cmi._util.printable import printable
-    from cmi.cli.judge import spec_of
-    from cmi.cli.output import note
-    from cmi.cli.progress import progress, tell_waits
-    from cmi.report.tables import print_tables
-
     require_packages("a judge in CMI-RewardBench", "judge", "httpx", "soundfile", "soxr")
     from cmi.judge.labels import pair_scores, scored_axes
-    from cmi.judge.load_judge import open_judge
     from cmi.judge.report import run_table
-    from cmi.judge.run import askings, judge_pairs
+    from cmi.judge.run import askings
     from cmi.preferences import NamedPair
     from cmi.rewardbench.data import data_folder
     from cmi.rewardbench.runs.run_folder import About, judge_folder, read_items, write_pair_scores
@@ -301,17 +237,10 @@ def judge(
     if not items:
         raise InputError(f"{folder}: no pairs under one prompt in it, and a judge is asked about those alone")
     pairs = [NamedPair(name, Pair(item.prompt, *item.takes), {}, {}) for name, item in items.items()]
-    folders = [folder, data_folder(), *(audio_from or [])]
-    spec = spec_of(model, url, endpoint, key_env, folders, prompt, tie_band, max_calls, max_tokens, max_cost)
-    place = judge_folder(folder, f"{model} {url} {endpoint or ''} {prompt} {tie_band}")
-    asked = askings(pairs, both_orders=not one_order)
-    with open_judge(spec, place, pairs) as judging, progress() as bar:
-        task = bar.add_task(f"pairs judged by {judging.name}", total=len(asked))
-        tell_waits(judging, bar, task)
-        judged = judge_pairs(asked, judging, place, lambda done: bar.advance(task, done))
-    if judged.cut_note:
-        note(judged.cut_note)
+    spec = judge.spec([folder, data_folder()])
+    place = judge_folder(folder, f"{spec.model} {spec.url} {spec.endpoint or ''} {spec.prompt} {spec.tie_band}")
+    judged = ask_judge(askings(pairs, both_orders), spec, place)
     found = {(items[name].dataset, items[name].id): scores for name, scores in pair_scores(judged).items()}
     write_pair_scores(folder, About(judged.judge, scored_axes(judged)), found)
-    print_tables([run_table(judged)], Console())
+    print_tables([run_table(judged)])
     print(f"cmi rewardbench table {printable(str(folder))} shows it beside the models.")

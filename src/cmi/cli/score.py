@@ -1,28 +1,27 @@
 """`cmi score`: musicality and alignment of takes."""
 
+import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from cmi.cli.options import AsJson, Device, Log, Revision
+from cmi._util.errors import InputError, require_extra
+from cmi.cli.options import SCORERS, AsJson, Device, Log, Revision
+from cmi.cli.output import note_if_nothing_asked
+from cmi.cli.progress import loading, progress
+from cmi.report.tables import print_tables, to_json_line
 
 
 def score(
-    audio: Annotated[list[Path] | None, typer.Argument(help="Takes of one prompt.", show_default=False)] = None,
+    audio: Annotated[list[Path] | None, typer.Argument(help="Takes of one prompt.")] = None,
     text: Annotated[str, typer.Option(help="What was asked for in words.")] = "",
     lyrics: Annotated[str, typer.Option(help="What was to be sung.")] = "",
-    reference: Annotated[Path | None, typer.Option(help="How it was to sound.", show_default=False)] = None,
+    reference: Annotated[Path | None, typer.Option(help="How it was to sound.")] = None,
     manifest: Annotated[
-        Path | None, typer.Option(help="JSONL or CSV of takes: id, audio, text, lyrics, reference.", show_default=False)
+        Path | None, typer.Option(help="JSONL or CSV of takes: id, audio, text, lyrics, reference.")
     ] = None,
-    model: Annotated[
-        str,
-        typer.Option(
-            help="nano, cmi-rm, a checkpoint (folder or hub id), a baseline's name, or your own as module:Class; "
-            "auto: cmi-rm if it is on this machine, else nano."
-        ),
-    ] = "auto",
+    model: Annotated[str, typer.Option(help=f"{SCORERS}; auto: cmi-rm if it is on this machine, else nano.")] = "auto",
     revision: Revision = None,
     window: Annotated[
         str, typer.Option(help="What is heard: first120, first10, mean10 (of sections of 10 s) or full (songs).")
@@ -30,9 +29,7 @@ def score(
     all_words: Annotated[
         bool, typer.Option("--all-words", help="Read texts and lyrics beyond 512 tokens in further windows.")
     ] = False,
-    explain: Annotated[
-        Path | None, typer.Option(help="Draw the scores over time into this .png or .svg.", show_default=False)
-    ] = None,
+    explain: Annotated[Path | None, typer.Option(help="Draw the scores over time into this .png or .svg.")] = None,
     device: Device = "auto",
     cache_gb: Annotated[
         float, typer.Option("--cache-gb", min=0, help="Keep what was heard, up to so much; 0 for nothing.")
@@ -54,20 +51,13 @@ def score(
 
         cmi score take1.wav take2.wav --text "slow sad piano with rain" --model my_models:MyScorer
     """
-    from cmi._util.errors import InputError, MissingExtra
-    from cmi.cli.output import note_if_nothing_asked
-    from cmi.cli.progress import loading, progress
-
-    try:
-        with loading("torch"):
-            from cmi.reward.engine.windows import find_window
-            from cmi.reward.scoring.explain import WINDOW as EXPLAINED_WINDOW
-            from cmi.reward.scoring.explain import annotated, check_picture, draw, explain_takes
-            from cmi.reward.scoring.score_log import score_records, score_takes
-            from cmi.reward.scoring.scorers import is_reward_model, load_scorer, make_scorer
-            from cmi.take import Prompt, Take, read_takes
-    except ModuleNotFoundError as error:
-        raise MissingExtra("scoring takes", "reward") from error
+    with require_extra("scoring takes", "reward"), loading("torch"):
+        from cmi.reward.engine.windows import find_window
+        from cmi.reward.scoring.explain import WINDOW as EXPLAINED_WINDOW
+        from cmi.reward.scoring.explain import annotated, check_picture, draw, explain_takes
+        from cmi.reward.scoring.score_log import score_records, score_takes, scores_table
+        from cmi.reward.scoring.scorers import is_reward_model, load_scorer, make_scorer
+        from cmi.take import Prompt, Take, read_takes
 
     prompt = Prompt(text, lyrics, reference)
     takes = [(str(path), Take(prompt, path)) for path in audio or []]
@@ -85,34 +75,19 @@ def score(
     with loading(model):
         scorer = load_scorer(model, revision, device, window, all_words, cache_gb)
     with progress() as bar:
-        task = bar.add_task("takes scored", total=len(takes))
-        logs = [log] if log else []
-        results = score_takes([take for _, take in takes], scorer, logs, lambda done: bar.advance(task, done))
+        on_scored = bar.stepper("takes scored", len(takes))
+        results = score_takes([take for _, take in takes], scorer, [log] if log else [], on_scored)
         records = score_records(takes, results, scorer)
         if explain is not None:
-            task = bar.add_task("takes explained", total=len(takes))
             assert scorer.reward_model is not None
             explainer = make_scorer(scorer.reward_model, EXPLAINED_WINDOW, all_words, cache_gb)
-            explanations = explain_takes(takes, explainer, lambda: bar.advance(task))
+            explanations = explain_takes(takes, explainer, bar.stepper("takes explained", len(takes)))
             draw(explanations, explain, scorer.name)
             records = annotated(records, explanations)
-    _show(records, scorer.name, as_json)
-
-
-def _show(records: list[dict[str, Any]], model: str, as_json: bool) -> None:
-    """Print what was scored; InputError if a take could not be."""
-    import sys
-
-    from rich.console import Console
-
-    from cmi._util.errors import InputError
-    from cmi.report.tables import print_tables, to_json_line
-    from cmi.reward.scoring.score_log import scores_table
-
     if as_json:
         sys.stdout.writelines(map(to_json_line, records))
     else:
-        print_tables([scores_table(records, model)], Console())
+        print_tables([scores_table(records, scorer.name)])
     broken = sum("error" in record for record in records)
     if broken:
         raise InputError(f"{broken} of {len(records)} takes could not be heard; the reasons are listed with the scores")

@@ -1,25 +1,19 @@
 """`cmi studio`: music with known virtues and flaws."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from cmi._util.errors import InputError, MissingExtra
+from cmi._util.errors import InputError, require_extra
 from cmi.cli.options import Seed, Workers
+from cmi.cli.progress import progress
+from cmi.report.tables import print_tables
 
-app = typer.Typer(no_args_is_help=True, help="Make music with known virtues and flaws.", rich_markup_mode="markdown")
+app = typer.Typer(no_args_is_help=True, help="Make music with known virtues and flaws.")
 
 
-@contextmanager
-def _studio() -> Iterator[None]:
-    """Imports that may be missing."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise MissingExtra("the studio", "studio") from error
+STUDIO = ("the studio", "studio")
 
 
 @app.command()
@@ -29,12 +23,10 @@ def make(
     seed: Seed = 0,
     hold_out: Annotated[
         list[str] | None,
-        typer.Option(help="A flaw, or a family of flaws, that only the split 'heldout' has.", show_default=False),
+        typer.Option(help="A flaw, or a family of flaws, that only the split 'heldout' has."),
     ] = None,
     scores: Annotated[float, typer.Option(min=0, max=1, help="The share of pairs of music21's scores.")] = 0.1,
-    tracks: Annotated[
-        Path | None, typer.Option(help="A folder with real recordings to make pairs of too.", show_default=False)
-    ] = None,
+    tracks: Annotated[Path | None, typer.Option(help="A folder with real recordings to make pairs of too.")] = None,
     tracks_share: Annotated[float, typer.Option(min=0, max=1, help="The share of pairs of real recordings.")] = 0.5,
     workers: Workers = None,
 ) -> None:
@@ -49,12 +41,7 @@ def make(
 
         cmi studio make pairs/ --pairs 2000 --tracks music/ --tracks-share 0.4
     """
-    from rich.console import Console
-
-    from cmi.cli.progress import progress
-    from cmi.report.tables import print_tables
-
-    with _studio():
+    with require_extra(*STUDIO):
         from cmi.studio.make import make_set, summary_table
         from cmi.studio.pairs import HELD_OUT, Material, known_flaws
         from cmi.studio.tracks import find_tracks
@@ -65,19 +52,14 @@ def make(
         raise InputError(f"{tracks}: {len(found)} tracks of 20 s or more, expected two at least")
     material = Material(held_out, scores, found, tracks_share if tracks else 0.0)
     with progress() as bar:
-        task = bar.add_task("pairs recorded", total=None)
-        about = make_set(
-            folder, pairs, seed, material, workers, lambda done, total: bar.update(task, completed=done, total=total)
-        )
-    print_tables([summary_table(about)], Console())
+        about = make_set(folder, pairs, seed, material, workers, bar.counter("pairs recorded"))
+    print_tables([summary_table(about)])
 
 
 @app.command()
 def fetch(
     folder: Annotated[Path, typer.Argument(help="Where to unpack; what is there is not fetched again.")],
-    packages: Annotated[
-        list[str] | None, typer.Argument(help="Debian packages with music; none: list some.", show_default=False)
-    ] = None,
+    packages: Annotated[list[str] | None, typer.Argument(help="Debian packages with music; none: list some.")] = None,
 ) -> None:
     """Fetch freely licensed music from Debian's packages, each with its licence on record; nothing is installed.
 
@@ -85,9 +67,7 @@ def fetch(
 
     Example:  cmi studio fetch music/ wesnoth-1.16-music supertux-data
     """
-    from cmi.cli.progress import progress
-
-    with _studio():
+    with require_extra(*STUDIO):
         from cmi.studio.tracks import LICENCES, PACKAGES, fetch_debian, find_tracks
 
     if not packages:
@@ -95,10 +75,10 @@ def fetch(
             print(f"{name:28} {hours:5.2f} h  {kind}")
         return
     with progress() as bar:
-        task = bar.add_task("packages fetched", total=len(packages))
+        step = bar.stepper("packages fetched", len(packages))
         for package in packages:
             fetch_debian([package], folder)
-            bar.advance(task)
+            step()
     found = find_tracks(folder)
     print(f"{len(found)} tracks, {sum(track.seconds for track in found) / 3600:.2f} h; {folder / LICENCES}")
 
@@ -113,14 +93,11 @@ def mir(
 
     Example:  cmi studio mir mir/ --clips 20, then  cmi bench score ANSWERS --annotations mir/annotations
     """
-    from cmi.cli.progress import progress
-
-    with _studio():
+    with require_extra(*STUDIO):
         from cmi.studio.mir import make_mir_set
 
     with progress() as bar:
-        task = bar.add_task("clips made", total=2 * clips)
-        counts = make_mir_set(folder, clips, seed, lambda: bar.advance(task))
+        counts = make_mir_set(folder, clips, seed, bar.stepper("clips made", 2 * clips))
     for dataset, count in counts.items():
         print(f"{folder / 'annotations' / f'CMI_{dataset}.jsonl'}: {count} instructions")
 
@@ -129,12 +106,11 @@ def mir(
 def show(
     folder: Annotated[Path, typer.Argument(help="Where to write; what is there of the same names is replaced.")],
     seed: Annotated[int, typer.Option(min=0, help="Another piece, other accidents.")] = 0,
-    style: Annotated[str | None, typer.Option(help="Of the piece; by default any.", show_default=False)] = None,
+    style: Annotated[str | None, typer.Option(help="Of the piece; by default any.")] = None,
     flaw: Annotated[
         list[str] | None,
         typer.Option(
             help="A flaw, or a family of flaws, to show; may be repeated. By default one of each family.",
-            show_default=False,
         ),
     ] = None,
     strength: Annotated[float, typer.Option(min=0, max=1, help="Of the flaws; 0.5 is plain, 1 is blatant.")] = 0.6,
@@ -149,21 +125,11 @@ def show(
 
         cmi studio show flaws/ --style "jazz swing" --flaw performance --flaw dropouts --strength 0.8
     """
-    from cmi.cli.progress import progress
-
-    with _studio():
+    with require_extra(*STUDIO):
         from cmi.studio.show import ONE_OF_EACH, show_flaws
 
     with progress() as bar:
-        task = bar.add_task("versions drawn", total=None)
-        page = show_flaws(
-            folder,
-            seed,
-            style,
-            flaw or ONE_OF_EACH,
-            strength,
-            lambda done, total: bar.update(task, completed=done, total=total),
-        )
+        page = show_flaws(folder, seed, style, flaw or ONE_OF_EACH, strength, bar.counter("versions drawn"))
     print(page)
 
 
@@ -183,19 +149,9 @@ def generate(
 
         cmi pick takes/ --curve 1,3,10 --second cmi.studio.generate:Truth
     """
-    from cmi.cli.progress import progress
-
-    with _studio():
+    with require_extra(*STUDIO):
         from cmi.studio.generate import generate_set
 
     with progress() as bar:
-        task = bar.add_task("takes generated", total=None)
-        manifest = generate_set(
-            folder,
-            prompts,
-            candidates,
-            seed,
-            workers,
-            lambda done, total: bar.update(task, completed=done, total=total),
-        )
+        manifest = generate_set(folder, prompts, candidates, seed, workers, bar.counter("takes generated"))
     print(f"{manifest}: {prompts * candidates} takes for {prompts} prompts")

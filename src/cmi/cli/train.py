@@ -1,18 +1,22 @@
 """`cmi train`: a reward head on a frozen encoder."""
 
+import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from cmi._util.errors import require_extra
+from cmi._util.hub import require_packages
 from cmi.cli.options import AsJson, Device
+from cmi.cli.progress import progress
+from cmi.report.tables import print_tables, to_json_line
 
 
 def train(
     config: Annotated[str, typer.Argument(help="A YAML file, or paper-stage1 or paper-stage2.")],
-    out: Annotated[
-        Path | None, typer.Option(help="Where the model goes; by default runs/CONFIG.", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Where the model goes; by default runs/CONFIG.")] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Count data, parameters, memory and disk, and stop.")
     ] = False,
@@ -32,18 +36,8 @@ def train(
 
         accelerate launch --num_processes 8 -m cmi train paper-stage1
     """
-    import sys
-    from dataclasses import asdict
-
-    from rich.console import Console
-
-    from cmi._util.errors import MissingExtra
-    from cmi._util.hub import require_packages
-    from cmi.cli.progress import progress
-    from cmi.report.tables import print_tables, to_json_line
-
     require_packages("training", "train", "torch", "yaml", "safetensors", "soundfile", "accelerate", "tensorboard")
-    try:
+    with require_extra("training", "train"):
         from cmi.reward.train.config import load_config
 
         settings = load_config(config)  # before what takes seconds to import
@@ -51,26 +45,17 @@ def train(
         from cmi.reward.train.dry_run import dry_run_tables
         from cmi.reward.train.loop import train as run
         from cmi.reward.train.outcome import outcome_table
-    except ModuleNotFoundError as error:
-        raise MissingExtra("training", "train") from error
 
     if dry_run:
         costs = count_costs(settings, device)
         tables, record = dry_run_tables(costs), costs
     else:
         with progress() as bar:
-            tasks = {}
-
-            def report(what: str, done: int, total: int, remark: str) -> None:
-                if what not in tasks:
-                    tasks[what] = bar.add_task(what, total=total)
-                bar.update(tasks[what], completed=done, description=f"{what}  {remark}")
-
-            outcome = run(settings, out or Path("runs") / Path(config).stem, device, report)
+            outcome = run(settings, out or Path("runs") / Path(config).stem, device, bar.report)
         if outcome is None:  # another process of the same launch speaks
             return
         tables, record = [outcome_table(outcome)], asdict(outcome)
     if as_json:
         sys.stdout.write(to_json_line(record))
     else:
-        print_tables(tables, Console())
+        print_tables(tables)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cmi._util.errors import MissingExtra
+from cmi._util.errors import require_extra
 
 A, B, TIE = 0, 1, 2
 CLASSES = 3
@@ -56,10 +56,8 @@ def dawid_skene(answers: Answers, items: int) -> Array:
 
 def davidson(answers: Answers, takes: Array) -> Array:
     """Probabilities of (a, b, tie), shape (items, 3). `takes` (items, 2) are the recordings a and b, 0..T-1."""
-    try:
+    with require_extra("Davidson-Bradley-Terry", "judge"):
         from scipy.optimize import minimize
-    except ModuleNotFoundError as error:
-        raise MissingExtra("Davidson-Bradley-Terry", "judge") from error
     judges, count = int(answers.judge.max()) + 1, int(takes.max()) + 1
 
     def loss(values: Array) -> tuple[float, Array]:

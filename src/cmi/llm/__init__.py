@@ -41,58 +41,6 @@ The folder
     endpoint.json     the response format that the endpoint accepts: json_schema, else json_object, else plain
 """
 
-from typing import TYPE_CHECKING
-
 from cmi._util.lazy import lazy_names
 
-if TYPE_CHECKING:
-    from cmi.llm.budget import Budget, BudgetSpent, Estimate, Prices, Usage
-    from cmi.llm.client import Chat
-    from cmi.llm.endpoint import Endpoint, Sending
-    from cmi.llm.local import LocalModel, load_model
-    from cmi.llm.message import (
-        Answer,
-        AudioLLM,
-        Failure,
-        Message,
-        Request,
-        Schema,
-        SentAudio,
-        Sound,
-        Text,
-        require_sendable,
-        separate_reasoning,
-        system,
-        user,
-    )  # fmt: skip
-
-__all__ = [
-    "Answer", "AudioLLM", "Budget", "BudgetSpent", "Chat", "Endpoint", "Estimate", "Failure", "LocalModel", "Message",
-    "Prices", "Request", "Schema", "Sending", "SentAudio", "Sound", "Text", "Usage", "load_model", "require_sendable",
-    "separate_reasoning", "system", "user",
-]  # fmt: skip
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    __all__,
-    {
-        "budget": ("Budget", "BudgetSpent", "Estimate", "Prices", "Usage"),
-        "client": ("Chat",),
-        "endpoint": ("Endpoint", "Sending"),
-        "local": ("LocalModel", "load_model"),
-        "message": (
-            "Answer",
-            "AudioLLM",
-            "Failure",
-            "Message",
-            "Request",
-            "Schema",
-            "SentAudio",
-            "Sound",
-            "Text",
-            "require_sendable",
-            "separate_reasoning",
-            "system",
-            "user",
-        ),
-    },
-)
+__getattr__, __dir__, __all__ = lazy_names(__name__)

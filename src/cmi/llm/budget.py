@@ -60,6 +60,11 @@ class Budget:
     tokens: int | None = None
     money: float | None = None
 
+    def share(self, parts: int) -> "Budget":
+        """The budget of each of several processes that work at once."""
+        calls, tokens = (None if most is None else max(1, most // parts) for most in (self.calls, self.tokens))
+        return Budget(calls, tokens, None if self.money is None else self.money / parts)
+
     def exceeded_by(self, usage: Usage, prices: Prices) -> str:
         """Name the limit that this usage would exceed; '' if none."""
         if self.calls is not None and usage.calls > self.calls:

@@ -137,7 +137,7 @@ class Caller:
                 if fault.kind == "rejected" and format_ != "plain":
                     format_ = FORMATS[FORMATS.index(format_) + 1]
                     continue
-                is_start = fault.kind == "unreachable" and not self._client.contact.made
+                is_start = fault.kind == "unreachable" and not self._client.contact.is_set()
                 await self._wait(FIRST_PAUSE if is_start else tries.pause_after(fault), fault)
         if request.schema:
             self.format = max(self.format, format_, key=FORMATS.index)
@@ -147,7 +147,7 @@ class Caller:
         if fault.kind == "hopeless":
             raise InputError(f"{self.endpoint.shown_url}: {fault.reason}{self.endpoint.key_advice()}") from None
         is_late = time.monotonic() - self._began > START_SECONDS
-        if fault.kind == "unreachable" and not self._client.contact.made and is_late:
+        if fault.kind == "unreachable" and not self._client.contact.is_set() and is_late:
             raise InputError(
                 f"{self.endpoint.shown_url}: {fault.reason}; check the address, and that the server is running"
             ) from None

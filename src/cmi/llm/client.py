@@ -10,7 +10,7 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, Generic, Self, TypeVar
 
 from cmi._util.errors import InputError
@@ -18,7 +18,7 @@ from cmi.audio import content_hash
 from cmi.llm.budget import ANSWER_TOKENS, Budget, Estimate, Prices, Spending, Usage, expected_usage, sent_seconds
 from cmi.llm.calls import Caller, Stopped
 from cmi.llm.endpoint import Endpoint, Format, redactor
-from cmi.llm.http import Contact, Fault, HttpClient
+from cmi.llm.http import Fault, HttpClient
 from cmi.llm.message import (
     Accept,
     Answer,
@@ -54,7 +54,7 @@ class Chat:
     ) -> None:
         self.endpoint = endpoint
         self.on_wait: Callable[[str], None] = lambda what: None
-        self._contact = Contact()
+        self._contact = threading.Event()  # set when the endpoint has answered: it is worth waiting for
         self._redact = redactor(endpoint.secrets())
         self._hash = lru_cache(HASHES)(content_hash)
         self._encode = lru_cache(SOUNDS)(encode)
@@ -85,10 +85,6 @@ class Chat:
         return self._spending.spent
 
     @property
-    def money(self) -> float:
-        return self._spending.prices.cost(self._spending.spent)
-
-    @property
     def format(self) -> Format:
         """The strictest response format that the endpoint has not rejected."""
         return self._format
@@ -111,14 +107,13 @@ class Chat:
                     yield waiting.pop(request_id).key, answer
         if waiting:
             async with HttpClient(self.endpoint, self._redact, self._contact) as http:
-                caller = Caller(http, self.endpoint, self._spending, self._format, self._redact, self._tell)
+                caller = Caller(
+                    http, self.endpoint, self._spending, self._format, self._redact, lambda what: self.on_wait(what)
+                )
                 async with aclosing(self._ask_waiting(waiting, caller, accept)) as results:
                     async for result in results:
                         yield result
         self._store.finish()
-
-    def _tell(self, what: str) -> None:
-        self.on_wait(what)
 
     def estimate(self, requests: Iterable[Request], accept: Accept | None = None) -> Estimate:
         """Estimate the cost, from stored answers if there are any; nothing is sent."""
@@ -180,7 +175,7 @@ class Chat:
         finally:
             caller.stopping.set()
             if running:
-                self._tell(f"{len(running)} answers in flight, which are kept; press Ctrl-C again to leave at once")
+                self.on_wait(f"{len(running)} answers in flight, which are kept; press Ctrl-C again to leave at once")
             await asyncio.gather(*running, return_exceptions=True)  # they may be billed, so they are stored
 
     async def _ask_one(self, request_id: str, request: Request, caller: Caller, accept: Accept | None) -> Result:
@@ -235,18 +230,15 @@ class Interruptible(Generic[Item]):
         self._before: Any = None
 
     def __enter__(self) -> Self:
-        self._runner.__enter__()
         is_ours = threading.current_thread() is threading.main_thread()
         if is_ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             self._before = signal.signal(signal.SIGINT, self._note)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         try:
             self._runner.run(self._close())
-            self._runner.__exit__(kind, error, traceback)
+            self._runner.close()
         finally:
             if self._before is not None:
                 signal.signal(signal.SIGINT, self._before)

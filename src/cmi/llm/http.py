@@ -12,23 +12,22 @@ import asyncio
 import email.utils
 import json
 import os
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Literal, Self
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
 import httpx
 
 from cmi import __version__
-from cmi._util.errors import InputError
+from cmi._util.errors import LONGEST_REASON, InputError
 from cmi.llm.endpoint import Endpoint, Redact, shown_url
 
 FaultKind = Literal["refused", "broken", "unreachable", "rejected", "oversized", "hopeless"]
 HOPELESS = {401, 402, 403, 404}
 REJECTED = {400, 405, 413, 415, 422}
-LONGEST_REASON = 300  # characters
 LONGEST_WAIT = 300.0  # seconds; a longer Retry-After is cut to this
 MOST_BYTES = 8 * 2**20  # of a response, whole or streamed
 LONGEST_LINE = 2**20  # bytes of one line of a stream
@@ -94,15 +93,8 @@ def short(text: str) -> str:
     return line if len(line) <= LONGEST_REASON else line[:LONGEST_REASON] + "..."
 
 
-@dataclass
-class Contact:
-    """Whether the endpoint ever answered; if so, it is worth waiting for."""
-
-    made: bool = False
-
-
 class HttpClient:
-    def __init__(self, endpoint: Endpoint, redact: Redact, contact: Contact) -> None:
+    def __init__(self, endpoint: Endpoint, redact: Redact, contact: threading.Event) -> None:
         self.contact = contact
         self._endpoint = endpoint
         self._redact = redact
@@ -124,9 +116,7 @@ class HttpClient:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._client.aclose()
 
     async def post(self, name: str, body: Mapping[str, Any]) -> bytes:
@@ -138,7 +128,7 @@ class HttpClient:
                 asyncio.timeout(self._endpoint.timeout),
                 self._client.stream("POST", self._url, content=content, headers=headers) as response,
             ):
-                self.contact.made = True
+                self.contact.set()
                 said = await _read(response, bool(body.get("stream")))
         except TimeoutError:
             raise Fault("broken", "no answer within the time-out", billed=True) from None

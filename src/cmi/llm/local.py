@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cmi._util.errors import InputError
+from cmi._util.device import choose_device
+from cmi._util.errors import InputError, reason_of
 from cmi._util.hub import find_model, quiet_transformers, require_packages
 from cmi._util.pretrained import SAFE, load_pretrained
 from cmi.llm.message import (
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 RATE = 16_000
 BATCH = 8
 MAX_TOKENS = 512
-LONGEST_REASON = 300  # characters of a library's error
 SYSTEM = "You are a helpful assistant."
 
 
@@ -133,7 +133,7 @@ def load_model(
         with quiet_transformers():
             encoder = PromptEncoder(found, folder)
     except (OSError, ValueError, KeyError, ImportError, InputError) as error:
-        raise InputError(f"{full_name}: cannot be loaded as {kind} ({short_reason(error)})") from error
+        raise InputError(f"{full_name}: cannot be loaded as {kind} ({reason_of(error)})") from error
     loaded = LocalModel(full_name, model.to(where).eval(), encoder, max_tokens, temperature)
     loaded.batch, loaded.seconds = batch, min(found.seconds, seconds or found.seconds)
     return loaded
@@ -148,22 +148,6 @@ def _family_of(folder: Path, full_name: str) -> str:
         if model_type.startswith(family.model_type):
             return kind
     raise InputError(f"{full_name}: a model of type {model_type!r}, expected one of {', '.join(FAMILIES)}")
-
-
-def choose_device(name: str) -> "torch.device":
-    import torch
-
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        return torch.device(name)
-    except RuntimeError as error:
-        raise InputError(f"--device {name!r} is not a device: auto, cpu, cuda or cuda:1") from error
-
-
-def short_reason(error: Exception) -> str:
-    """Shorten a library's error to one line."""
-    return " ".join(str(error).split())[:LONGEST_REASON] or type(error).__name__
 
 
 class InProcessModel(ABC):
@@ -200,7 +184,7 @@ class InProcessModel(ABC):
         except InputError as error:
             failure = Failure(str(error))
         except Exception as error:  # a model may fail in any way
-            failure = Failure(f"{type(error).__name__}: {short_reason(error)}")
+            failure = Failure(f"{type(error).__name__}: {reason_of(error)}")
         return [failure] if len(loaded) == 1 else [text for one in loaded for text in self._texts([one])]
 
 

@@ -7,15 +7,16 @@ the endpoint's answer: it is stored as it came, with the reason why it cannot be
 import json
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from cmi.llm.http import DONE, Fault
 from cmi.llm.message import UNFINISHED, separate_reasoning
 
 STREAMED = {"stream": True, "stream_options": {"include_usage": True}}  # request fields
 LONGEST_INTEGER = 18  # digits
+KINDS: dict[type, str] = {dict: "an object", list: "a list", str: "text"}
 
-
+Kind = TypeVar("Kind", dict[str, Any], list[Any], str)
 Tokens = tuple[int | None, int | None]  # input and output; None if not reported
 
 
@@ -48,11 +49,9 @@ def _read_whole(text: str) -> Reading:
         choice = _first(completion)
         if choice is None:
             raise Unreadable("'choices' is empty")
-        message = _table(choice, "message")
-        content, refusal = message.get("content"), message.get("refusal")
-        if content is not None and not isinstance(content, str):
-            raise Unreadable(f"'content' is {_kind(content)}, expected text")
-        return _reading(content or "", refusal, choice.get("finish_reason"), used, _reasoning(message))
+        message = _require(choice.get("message"), dict, "'message'")
+        content, refusal = _piece(message, "content"), message.get("refusal")
+        return _reading(content, refusal, choice.get("finish_reason"), used, _reasoning(message))
     except Unreadable as error:
         return Reading(why=f"it is not a chat completion: {error}")
 
@@ -77,7 +76,7 @@ def _read_stream(text: str) -> Reading:
             told = _tokens(chunk)
             used = told if told != (None, None) else used  # reported in a chunk that may have no choices
             if (choice := _first(chunk)) is not None:
-                delta = _table(choice, "delta")
+                delta = _require(choice.get("delta"), dict, "'delta'")
                 finish = choice.get("finish_reason") or finish
                 words.append(_piece(delta, "content"))
                 reasoning.append(_reasoning(delta))
@@ -127,9 +126,7 @@ def _json(text: str) -> dict[str, Any]:
         raise Fault("broken", f"a body that is not JSON ({error})", billed=True) from None
     except RecursionError:
         raise Unreadable("it is nested too deeply") from None
-    if not isinstance(value, dict):
-        raise Unreadable(f"it is {_kind(value)}, expected an object")
-    return value
+    return _require(value, dict, "it")
 
 
 def read_integer(digits: str) -> float:
@@ -145,28 +142,20 @@ def _require_no_error(completion: dict[str, Any]) -> None:
 
 
 def _first(completion: dict[str, Any]) -> dict[str, Any] | None:
-    choices = completion.get("choices")
-    if not isinstance(choices, list):
-        raise Unreadable(f"'choices' is {_kind(choices)}, expected a list")
-    if not choices:
-        return None
-    if not isinstance(choices[0], dict):
-        raise Unreadable(f"the first choice is {_kind(choices[0])}, expected an object")
-    return choices[0]
+    choices = _require(completion.get("choices"), list, "'choices'")
+    return _require(choices[0], dict, "the first choice") if choices else None
 
 
-def _table(choice: dict[str, Any], name: str) -> dict[str, Any]:
-    value = choice.get(name)
-    if not isinstance(value, dict):
-        raise Unreadable(f"{name!r} is {_kind(value)}, expected an object")
+def _piece(message: dict[str, Any], name: str) -> str:
+    value = message.get(name)
+    return "" if value is None else _require(value, str, repr(name))
+
+
+def _require(value: object, kind: type[Kind], name: str) -> Kind:
+    if not isinstance(value, kind):
+        found = "missing" if value is None else type(value).__name__
+        raise Unreadable(f"{name} is {found}, expected {KINDS[kind]}")
     return value
-
-
-def _piece(delta: dict[str, Any], name: str) -> str:
-    value = delta.get(name)
-    if value is not None and not isinstance(value, str):
-        raise Unreadable(f"{name!r} is {_kind(value)}, expected text")
-    return value or ""
 
 
 def _tokens(completion: dict[str, Any]) -> Tokens:
@@ -176,7 +165,3 @@ def _tokens(completion: dict[str, Any]) -> Tokens:
     )
     inputs, outputs = (count if type(count) is int and count >= 0 else None for count in counts)
     return inputs, outputs
-
-
-def _kind(value: object) -> str:
-    return "missing" if value is None else type(value).__name__

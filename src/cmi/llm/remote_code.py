@@ -12,10 +12,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import ClassVar
 
-from cmi._util.errors import InputError
+from cmi._util.device import choose_device
+from cmi._util.errors import InputError, reason_of
 from cmi._util.hub import quiet_transformers, require_packages
 from cmi.audio import Waveform, write_wav
-from cmi.llm.local import InProcessModel, choose_device, short_reason
+from cmi.llm.local import InProcessModel
 from cmi.llm.message import LoadedAudio, Request
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -113,6 +114,6 @@ def load_remote_code(
             return REMOTE_CODE[kind](source, revision, device, max_tokens)
     except Exception as error:  # foreign code may raise anything
         raise InputError(
-            f"{source}: its code does not run here ({type(error).__name__}: {short_reason(error)}); run it as a worker "
+            f"{source}: its code does not run here ({type(error).__name__}: {reason_of(error)}); run it as a worker "
             "in the environment it was written for (docs/bench-run.md)"
         ) from error

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cmi._util.errors import InputError
-from cmi._util.files import write_whole
+from cmi._util.files import make_folder, write_whole
 from cmi._util.runlog import RunLog, read_records
 from cmi.llm.budget import Usage
 from cmi.llm.endpoint import FORMATS, Format
@@ -22,10 +22,7 @@ class Store:
     """Answers by request and attempt number, from 1: a repaired request has several."""
 
     def __init__(self, folder: Path) -> None:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{folder}: {error.strerror or error}") from error
+        make_folder(folder)
         self.folder = folder
         self._answers = RunLog(folder / ANSWERS)
         try:

@@ -5,8 +5,7 @@ from pathlib import Path
 from cmi.probe.probe import HALF, RANDOM_CHANGE, ProbeReport
 from cmi.probe.versions import STRENGTHS
 from cmi.report.numbers import interval, number, percent
-from cmi.report.palette import QUIET, SERIES
-from cmi.report.pictures import new_figure, new_panels, save_picture
+from cmi.report.pictures import QUIET, SERIES, new_figure, new_panels, save_picture
 from cmi.report.tables import Table
 
 VERDICTS = {True: "pass", False: "FAIL", None: "-"}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 
-from cmi.report.palette import css_variables
+from cmi.report.pictures import css_variables
 from cmi.report.tables import Table
 from cmi.stats.intervals import Interval
 

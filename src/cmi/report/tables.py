@@ -35,8 +35,9 @@ class Table:
     notes: Sequence[str] = field(default_factory=tuple)
 
 
-def print_tables(tables: Sequence[Table], console: Console) -> None:
-    """Print tables to a terminal, uncropped: rows wider than the window wrap."""
+def print_tables(tables: Sequence[Table], console: Console | None = None) -> None:
+    """Print tables to a terminal (by default standard output), uncropped: rows wider than the window wrap."""
+    console = console or Console()
     for table in map(_plain, tables):
         shown = RichTable(
             title=Text(table.title), title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0)

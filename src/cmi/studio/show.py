@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from cmi._util.files import make_folder, whole_file, write_whole
 from cmi.bench.tasks.key import TONICS
 from cmi.report.html import fact_list, page
-from cmi.report.palette import PALETTE
-from cmi.report.pictures import new_figure, require_matplotlib
+from cmi.report.pictures import PALETTE, new_figure, require_matplotlib
 from cmi.studio.captions import caption, facts
 from cmi.studio.flaws import FLAWS, Flaw, SoundFlaw, composition, performance, production, tape
 from cmi.studio.pairs import known_flaws

@@ -6,22 +6,6 @@
 `cmi judge endpoint` serves one that judges music by a rule anyone can check.
 """
 
-from typing import TYPE_CHECKING
-
 from cmi._util.lazy import lazy_names
 
-if TYPE_CHECKING:
-    from cmi.testing.chat_endpoint import FakeEndpoint, fake_endpoint, sounds_of
-    from cmi.testing.rule_endpoint import judge_by_rule
-    from cmi.testing.simulated_judge import SimulatedJudge
-
-__all__ = ["FakeEndpoint", "SimulatedJudge", "fake_endpoint", "judge_by_rule", "sounds_of"]
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    __all__,
-    {
-        "chat_endpoint": ("FakeEndpoint", "fake_endpoint", "sounds_of"),
-        "rule_endpoint": ("judge_by_rule",),
-        "simulated_judge": ("SimulatedJudge",),
-    },
-)
+__getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -99,7 +99,7 @@ def test_a_wrong_key_ends_the_run_with_one_sentence(server, small_set, tmp_path)
 
 def test_a_budget_stops_and_a_larger_one_goes_on_without_paying_twice(server, small_set, tmp_path):
     with pytest.raises(InputError, match="5 calls"):
-        _run(server, small_set, tmp_path / "out", most_calls=5)
+        _run(server, small_set, tmp_path / "out", max_calls=5)
     assert len(server.bodies) == 5
-    assert _run(server, small_set, tmp_path / "out", most_calls=12).answered == 12
+    assert _run(server, small_set, tmp_path / "out", max_calls=12).answered == 12
     assert len(server.bodies) == 12

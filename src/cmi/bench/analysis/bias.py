@@ -31,8 +31,7 @@ from cmi.bench.scoring.one_file import Items, Remembered
 from cmi.bench.scoring.responses import ResponseFile, ResponseSet
 from cmi.bench.tasks import load_task
 from cmi.report.numbers import interval, number, signed
-from cmi.report.palette import QUIET, colours
-from cmi.report.pictures import new_figure, save_picture
+from cmi.report.pictures import QUIET, colours, new_figure, save_picture
 from cmi.report.tables import Table, sentence
 from cmi.stats.comparison import FEWEST_TESTED, draw, finite
 from cmi.stats.intervals import Interval, percentile_interval

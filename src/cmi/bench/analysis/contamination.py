@@ -36,8 +36,7 @@ from cmi.bench.analysis.model_scores import ScoreMatrix, dataset_of
 from cmi.bench.catalog import DATASETS
 from cmi.bench.evaluation import Array
 from cmi.report.numbers import number, p_value, signed
-from cmi.report.palette import QUIET, colours
-from cmi.report.pictures import new_figure, save_picture
+from cmi.report.pictures import QUIET, colours, new_figure, save_picture
 from cmi.report.tables import Table, sentence
 from cmi.stats.correlation import average_ranks
 

@@ -27,8 +27,7 @@ from cmi._util.errors import InputError
 from cmi.bench.analysis.model_scores import MetricColumn, ScoredModel, ScoreMatrix
 from cmi.bench.evaluation import Array
 from cmi.report.numbers import percent, signed
-from cmi.report.palette import QUIET, SERIES, colours
-from cmi.report.pictures import new_figure, save_picture
+from cmi.report.pictures import QUIET, SERIES, colours, new_figure, save_picture
 from cmi.report.tables import Table, sentence
 
 FEWEST_MODELS = 3

@@ -40,8 +40,7 @@ from cmi.bench.scoring.many_files import read_scores
 from cmi.bench.scoring.one_file import BenchCell, score_file
 from cmi.bench.scoring.responses import ResponseFile, clean, find_annotations, find_responses, read_instructions
 from cmi.report.numbers import number
-from cmi.report.palette import QUIET, colours
-from cmi.report.pictures import new_figure, save_picture
+from cmi.report.pictures import QUIET, colours, new_figure, save_picture
 from cmi.report.tables import Table
 
 EVERY_VARIANT = "all"

@@ -56,7 +56,7 @@ class EndpointListener(LanguageModelListener):
             concurrency=options.concurrency,
             timeout=options.timeout,
         )
-        budget = Budget(options.most_calls, options.most_tokens, options.most_money)
+        budget = Budget(options.max_calls, options.max_total_tokens, options.max_cost)
         name = f"chat-{model_name(options.model)}{options.shard and '.'}{options.shard}"
         self._chat = Chat(endpoint, options.out / name, budget, Prices(*options.prices))
         super().__init__(self._chat, f"openai: {endpoint.identity}", options.batch or AHEAD * options.concurrency)

@@ -50,9 +50,9 @@ class Options:
     sound: str = "wav"
     sound_as: str = "input_audio"
     stream: bool = False
-    most_calls: int | None = None
-    most_tokens: int | None = None
-    most_money: float | None = None
+    max_calls: int | None = None
+    max_total_tokens: int | None = None
+    max_cost: float | None = None
     prices: tuple[float, float] = (0.0, 0.0)  # per million tokens in, out
 
 

@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from cmi._util.errors import InputError, MissingExtra
+from cmi._util.errors import InputError, require_extra
 
 DEBIAN = Path("/usr/share/wordnet")
 HOW_TO_GET = "METEOR needs WordNet 3.0: apt-get install wordnet-base, or python -m nltk.downloader wordnet"
@@ -68,10 +68,8 @@ class Thesaurus:
 
 
 def load_thesaurus() -> Thesaurus:
-    try:
+    with require_extra("METEOR", "bench"):
         import nltk
-    except ModuleNotFoundError as error:
-        raise MissingExtra("METEOR", "bench") from error
     for name in ("corpora/wordnet", "corpora/wordnet.zip"):
         try:
             return Thesaurus(_reader(Path(str(nltk.data.find(name)))))

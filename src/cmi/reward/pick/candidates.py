@@ -17,9 +17,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from cmi._util.columns import Columns
 from cmi._util.errors import InputError
 from cmi._util.fields import text_field
+from cmi._util.records import Columns
 from cmi.take import TAKES, Prompt, Take, read_take_folders, take_rows
 
 CANDIDATES = Columns((*TAKES.main, "group"), TAKES.others)

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cmi.report.numbers import interval, number, signed
-from cmi.report.palette import QUIET, SERIES
-from cmi.report.pictures import new_figure, new_panels, save_picture
+from cmi.report.pictures import QUIET, SERIES, new_figure, new_panels, save_picture
 from cmi.report.tables import Table
 from cmi.reward.pick.curve import Curve, CurveEstimate
 from cmi.reward.pick.pick import Pick, Ranked, Weights

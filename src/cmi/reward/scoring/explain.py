@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 from cmi._util.errors import InputError
 from cmi.report.numbers import clock
-from cmi.report.palette import SERIES
-from cmi.report.pictures import new_figure, new_panels, require_picture, save_picture
+from cmi.report.pictures import SERIES, new_figure, new_panels, require_picture, save_picture
 from cmi.reward.scoring.scorers import NamedScorer, ScoredTake, TakeSection
 from cmi.take import Score, Take
 

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from cmi._util.errors import InputError, MissingExtra
+from cmi._util.errors import InputError, require_extra
 from cmi._util.plugins import OwnClassError, load_own
 from cmi.audio import Waveform, resample
 from cmi.reward.engine.windows import DEFAULT_WINDOW
@@ -242,10 +242,8 @@ class AdapterScorer:
 def _load_reward_model(
     name: str, revision: str | None, device: str, window: str, all_words: bool, cache_gb: float
 ) -> NamedScorer:
-    try:
+    with require_extra("a CMI-RM checkpoint", "reward"):
         from cmi.reward.model.reward_model import RewardModel
-    except ModuleNotFoundError as error:
-        raise MissingExtra("a CMI-RM checkpoint", "reward") from error
     if "/" not in name.partition("=")[0] and name not in REWARD_MODELS and not Path(name).exists():
         _refuse(name)
     return make_scorer(RewardModel.from_pretrained(name, revision, device), window, all_words, cache_gb)
@@ -264,10 +262,8 @@ def make_scorer(
 
 
 def _load_tags() -> NamedScorer:
-    try:
+    with require_extra("the scorer tags", "reward"):
         from cmi.reward.scoring.tags import load_tags
-    except ModuleNotFoundError as error:
-        raise MissingExtra("the scorer tags", "reward") from error
     return NamedScorer(*load_tags(), axes=baselines.ALIGNMENT)
 
 

@@ -9,9 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from cmi._util.columns import Columns
 from cmi._util.errors import InputError
-from cmi._util.records import read_table
+from cmi._util.records import Columns, read_table
 from cmi.preferences import (
     COLUMNS,
     RATED,

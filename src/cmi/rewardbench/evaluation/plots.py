@@ -6,8 +6,7 @@ from typing import Any
 
 from cmi._util.files import make_folder
 from cmi.report.numbers import percent
-from cmi.report.palette import QUIET
-from cmi.report.pictures import new_figure, new_panels, require_matplotlib, save_picture
+from cmi.report.pictures import QUIET, new_figure, new_panels, require_matplotlib, save_picture
 from cmi.rewardbench.evaluation.cells import Reliability
 from cmi.stats import expected_calibration_error
 
