@@ -16,10 +16,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from cmi.arena.store.study import CountedVote, Side
-
 from cmi.arena.statistics import report
 from cmi.arena.statistics.ranking import ranking
+from cmi.arena.store.study import CountedVote, Side
 
 PEOPLE = 31
 FRACTION = 100
