@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cmi._util.cache import cache_folder
-from cmi._util.errors import MissingExtra
+from cmi._util.errors import MissingExtra, require_extra
 from cmi._util.files import make_folder
 from cmi._util.workers import process_pool
 from cmi.arena.exchange.importing import hear_source, import_pairs
@@ -56,11 +56,8 @@ def make_pairs(folder: Path) -> Path:
     if path.exists():
         return path
     make_folder(folder)
-    try:
-        with process_pool() as pool:
-            rows = list(chain.from_iterable(pool.map(partial(_record, folder), enumerate(_plans()))))
-    except ModuleNotFoundError as error:
-        raise MissingExtra("the demonstration", "studio") from error
+    with require_extra("the demonstration", "studio"), process_pool() as pool:
+        rows = list(chain.from_iterable(pool.map(partial(_record, folder), enumerate(_plans()))))
     write_rows(rows, path)
     return path
 

@@ -30,7 +30,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from cmi._util.errors import InputError, MissingExtra
+from cmi._util.errors import InputError, require_extra
 from cmi._util.files import cannot_write
 from cmi.arena.store.errors import DiskFull, NotFound, Unavailable
 from cmi.arena.store.schema import views, votes
@@ -287,10 +287,8 @@ def require_id(value: str, what: str) -> str:
 
 
 def _postgres(url: URL) -> Database:
-    try:
+    with require_extra("PostgreSQL", "arena-postgres"):
         engine = create_engine(url, **_POOL)
-    except ModuleNotFoundError as error:
-        raise MissingExtra("PostgreSQL", "arena-postgres") from error
 
     @event.listens_for(engine, "connect")
     def _wait_for_the_disk(connection: Any, _: Any) -> None:

@@ -16,7 +16,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from cmi._util.errors import InputError, MissingExtra
+from cmi._util.errors import InputError, require_extra
 from cmi._util.plugins import load_own
 from cmi.bench.ask import Listener
 from cmi.bench.ask.nulls import NULLS, NullListener
@@ -75,12 +75,10 @@ def load_listener(spec: str, options: Options) -> Named:
 
         listener = ReferenceListener()
     elif spec in (ENDPOINT, *IN_PROCESS):
-        try:
+        with require_extra(f"listener {spec}", "api" if spec == ENDPOINT else "reward"):
             from cmi.bench.ask import language_models
 
             listener = language_models.load(spec, options)
-        except ModuleNotFoundError as error:
-            raise MissingExtra(f"listener {spec}", "api" if spec == ENDPOINT else "reward") from error
     elif _CLASS.fullmatch(spec):
         listener, full = load_own(spec)
         if not callable(getattr(listener, "answer", None)):

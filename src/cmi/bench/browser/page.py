@@ -15,7 +15,7 @@ from string import Template
 from typing import Any
 from urllib.parse import quote
 
-from cmi._util.errors import InputError, MissingExtra
+from cmi._util.errors import InputError, require_extra
 from cmi._util.files import write_whole
 from cmi.bench.browser.items import AnswerSet, PlayedSpan, ScoredAnswer
 from cmi.bench.catalog import DATASETS
@@ -165,11 +165,9 @@ def linked(folder: Path, page: Path) -> SoundSource:
 
 def embedded(folder: Path) -> SoundSource:
     """Embed the first seconds of each clip as MP3; InputError if the page would be too large."""
-    try:
+    with require_extra("clips inside the page", "bench-data"):
         from cmi.llm.endpoint import Sending
         from cmi.llm.message import Sound, encode
-    except ModuleNotFoundError as error:
-        raise MissingExtra("clips inside the page", "bench-data") from error
     known: dict[PlayedSpan, str] = {}
     size = 0
 

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from types import ModuleType
 from typing import NamedTuple
 
-from cmi._util.errors import InputError, MissingExtra
+from cmi._util.errors import InputError, require_extra
 from cmi._util.records import read_text
 
 BEAT_SECONDS = 30.0  # of a recording in questions about beats
@@ -158,10 +158,8 @@ def clips_of_recording(sounds: Sounds, audio: str, length: float) -> list[ClipSp
 
 def _import_audio(path: Path) -> ModuleType:
     """Import `cmi.audio` late, because it needs a decoder that other commands do not."""
-    try:
+    with require_extra(f"looking at the recordings of {path.name}", "bench-data"):
         return import_module("cmi.audio")
-    except ModuleNotFoundError as error:
-        raise MissingExtra(f"looking at the recordings of {path.name}", "bench-data") from error
 
 
 class Beat(NamedTuple):

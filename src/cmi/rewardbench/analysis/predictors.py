@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cmi._util.errors import MissingExtra
+from cmi._util.errors import require_extra
 from cmi.report.numbers import number, percent
 from cmi.report.tables import Table
 from cmi.rewardbench.items import RatedItem
@@ -70,12 +70,10 @@ def _decided(items: Sequence[RatedItem], scores: Scores) -> Iterator[tuple[str, 
 
 
 def _fitters() -> dict[str, Callable[[], Any]]:
-    try:
+    with require_extra("fitting predictors of the overall preference", "rewardbench"):
         from sklearn.calibration import CalibratedClassifierCV
         from sklearn.linear_model import LogisticRegression
         from sklearn.svm import SVC
-    except ModuleNotFoundError as error:
-        raise MissingExtra("fitting predictors of the overall preference", "rewardbench") from error
     return {
         "logistic regression": LogisticRegression,
         "SVM, linear": lambda: CalibratedClassifierCV(SVC(kernel="linear"), ensemble=False),

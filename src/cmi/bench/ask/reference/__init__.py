@@ -11,7 +11,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
-from cmi._util.errors import InputError, MissingExtra
+from cmi._util.errors import InputError, MissingExtra, require_extra
 from cmi.bench.ask import Answer, Question
 from cmi.bench.ask.ask import failure
 
@@ -88,10 +88,8 @@ class ReferenceListener:
 
     @cached_property
     def _tagger(self) -> "MusicnnTagger":
-        try:
+        with require_extra("recognising tags", "reward"):
             from cmi.bench.ask.reference.tags import MusicnnTagger
-        except ModuleNotFoundError as error:
-            raise MissingExtra("recognising tags", "reward") from error
         return MusicnnTagger()
 
 
