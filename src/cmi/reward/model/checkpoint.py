@@ -48,7 +48,7 @@ class Downsamplings:
     def __post_init__(self) -> None:
         for name in (self.eval, self.ref or self.eval, self.text):
             if self.configs and name not in self.configs:
-                raise ValueError(f"names {name[:60]!r}, which is none of {', '.join(self.configs)[:60]!r}")
+                raise ValueError(f"names {name[:60]!r}, expected one of {', '.join(self.configs)[:60]!r}")
 
     def named(self, name: str) -> Downsampling:
         return (self.configs or {}).get(name) or Downsampling()
