@@ -205,7 +205,7 @@ def test_a_data_set_of_the_reward_benchmark_is_one_file(copy, takes):
 
 def test_a_wording_is_one_table(copy, takes):
     insert(copy, "bench/prompts/key.toml", 'minor = "key_detection"\n', '[polite]\nwording = "Please name the key."\n')
-    asked = "wordings_of(DATASETS['GS_key']).variant('polite').text"
+    asked = "wordings_of(DATASETS['GS_key']).variant('polite').wording"
     show = f"from cmi.bench.catalog import DATASETS; from cmi.bench.prompts import wordings_of; print({asked})"
     assert python(copy, takes, "-c", show) == "Please name the key.\n"
 
