@@ -8,7 +8,7 @@ import pytest
 from cmi._util.errors import InputError
 from cmi.audio import Waveform
 from cmi.preferences import Preference
-from cmi.take import Pair, Prompt, Score, Scorer, Take, read_takes
+from cmi.take import Pair, Prompt, Score, Scorer, Take, read_prompts, read_takes
 
 DRUMS = Path("drums.wav")
 PAIR = Pair(Prompt("slow sad piano"), Path("a.wav"), Path("b.wav"))
@@ -175,3 +175,27 @@ def test_memory_holds_one_row_and_the_ids(tmp_path, name):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 2**20  # the file is 9 MB
+
+
+def test_prompts_are_read_with_what_is_known_about_them(tmp_path):
+    path = tmp_path / "prompts.csv"
+    path.write_text("text,reference,caption,vocals,split,x_n\na waltz,like.wav,a harp,yes,test,7\na march,,,,,\n")
+    first, second = read_prompts(path)
+    assert (first.id, first.prompt) == ("1", Prompt("a waltz", reference=tmp_path / "like.wav"))
+    assert (first.caption, first.vocals, first.split, first.own) == ("a harp", True, "test", {"x_n": "7"})
+    assert (second.id, second.vocals, second.prompt.reference) == ("2", None, None)
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        ({"id": "a"}, "a prompt without text, lyrics and reference"),
+        ({"text": "a", "vocals": "perhaps"}, "'vocals' is 'perhaps', expected true or false"),
+        ({"text": "a", "tempo": 3}, "unknown field 'tempo'"),
+    ],
+)
+def test_a_prompt_that_cannot_be_used_is_named(tmp_path, row, sentence):
+    path = tmp_path / "prompts.jsonl"
+    path.write_text(json.dumps({"text": "fine"}) + "\n" + json.dumps(row) + "\n")
+    with pytest.raises(InputError, match=f"line 2: {sentence}"):
+        list(read_prompts(path))

@@ -3,6 +3,7 @@
 Three lines to each job:
 
     scores = cmi.load_scorer("nano").score([cmi.Take(cmi.Prompt("slow sad piano"), Path("take.wav"))])
+    sound = cmi.load_generator("studio").generate(cmi.Prompt("slow sad piano"), seed=0, seconds=10.0)
     best = cmi.pick_best(takes, cmi.load_scorer("nano"))
     cells = cmi.bench.score("answers/", annotations="annotations/")
     cells = cmi.rewardbench.evaluate("nano", "votes.jsonl")

@@ -7,6 +7,9 @@ from cmi import studio as studio
 from cmi import testing as testing
 from cmi._util.errors import InputError as InputError
 from cmi.audio import Waveform as Waveform
+from cmi.generate import GeneratedSound as GeneratedSound
+from cmi.generate import Generator as Generator
+from cmi.generate.load import load_generator as load_generator
 from cmi.preferences import Preference as Preference
 from cmi.preferences import read_preferences as read_preferences
 from cmi.preferences import write_preferences as write_preferences
@@ -18,6 +21,7 @@ from cmi.take import Pair as Pair
 from cmi.take import Prompt as Prompt
 from cmi.take import Score as Score
 from cmi.take import Take as Take
+from cmi.take import read_prompts as read_prompts
 from cmi.take import read_takes as read_takes
 
 __version__: str

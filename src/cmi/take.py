@@ -1,16 +1,16 @@
-"""Prompts, takes, pairs and scores; reading manifests and folders of takes.
+"""Prompts, takes, pairs and scores; reading prompts, manifests and folders of takes.
 
 Audio is a path, or a Waveform in memory.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
 from cmi._util.errors import InputError
-from cmi._util.fields import number_rows, path_field, text_field
-from cmi._util.records import Columns, read_json, read_table, read_text
+from cmi._util.fields import bool_field, is_nan, number_rows, path_field, text_field
+from cmi._util.records import OWN, Columns, read_json, read_table, read_text
 from cmi.audio import AUDIO_SUFFIXES, Waveform
 
 Audio = Path | Waveform
@@ -19,10 +19,15 @@ Axis = Literal["musicality", "alignment", "overall"]
 Choice = Literal["a", "b", "both", "neither"]
 
 PROMPT = Columns(("text", "lyrics", "reference"))
-# The other columns are those of `cmi pick`, of ratings and of `cmi studio generate`.
+PROMPTS = Columns(
+    ("id", "text", "lyrics", "reference"), ("caption", "vocals", "language", "source", "licence", "split")
+)
+# How a take was made, as `cmi generate` records it.
+PROVENANCE = ("version", "seed", "settings", "given", "made", "seconds", "took", "cost", "licence", "sha256")
+# The other columns are those of `cmi pick`, of ratings, of `cmi studio generate` and of `cmi generate`.
 TAKES = Columns(
     ("id", "audio", "text", "lyrics", "reference"),
-    ("group", "truth", "musicality", "alignment", "split", "generator", "month", "rater"),
+    ("group", "truth", "musicality", "alignment", "split", "generator", "month", "rater", *PROVENANCE),
 )
 
 
@@ -35,9 +40,9 @@ class Prompt:
     reference: Audio | None = None
 
     def __post_init__(self) -> None:
-        for field, value in (("text", self.text), ("lyrics", self.lyrics)):
+        for part, value in (("text", self.text), ("lyrics", self.lyrics)):
             if not isinstance(value, str):
-                raise TypeError(f"{field} is {type(value).__name__}, expected a string ('' if there is none)")
+                raise TypeError(f"{part} is {type(value).__name__}, expected a string ('' if there is none)")
         if self.reference is not None:
             _require_audio("reference", self.reference)
 
@@ -47,6 +52,21 @@ class Prompt:
         if self.lyrics:
             return "text+lyrics" if self.reference is None else "text+lyrics+audio"
         return "text" if self.reference is None else "text+audio"
+
+
+@dataclass(frozen=True)
+class NamedPrompt:
+    """A row of a prompts file: a prompt with its id, and what else is known about it ('' or None if it is not)."""
+
+    id: str
+    prompt: Prompt
+    caption: str = ""  # what the reference sounds like, in words
+    vocals: bool | None = None
+    language: str = ""
+    source: str = ""
+    licence: str = ""
+    split: str = ""
+    own: Mapping[str, Any] = field(default_factory=dict)  # columns that begin with x_
 
 
 @dataclass(frozen=True)
@@ -88,6 +108,21 @@ class Scorer(Protocol):
     """A reward model: one score per take, in their order, each independent of the others."""
 
     def score(self, takes: Sequence[Take]) -> list[Score]: ...
+
+
+def read_prompts(path: Path) -> Iterator[NamedPrompt]:
+    """Yield the prompts of a file: JSON lines, one JSON array, CSV or Parquet.
+
+    Each row has a text, lyrics or a reference, and may have an id (by default the row's number, from 1), caption,
+    vocals, language, source, licence and split. Paths are relative to the file's folder.
+    """
+    for prompt_id, where, row in number_rows(path, read_table(path, PROMPTS)):
+        prompt = prompt_of(row, where, path.parent)
+        if not (prompt.text or prompt.lyrics or prompt.reference):
+            raise InputError(f"{where}: a prompt without text, lyrics and reference, expected one of them at least")
+        told = {name: text_field(row, name, where) for name in ("caption", "language", "source", "licence", "split")}
+        own = {name: value for name, value in row.items() if name.startswith(OWN) and not is_nan(value)}
+        yield NamedPrompt(prompt_id, prompt, vocals=bool_field(row, "vocals", where), own=own, **told)
 
 
 def read_takes(path: Path) -> Iterator[tuple[str, Take]]:

@@ -17,6 +17,7 @@ from cmi._util.printable import is_whole
 Row = Mapping[str, Any]
 
 LOWEST, HIGHEST = 1, 5  # of ratings and of confidences
+_BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _ABSENT = {"", "none", "null", "nan"}  # what spreadsheets and data frames write for nothing
 
 
@@ -52,6 +53,19 @@ def number_field(row: Row, field: str, where: str) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not LOWEST <= value <= HIGHEST:
         raise InputError(f"{where}: {field!r} is {value!r}, expected a number from {LOWEST} to {HIGHEST}")
     return float(value)
+
+
+def bool_field(row: Row, field: str, where: str) -> bool | None:
+    """Return true or false, written as such or as text (yes, no, 1, 0); None if it is absent."""
+    value = row.get(field)
+    if isinstance(value, bool):
+        return value
+    written = str(value) if isinstance(value, int) else _words(row, field, where).strip()
+    if not written:
+        return None
+    if written.lower() not in _BOOLEANS:
+        raise InputError(f"{where}: {field!r} is {written!r}, expected true or false")
+    return _BOOLEANS[written.lower()]
 
 
 def label_field(row: Row, field: str, where: str, known: Mapping[str, str]) -> str | None:

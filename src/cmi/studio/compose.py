@@ -18,7 +18,7 @@ from cmi.studio.piece import INSTRUMENTS, Attributes, Density, Mode, MusicalKey,
 from cmi.studio.players import play
 from cmi.studio.styles import STYLES
 
-_SLOWEST, _FASTEST = 40, 220  # beats a minute
+SLOWEST, FASTEST = 40, 220  # beats a minute
 _LONGEST = 3600  # seconds
 _MODES: tuple[Mode, ...] = get_args(Mode)
 _DENSITIES: tuple[Density, ...] = get_args(Density)
@@ -68,8 +68,8 @@ def compose(
 
 
 def _check(tempo: float | None, mode: str | None, density: str | None, seconds: float) -> None:
-    if tempo is not None and not _SLOWEST <= tempo <= _FASTEST:
-        raise InputError(f"tempo {tempo} is not between {_SLOWEST} and {_FASTEST} beats a minute")
+    if tempo is not None and not SLOWEST <= tempo <= FASTEST:
+        raise InputError(f"tempo {tempo} is not between {SLOWEST} and {FASTEST} beats a minute")
     if mode is not None and mode not in _MODES:
         raise InputError(f"mode {mode!r} is not one of {', '.join(_MODES)}")
     if density is not None and density not in _DENSITIES:

@@ -89,21 +89,21 @@ def piece_of(source: TakeSource) -> Piece:
     return compose(source.seed, seconds=source.seconds, **dict(source.wishes))  # type: ignore[arg-type]
 
 
-def record(recipe: TakeRecipe) -> tuple[Sound, MeasuredTake]:
-    """Make the recording of a recipe, and measure it."""
+def record(recipe: TakeRecipe, seconds: int = SECONDS) -> tuple[Sound, MeasuredTake]:
+    """Make the recording of a recipe, of that length, and measure it."""
     flaw = FLAWS[recipe.flaw] if recipe.flaw else None
     rng = np.random.default_rng(recipe.flaw_seed)
     notes = 0
     if recipe.source.track:
-        sound = _from_track(Path(recipe.source.path), recipe.offset)
+        sound = _from_track(Path(recipe.source.path), recipe.offset, seconds)
         if isinstance(flaw, PieceFlaw):
             raise InputError(f"{recipe.source.path}: a recording has no notes that {recipe.flaw} could change")
     else:
         piece = piece_of(recipe.source)
         if isinstance(flaw, PieceFlaw):
             piece = flaw.apply(piece, recipe.strength, rng)
-        sound = _fit(_played(piece, recipe.lyrics, recipe.offset), SECONDS * RATE)
-        notes = _notes_between(piece, recipe.offset, recipe.offset + SECONDS)
+        sound = _fit(_played(piece, recipe.lyrics, recipe.offset, seconds), seconds * RATE)
+        notes = _notes_between(piece, recipe.offset, recipe.offset + seconds)
     if isinstance(flaw, SoundFlaw):
         sound = flaw.apply(sound, RATE, recipe.strength, rng)
     sound = _at_level(sound, LOUDNESS + recipe.gain)
@@ -119,9 +119,9 @@ def write_flac(sound: Sound, path: Path) -> None:
 
 
 @lru_cache(maxsize=4)  # takes of a pair often share everything up to here
-def _played(piece: Piece, lyrics: str, offset: int) -> Sound:
-    """Render SECONDS of the piece at RATE; with lyrics, a voice replaces the melody instrument."""
-    span = (offset, offset + SECONDS)
+def _played(piece: Piece, lyrics: str, offset: int, seconds: int = SECONDS) -> Sound:
+    """Render a span of the piece at RATE; with lyrics, a voice replaces the melody instrument."""
+    span = (offset, offset + seconds)
     melody = next((part for part in piece.parts if part.role == "melody"), None)
     if not lyrics or melody is None or not sung(len(melody.notes), lyrics):  # a flaw may have left too few notes
         return render(piece, RATE, span=span)
@@ -139,16 +139,16 @@ def _sung(notes: tuple[Note, ...], beats: tuple[float, ...], lyrics: str) -> NDA
     return sing(lowered, partial(clock, beats), lyrics, RATE)
 
 
-def _from_track(path: Path, offset: int) -> Sound:
+def _from_track(path: Path, offset: int, seconds: int) -> Sound:
     try:
         with soundfile.SoundFile(path) as file:
             file.seek(min(round(offset * file.samplerate), file.frames))
-            sound = file.read(round(SECONDS * file.samplerate), dtype="float32", always_2d=True)
+            sound = file.read(round(seconds * file.samplerate), dtype="float32", always_2d=True)
             rate = file.samplerate
     except soundfile.SoundFileError as error:
         raise InputError(f"{path}: can't be read as a track ({error}); move it away to go on without it") from error
     stereo = np.repeat(sound, 2, axis=1) if sound.shape[1] == 1 else sound[:, :2]
-    return _fit(soxr.resample(stereo, rate, RATE), SECONDS * RATE)
+    return _fit(soxr.resample(stereo, rate, RATE), seconds * RATE)
 
 
 def _fit(sound: NDArray[np.float32], length: int) -> NDArray[np.float32]:

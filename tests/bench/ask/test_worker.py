@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from cmi._util import worker_process
 from cmi._util.errors import InputError
-from cmi.bench.ask import ListenerStopped, Question, worker, worker_skeleton
+from cmi.bench.ask import ListenerStopped, Question, worker_skeleton
 from cmi.bench.ask.run import read_data
 from cmi.bench.ask.worker import WorkerListener
 
@@ -25,7 +26,7 @@ def questions(small_set: Path) -> list[Question]:
 @pytest.fixture
 def start(monkeypatch: pytest.MonkeyPatch) -> Iterator:
     started = []
-    monkeypatch.setattr(worker, "PATIENCE", 0.5)
+    monkeypatch.setattr(worker_process, "PATIENCE", 0.5)
 
     def make(mode: str, timeout: float = 20.0) -> WorkerListener:
         started.append(

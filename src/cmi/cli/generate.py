@@ -1,0 +1,122 @@
+"""`cmi generate`: takes for prompts."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cmi._util.errors import InputError, require_extra
+from cmi.cli.options import AsJson, DryRun, MaxCost
+from cmi.cli.output import note, print_result
+from cmi.cli.progress import progress
+from cmi.report.tables import Table
+
+if TYPE_CHECKING:
+    from cmi.generate.run import SystemSummary
+
+SYSTEMS = "studio, a system or a service by name, your own as module:Class, or worker:COMMAND"
+
+
+def generate(
+    prompts: Annotated[Path, typer.Argument(help="JSONL, CSV or Parquet: id, text, lyrics, reference, caption.")],
+    out: Annotated[Path, typer.Argument(help="Where takes go; the same command resumes there.")],
+    system: Annotated[list[str] | None, typer.Option(help=f"{SYSTEMS}; may be repeated.")] = None,
+    takes: Annotated[
+        int, typer.Option(min=1, max=10_000, help="For each prompt and system, each of another seed.")
+    ] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="The first take's; the next takes have the next numbers.")] = 0,
+    seconds: Annotated[
+        float | None, typer.Option(min=1, max=1200, help="Of each; by default the system's own.")
+    ] = None,
+    drop_unsupported: Annotated[
+        bool, typer.Option("--drop-unsupported", help="Leave out parts of prompts that a system does not take.")
+    ] = False,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Generate again what failed.")] = False,
+    workers: Annotated[int, typer.Option(min=1, help="Processes, each with the system loaded.")] = 1,
+    max_takes: Annotated[int | None, typer.Option(min=1, help="Stop when OUT has this many.")] = None,
+    max_cost: MaxCost = None,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for a worker's take.")] = 1800.0,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Generate takes: every prompt with every system, each take with its provenance.
+
+    A take is checked before it is kept; what is silent, broken or of the wrong length is counted by its reason and can
+    be generated again. Stop it at any moment: the same command goes on.
+
+    Examples:
+
+        cmi generate prompts.jsonl takes/ --takes 2
+
+        cmi generate prompts.jsonl takes/ --system studio --system studio:flaws=0.5 --workers 4
+
+        cmi generate prompts.jsonl takes/ --system my_models:MyGenerator --seconds 30 --max-takes 100
+
+        cmi generate prompts.jsonl takes/ --system "worker:yue/bin/python yue_worker.py" --retry-failed
+    """
+    with require_extra("generating takes", "studio"):
+        from cmi.generate.run import GenerationPlan, run_generation
+        from cmi.take import read_prompts
+
+    plan = GenerationPlan(
+        list(read_prompts(prompts)),
+        out,
+        list(dict.fromkeys(system or ["studio"])),
+        range(seed, seed + takes),
+        seconds,
+        drop_unsupported,
+        retry_failed,
+        workers,
+        max_takes,
+        max_cost,
+        timeout,
+    )
+    with progress() as bar:
+        summaries = run_generation(plan, lambda name, done, total: bar.report(f"takes of {name}", done, total), dry_run)
+    record = {"out": str(out), "systems": [asdict(summary) for summary in summaries]}
+    print_result([_table(summaries, dry_run)], record, as_json)
+    if not dry_run:
+        _require_takes(summaries)
+
+
+def _table(summaries: "list[SystemSummary]", dry_run: bool) -> Table:
+    rows = [
+        [
+            one.system,
+            *(f"{count:,}" for count in (one.takes, one.made, sum(one.failed.values()), sum(one.skipped.values()))),
+            f"{one.left:,}",
+            f"{one.seconds / 60:.1f}",
+            f"{one.cost:g}",
+        ]
+        for one in summaries
+    ]
+    notes = []
+    for one in summaries:
+        if one.failed:
+            notes.append(f"{one.system} failed: {_counted(one.failed)}; the first: {one.first_failure}")
+        if one.skipped:
+            notes.append(f"{one.system} skipped prompts: {_counted(one.skipped)}")
+    headers = ["system", "takes", "new", "failed", "skipped", "to do" if dry_run else "left", "min", "cost"]
+    return Table("What would be generated" if dry_run else "Takes", headers, rows, notes=notes)
+
+
+def _counted(reasons: dict[str, int]) -> str:
+    return ", ".join(f"{count:,} ({reason})" for reason, count in reasons.items())
+
+
+def _require_takes(summaries: "list[SystemSummary]") -> None:
+    """InputError if a system stopped itself or everything failed; else say what stopped early and what failed."""
+    for one in summaries:
+        if one.stopped:
+            note(f"{one.system}: stopped: {one.stopped}; {one.left:,} takes are left")
+    failed = sum(sum(one.failed.values()) for one in summaries)
+    if failed and not any(one.takes for one in summaries):
+        first = next(one.first_failure for one in summaries if one.failed)
+        raise InputError(f"all {failed:,} takes failed, the first: {first}; --retry-failed tries again")
+    if not failed and not any(one.takes for one in summaries):
+        raise InputError(
+            "no prompt is for these systems (skipped.jsonl says why); --drop-unsupported uses what is left"
+        )
+    if failed:
+        note(f"{failed:,} takes failed (failures.jsonl); --retry-failed tries them again")

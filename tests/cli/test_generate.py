@@ -1,0 +1,64 @@
+"""`cmi generate` as a user runs it."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from cmi.cli import app
+
+SYSTEM = """
+import numpy as np
+from cmi.audio import Waveform
+
+class Tone:
+    name, version, accepts, licence, settings = "tone", "1", ("text",), "CC0-1.0", {}
+
+    def generate(self, prompt, seed, seconds):
+        level = 0.0 if prompt.text == "silence" else 0.3
+        return Waveform((level * np.sin(np.arange(16_000) / 9)).astype(np.float32), 8000)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tone_system.py").write_text(SYSTEM)
+    return tmp_path
+
+
+def run(*arguments: str):
+    return CliRunner().invoke(app, ["generate", "prompts.csv", "takes", "--system", "tone_system:Tone", *arguments])
+
+
+def test_a_table_says_what_was_made_and_what_was_not(folder):
+    (folder / "prompts.csv").write_text("text,lyrics\na waltz,\nsilence,\na song,la la\n")
+    done = run()
+    assert done.exit_code == 0
+    assert "tone failed: 1 (silent); the first: the peak is -200 dBFS" in done.stdout
+    assert "tone skipped prompts: 1 (needs lyrics)" in done.stdout
+    assert json.loads(run("--json").stdout)["systems"][0]["made"] == 0
+    assert (folder / "takes" / "audio" / "tone" / "1-0.flac").is_file()
+
+
+def test_a_dry_run_makes_nothing(folder):
+    (folder / "prompts.csv").write_text("text\na waltz\n")
+    done = run("--dry-run", "--takes", "5", "--json")
+    assert json.loads(done.stdout)["systems"][0]["left"] == 5
+    assert not (folder / "takes").exists()
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        ("text\nsilence\n", "all 1 takes failed, the first: the peak is -200 dBFS; --retry-failed tries again"),
+        ("lyrics\nla\n", "no prompt is for these systems"),
+        ("caption\nx\n", "a prompt without text, lyrics and reference"),
+        ("prompt\nx\n", "unknown column 'prompt'; did you mean 'text'"),
+        ("text\n", "no prompts to generate takes for"),
+    ],
+)
+def test_a_run_without_takes_is_one_sentence(folder, rows, sentence):
+    (folder / "prompts.csv").write_text(rows)
+    done = run()
+    assert sentence in str(done.exception)
