@@ -41,6 +41,27 @@ VARIANTS = {"loudness": BaselineVariant(MUSICALITY)}
 def load(places, device):
     return NamedScorer("mean magnitude", Loudness())
 '''
+SYSTEM = '''
+"""A tone as high as asked."""
+
+import numpy as np
+
+from cmi.generate import GeneratedSound
+
+
+class Tone:
+    version, accepts, licence = "1", ("text",), "CC0-1.0"
+
+    def __init__(self, hertz=440):
+        self.name, self.settings = f"tone-{hertz}", {"hertz": hertz}
+
+    def generate(self, prompt, seed, seconds):
+        wave = 0.3 * np.sin(2 * np.pi * self.settings["hertz"] * np.arange(16_000) / 8000)
+        return GeneratedSound(wave[:, None].astype(np.float32), 8000)
+
+
+SYSTEMS = {"tone": Tone}
+'''
 ENCODER = '''
 """Tokens of 0.1 s: functions of their level."""
 
@@ -189,6 +210,13 @@ def test_a_baseline_scorer_is_one_file(copy, takes):
     add(copy, "reward/scoring/baselines/loudness.py", BASELINE)
     loud, quiet = score(copy, takes, "loudness")
     assert (round(loud, 2), round(quiet, 2)) == (0.2, 0.05)
+
+
+def test_a_generator_is_one_file(copy, takes):
+    add(copy, "generate/systems/tone.py", SYSTEM)
+    (takes / "prompts.csv").write_text("text\na song\n")
+    python(copy, takes, "-m", "cmi", "generate", "prompts.csv", "made", "--system", "tone:hertz=220")
+    assert json.loads((takes / "made" / "takes.jsonl").read_text())["settings"] == {"hertz": 220}
 
 
 def test_an_encoder_is_one_file(copy, takes):

@@ -52,7 +52,7 @@ def test_a_dry_run_makes_nothing(folder):
     ("rows", "sentence"),
     [
         ("text\nsilence\n", "all 1 takes failed, the first: the peak is -200 dBFS; --retry-failed tries again"),
-        ("lyrics\nla\n", "no prompt is for these systems"),
+        ("lyrics\nla\n", "no prompt suits these systems"),
         ("caption\nx\n", "a prompt without text, lyrics and reference"),
         ("prompt\nx\n", "unknown column 'prompt'; did you mean 'text'"),
         ("text\n", "no prompts to generate takes for"),

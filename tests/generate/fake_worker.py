@@ -5,6 +5,7 @@ import os
 import sys
 import time
 import wave
+from pathlib import Path
 
 
 def say(message):
@@ -22,8 +23,7 @@ for line in sys.stdin:
     answer = {"id": asked["id"], "audio": asked["audio"]}
     match asked["text"]:
         case "html":
-            with open(asked["audio"], "w") as page:
-                page.write("<html>Too many requests</html>")
+            Path(asked["audio"]).write_text("<html>Too many requests</html>")
         case "no file":
             pass
         case "elsewhere":

@@ -4,6 +4,7 @@ import os
 import threading
 import time
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
@@ -20,7 +21,7 @@ def tone(seconds, pitch=440.0, level=0.5):
 class Odd:
     name, version, licence = "odd", "1", "CC0-1.0"
     accepts = ("text", "lyrics")
-    settings = {"level": 0.5}
+    settings = MappingProxyType({"level": 0.5})
 
     def generate(self, prompt, seed, seconds):
         length = seconds or 2.0

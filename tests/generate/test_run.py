@@ -142,7 +142,7 @@ def test_a_prompt_that_a_system_cannot_take_is_listed_or_cut(write_prompts, gene
 
 
 def test_a_missing_reference_is_found_before_anything_is_made(write_prompts, generate, tmp_path):
-    with pytest.raises(InputError, match="prompt 'x': its reference .*none.wav is not a file"):
+    with pytest.raises(InputError, match=r"prompt 'x': its reference .*none.wav is not a file"):
         generate(write_prompts("fine", {"id": "x", "reference": "none.wav"}))
     assert not (tmp_path / "takes").exists()
 

@@ -115,8 +115,6 @@ def _require_takes(summaries: "list[SystemSummary]") -> None:
         first = next(one.first_failure for one in summaries if one.failed)
         raise InputError(f"all {failed:,} takes failed, the first: {first}; --retry-failed tries again")
     if not failed and not any(one.takes for one in summaries):
-        raise InputError(
-            "no prompt is for these systems (skipped.jsonl says why); --drop-unsupported uses what is left"
-        )
+        raise InputError("no prompt suits these systems (skipped.jsonl says why); --drop-unsupported uses what is left")
     if failed:
         note(f"{failed:,} takes failed (failures.jsonl); --retry-failed tries them again")
