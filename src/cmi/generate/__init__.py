@@ -64,14 +64,14 @@ class Generator(Protocol):
 
 
 class GenerationError(InputError):
-    """A take failed; `kind` is the reason under which it is counted, such as 'refused' or 'timeout'."""
+    """A take failed; `kind` is the reason under which it is counted, such as 'refused', and `cost` what it cost."""
 
-    def __init__(self, kind: str, message: str) -> None:
+    def __init__(self, kind: str, message: str, cost: float = 0.0) -> None:
         super().__init__(message)
-        self.kind = kind
+        self.kind, self.cost = kind, cost
 
-    def __reduce__(self) -> tuple[type["GenerationError"], tuple[str, str]]:
-        return GenerationError, (self.kind, str(self))  # worker processes pickle it
+    def __reduce__(self) -> tuple[type["GenerationError"], tuple[str, str, float]]:
+        return GenerationError, (self.kind, str(self), self.cost)  # worker processes pickle it
 
 
 class GeneratorStopped(InputError):

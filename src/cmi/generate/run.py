@@ -27,7 +27,7 @@ from cmi.generate.fit import fit_prompt
 from cmi.generate.load import TIMEOUT, AboutGenerator, describe_generator, find_generator, load_generator
 from cmi.generate.sound_file import write_take
 from cmi.generate.take_log import (
-    Outcome,
+    TakeOutcome,
     TakeJob,
     TakeLog,
     audio_file,
@@ -85,7 +85,7 @@ def run_generation(
     A dry run loads the systems and counts, and leaves the folder as it is.
     """
     _check_plan(plan)
-    if dry_run and not plan.folder.exists():
+    if dry_run and not (plan.folder.is_dir() and any(plan.folder.iterdir())):
         with tempfile.TemporaryDirectory() as folder:
             return run_generation(replace(plan, folder=Path(folder)), on_progress, dry_run)
     summaries: list[SystemSummary] = []
@@ -93,11 +93,11 @@ def run_generation(
     with TakeLog(plan.folder, plan.seconds, plan.prompts) as log:
         for spec in plan.systems:
             with ExitStack() as stack:
-                crew = _Crew(spec, plan, stack)
-                if crew.about.name in [summary.system for summary in summaries]:
-                    raise InputError(f"two systems are called {crew.about.name}; generate them into two folders")
-                log.require_same_system(crew.about)
-                run = _SystemRun(plan, log, crew, on_progress)
+                maker = _TakeMaker(spec, plan, stack)
+                if maker.about.name in [summary.system for summary in summaries]:
+                    raise InputError(f"two systems are called {maker.about.name}; generate them into two folders")
+                log.require_same_system(maker.about)
+                run = _SystemRun(plan, log, maker, on_progress)
                 skipped += run.skipped
                 if not dry_run:
                     run.generate()
@@ -108,7 +108,7 @@ def run_generation(
     return summaries
 
 
-def make_take(generator: Generator, given: Prompt, seed: int, seconds: float | None, path: Path) -> Outcome:
+def make_take(generator: Generator, given: Prompt, seed: int, seconds: float | None, path: Path) -> TakeOutcome:
     """Generate, check and write one take; anything that the system does wrong is an outcome with a reason."""
     begun = time.monotonic()
     cost = 0.0  # of a call that returned nothing
@@ -120,14 +120,15 @@ def make_take(generator: Generator, given: Prompt, seed: int, seconds: float | N
     except (GeneratorStopped, MissingExtra):
         raise
     except Exception as error:  # a system may raise anything
-        reason = error.kind if isinstance(error, GenerationError) else "error"
+        reason, lost = (error.kind, error.cost) if isinstance(error, GenerationError) else ("error", 0.0)
         named = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
-        return Outcome(time.monotonic() - begun, cost, reason=reason, message=f"{named}{reason_of(error)}")
+        message = f"{named}{reason_of(error)}"
+        return TakeOutcome(time.monotonic() - begun, max(cost, lost), reason=reason, message=message)
     took = time.monotonic() - begun
-    return Outcome(took, cost, len(sound.samples) / sound.rate, write_take(sound, path))
+    return TakeOutcome(took, cost, len(sound.samples) / sound.rate, write_take(sound, path))
 
 
-class _Crew:
+class _TakeMaker:
     """Where a system's takes are made: threads of this process, or processes that load it each."""
 
     about: AboutGenerator
@@ -142,7 +143,7 @@ class _Crew:
                 self.about = self._executor.submit(_about_in_process, spec, plan.timeout).result()
             except BrokenProcessPool as error:
                 raise _process_died(spec) from error
-            self.width = plan.workers
+            self.parallel = plan.workers
             if self.about.concurrency == 1:
                 return
         self._generator = load_generator(spec, plan.timeout)
@@ -150,15 +151,18 @@ class _Crew:
         if callable(close):
             stack.callback(close)
         self.about = describe_generator(self._generator)
+        self.parallel = self.about.concurrency
+        self._executor = stack.enter_context(ThreadPoolExecutor(self.parallel))
+
+    def begin(self) -> None:
+        """Give the system a folder for what it keeps itself, if it wants one."""
         keep_in = getattr(self._generator, "keep_in", None)
         if callable(keep_in):
-            folder = plan.folder / JOBS / file_name(self.about.name)
+            folder = self._plan.folder / JOBS / file_name(self.about.name)
             make_folder(folder)
             keep_in(folder)
-        self.width = self.about.concurrency
-        self._executor = stack.enter_context(ThreadPoolExecutor(self.width))
 
-    def submit(self, job: TakeJob) -> "Future[Outcome]":
+    def submit(self, job: TakeJob) -> "Future[TakeOutcome]":
         path = self._plan.folder / audio_file(self.about.name, job.asked.id, job.seed)
         how = (job.given, job.seed, self._plan.seconds, path)
         if self._generator is not None:
@@ -170,15 +174,15 @@ class _SystemRun:
     """One system's part of a run."""
 
     def __init__(
-        self, plan: GenerationPlan, log: TakeLog, crew: _Crew, on_progress: Callable[[str, int, int], None]
+        self, plan: GenerationPlan, log: TakeLog, maker: _TakeMaker, on_progress: Callable[[str, int, int], None]
     ) -> None:
-        self._plan, self._log, self._crew = plan, log, crew
+        self._plan, self._log, self._maker = plan, log, maker
         self._on_progress = on_progress
         self._fitted: list[tuple[NamedPrompt, Prompt]] = []
         self.skipped: list[dict[str, str]] = []
-        name = crew.about.name
+        name = maker.about.name
         for asked in plan.prompts:
-            given, reason = fit_prompt(asked, crew.about.accepts, plan.drop_unsupported)
+            given, reason = fit_prompt(asked, maker.about.accepts, plan.drop_unsupported)
             if given is None:
                 self.skipped.append({"generator": name, "group": asked.id, "reason": reason})
             else:
@@ -189,14 +193,15 @@ class _SystemRun:
 
     def generate(self) -> None:
         """Make what is missing, until a budget is used up or the system is stopped."""
-        total, about = len(self._fitted) * len(self._plan.seeds), self._crew.about
+        total, about = len(self._fitted) * len(self._plan.seeds), self._maker.about
         self._on_progress(about.name, self._done, total)
-        flying: dict[Future[Outcome], TakeJob] = {}
+        self._maker.begin()
+        in_flight: dict[Future[TakeOutcome], TakeJob] = {}
         jobs = self._jobs()
         failures = 0
 
-        def land(future: "Future[Outcome]") -> Outcome:
-            job = flying.pop(future)
+        def record(future: "Future[TakeOutcome]") -> TakeOutcome:
+            job = in_flight.pop(future)
             outcome = future.result()
             self._log.append(about, job, outcome)
             self._done += 1
@@ -205,16 +210,16 @@ class _SystemRun:
 
         try:
             while True:
-                while not self._stopped and len(flying) < self._crew.width:
+                while not self._stopped and len(in_flight) < self._maker.parallel:
                     job = next(jobs, None)
-                    self._stopped = self._used_up(len(flying)) if job else ""
+                    self._stopped = self._used_up(len(in_flight)) if job else ""
                     if job is None or self._stopped:
                         break
-                    flying[self._crew.submit(job)] = job
-                if not flying:
+                    in_flight[self._maker.submit(job)] = job
+                if not in_flight:
                     break
-                for future in wait(flying, return_when=FIRST_COMPLETED).done:
-                    failures = failures + 1 if land(future).reason else 0
+                for future in wait(in_flight, return_when=FIRST_COMPLETED).done:
+                    failures = failures + 1 if record(future).reason else 0
                     if failures >= MOST_FAILURES and not self._stopped:
                         self._stopped = f"{failures} takes in a row failed"
         except GeneratorStopped as error:
@@ -222,13 +227,13 @@ class _SystemRun:
         except BrokenProcessPool as error:
             raise _process_died(about.name) from error
         finally:  # also after Ctrl-C: what was paid for is kept
-            waiting = [future for future in flying if not future.cancel()]
+            waiting = [future for future in in_flight if not future.cancel()]
             for future in wait(waiting).done:
                 with contextlib.suppress(GeneratorStopped, MissingExtra, BrokenProcessPool):
-                    land(future)
+                    record(future)
 
     def summary(self) -> SystemSummary:
-        about = self._crew.about
+        about = self._maker.about
         counts = self._log.counts(about.name)
         ids = list(self._ids())
         failed = count_failures(self._log, ids)
@@ -248,7 +253,7 @@ class _SystemRun:
         )
 
     def _ids(self) -> Iterator[str]:
-        name = self._crew.about.name
+        name = self._maker.about.name
         return (take_id(name, asked.id, seed) for seed in self._plan.seeds for asked, _ in self._fitted)
 
     def _is_open(self, one: str) -> bool:
@@ -258,19 +263,19 @@ class _SystemRun:
 
     def _jobs(self) -> Iterator[TakeJob]:
         """What is to be made: the first seed of all prompts, then the second."""
-        name = self._crew.about.name
+        name = self._maker.about.name
         for seed in self._plan.seeds:
             for asked, given in self._fitted:
                 one = take_id(name, asked.id, seed)
                 if self._is_open(one):
                     yield TakeJob(one, asked, given, seed)
 
-    def _used_up(self, flying: int) -> str:
+    def _used_up(self, in_flight: int) -> str:
         """Name the limit that another take would exceed; '' if none."""
-        most, money, price = self._plan.max_takes, self._plan.max_cost, self._crew.about.price
-        if most is not None and self._log.takes + flying >= most:
+        most, money, price = self._plan.max_takes, self._plan.max_cost, self._maker.about.price
+        if most is not None and self._log.takes + in_flight >= most:
             return f"{most:,} takes are made (--max-takes)"
-        if money is not None and self._log.cost + (flying + 1) * price > money:
+        if money is not None and self._log.cost + (in_flight + 1) * price > money:
             return f"another take would cost more than --max-cost {money:g}"
         return ""
 
@@ -298,7 +303,7 @@ def _loaded(spec: str, timeout: float) -> Generator:
     generator = load_generator(spec, timeout)
     close = getattr(generator, "close", None)
     if callable(close):
-        Finalize(generator, close, exitpriority=10)
+        Finalize(None, close, exitpriority=10)
     return generator
 
 
@@ -306,5 +311,5 @@ def _about_in_process(spec: str, timeout: float) -> AboutGenerator:
     return describe_generator(_loaded(spec, timeout))
 
 
-def _make_in_process(spec: str, timeout: float, *how: Any) -> Outcome:
+def _make_in_process(spec: str, timeout: float, *how: Any) -> TakeOutcome:
     return make_take(_loaded(spec, timeout), *how)

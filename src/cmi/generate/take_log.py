@@ -40,7 +40,7 @@ class TakeJob(NamedTuple):
     seed: int
 
 
-class Outcome(NamedTuple):
+class TakeOutcome(NamedTuple):
     """What became of a take: its length and hash, or the reason why it failed."""
 
     took: float  # seconds of generating
@@ -129,7 +129,7 @@ class TakeLog:
                 f"{json.dumps(before[1])}, not {now[0]} with {json.dumps(now[1])}; choose another folder"
             )
 
-    def append(self, generator: AboutGenerator, job: TakeJob, outcome: Outcome) -> None:
+    def append(self, generator: AboutGenerator, job: TakeJob, outcome: TakeOutcome) -> None:
         """Add a take, whose file is on disk, or a failure."""
         named = {"generator": generator.name, "group": job.asked.id, "seed": job.seed}
         when = datetime.now(UTC).isoformat(timespec="seconds")
