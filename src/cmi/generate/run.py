@@ -27,9 +27,9 @@ from cmi.generate.fit import fit_prompt
 from cmi.generate.load import TIMEOUT, AboutGenerator, describe_generator, find_generator, load_generator
 from cmi.generate.sound_file import write_take
 from cmi.generate.take_log import (
-    TakeOutcome,
     TakeJob,
     TakeLog,
+    TakeOutcome,
     audio_file,
     count_failures,
     file_name,

@@ -23,7 +23,11 @@ from cmi.studio.styles import STYLES
 
 _BPM = re.compile(r"\b(\d{2,3})[ -]?(?:bpm|beats per minute)\b|\b(?:bpm|tempo)[:\s]+(\d{2,3})\b", re.IGNORECASE)
 _NEGATED = re.compile(r"\b(?:no|without|without any|not|never)\s+(?:an?\s+|the\s+)?$", re.IGNORECASE)
-_FAMILIES = ("guitar", "bass", "synth")  # words for several instruments
+_FAMILIES = {  # words for several instruments
+    "guitar": tuple(name for name in INSTRUMENTS if name.endswith(" guitar") and not name.startswith("bass")),
+    "bass": tuple(name for name in INSTRUMENTS if "bass" in name.split()),
+    "synth": tuple(name for name in INSTRUMENTS if name.startswith("synth ")),
+}
 _ACCOMPANIMENT = ("piano", "acoustic guitar", "electric piano", "strings")  # for tunes without chords
 _MOST_PITCHED = 4  # instruments, one for each role
 _MOOD_TRIES = 16  # pieces composed to find one in the requested mood
@@ -54,7 +58,7 @@ def read_wishes(text: str) -> Wishes:
         wanted["tempos"] = [(tempo, tempo)]
     vocabulary, phrases = _vocabulary()
     for match in phrases.finditer(text):
-        negated = _NEGATED.search(text[: match.start()])
+        negated = _NEGATED.search(text[max(0, match.start() - 20) : match.start()])
         for attribute, value in vocabulary[_plain(match[1])]:
             if not negated:
                 wanted.setdefault(attribute, []).append(value)
@@ -127,6 +131,8 @@ def _ensembles(wishes: Wishes, style: str | None, rng: Random) -> Iterator[tuple
         yield tuple(named[:count])
         if chord not in named[:count]:
             yield (*named[:count], chord)
+    if wishes.without:
+        yield (chord,)
     yield None
 
 
@@ -150,8 +156,8 @@ def _vocabulary() -> tuple[dict[str, list[Found]], re.Pattern[str]]:
     mean(["jazz"], "style", "jazz swing")
     for instrument, wordings in WORDS.instruments.items():
         mean(wordings, "instruments", (instrument,))
-    for family in _FAMILIES:
-        mean([family], "instruments", tuple(name for name in INSTRUMENTS if family in name.split()))
+    for family, names in _FAMILIES.items():
+        mean([family], "instruments", names)
     for mood, wordings in MOODS.items():
         mean(wordings, "moods", mood)
     for density, wordings in WORDS.densities.items():
