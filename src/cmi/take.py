@@ -3,6 +3,7 @@
 Audio is a path, or a Waveform in memory.
 """
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -55,18 +56,20 @@ class Prompt:
 
 
 @dataclass(frozen=True)
-class NamedPrompt:
-    """A row of a prompts file: a prompt with its id, and what else is known about it ('' or None if it is not)."""
+class PromptRow:
+    """A row of a prompts file: a prompt with its id, and what else the file says about it."""
 
     id: str
     prompt: Prompt
-    caption: str = ""  # what the reference sounds like, in words
-    vocals: bool | None = None
-    language: str = ""
-    source: str = ""
-    licence: str = ""
+    caption: str = ""  # what the reference sounds like, for systems that cannot take audio
+    vocals: bool | None = None  # None: the file does not say
     split: str = ""
-    own: Mapping[str, Any] = field(default_factory=dict)  # columns that begin with x_
+    about: Mapping[str, Any] = field(default_factory=dict, hash=False)  # language, source, licence, x_ columns
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """The user's own columns, which begin with x_."""
+        return {name: value for name, value in self.about.items() if name.startswith(OWN)}
 
 
 @dataclass(frozen=True)
@@ -110,19 +113,41 @@ class Scorer(Protocol):
     def score(self, takes: Sequence[Take]) -> list[Score]: ...
 
 
-def read_prompts(path: Path) -> Iterator[NamedPrompt]:
+def read_prompts(path: Path) -> Iterator[PromptRow]:
     """Yield the prompts of a file: JSON lines, one JSON array, CSV or Parquet.
 
-    Each row has a text, lyrics or a reference, and may have an id (by default the row's number, from 1), caption,
-    vocals, language, source, licence and split. Paths are relative to the file's folder.
+    A row has a text, lyrics or a reference, and may have an id (by default the row's number, from 1), caption, vocals
+    (true or false), language, source, licence and split. Columns that begin with x_ are kept; any other is an
+    InputError. The reference's path is relative to the file's folder.
     """
     for prompt_id, where, row in number_rows(path, read_table(path, PROMPTS)):
-        prompt = prompt_of(row, where, path.parent)
-        if not (prompt.text or prompt.lyrics or prompt.reference):
-            raise InputError(f"{where}: a prompt without text, lyrics and reference, expected one of them at least")
-        told = {name: text_field(row, name, where) for name in ("caption", "language", "source", "licence", "split")}
-        own = {name: value for name, value in row.items() if name.startswith(OWN) and not is_nan(value)}
-        yield NamedPrompt(prompt_id, prompt, vocals=bool_field(row, "vocals", where), own=own, **told)
+        yield prompt_row(prompt_id, row, where, path.parent)
+
+
+def prompt_row(prompt_id: str, row: Mapping[str, Any], where: str, folder: Path) -> PromptRow:
+    """Return the prompt of a row with what else the row says; the reference's path is relative to `folder`."""
+    prompt = prompt_of(row, where, folder)
+    if not (prompt.text or prompt.lyrics or prompt.reference):
+        raise InputError(f"{where}: a prompt without text, lyrics and reference, expected at least one of them")
+    about: dict[str, Any] = {name: text_field(row, name, where) for name in ("language", "source", "licence")}
+    about |= {name: value for name, value in row.items() if name.startswith(OWN) and not is_nan(value)}
+    return PromptRow(
+        prompt_id,
+        prompt,
+        text_field(row, "caption", where),
+        bool_field(row, "vocals", where),
+        text_field(row, "split", where),
+        {name: value for name, value in about.items() if value not in ("", None)},
+    )
+
+
+def prompt_record(row: PromptRow, folder: Path) -> dict[str, Any]:
+    """Return the fields of a prompt for a file in `folder`, without those that are empty."""
+    prompt = row.prompt
+    reference = None if prompt.reference is None else relative_path(prompt.reference, folder)
+    fields = {"id": row.id, "text": prompt.text, "lyrics": prompt.lyrics, "reference": reference}
+    fields |= {"caption": row.caption, "vocals": row.vocals, **row.about, "split": row.split}
+    return {name: value for name, value in fields.items() if value not in ("", None)}
 
 
 def read_takes(path: Path) -> Iterator[tuple[str, Take]]:
@@ -156,6 +181,16 @@ def recording(row: Mapping[str, Any], field: str, where: str, folder: Path) -> P
     if not path:
         raise InputError(f"{where}: {field!r} is missing, expected the path of a recording")
     return folder / path
+
+
+def relative_path(audio: Audio, folder: Path) -> str:
+    """Return the path of a file relative to `folder`, as manifests in that folder state it."""
+    if not isinstance(audio, Path):
+        raise TypeError("a waveform in memory has no path, expected a file")
+    if audio.is_relative_to(folder):
+        return audio.relative_to(folder).as_posix()
+    # Folders are resolved, because '..' does not go back through a link.
+    return Path(os.path.relpath(audio.parent.resolve() / audio.name, folder.resolve())).as_posix()
 
 
 def read_take_folders(folder: Path) -> Iterator[tuple[str, Prompt, list[Path]]]:

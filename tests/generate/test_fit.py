@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cmi.generate.fit import fit_prompt
-from cmi.take import NamedPrompt, Prompt
+from cmi.take import Prompt, PromptRow
 
 SONG = Prompt("a waltz", "la la", Path("like.wav"))
 
@@ -24,13 +24,13 @@ SONG = Prompt("a waltz", "la la", Path("like.wav"))
     ],
 )
 def test_a_prompt_is_fitted_to_what_a_system_accepts(accepts, caption, drop, prompt, reason):
-    assert fit_prompt(NamedPrompt("1", SONG, caption), accepts, drop) == (prompt, reason)
+    assert fit_prompt(PromptRow("1", SONG, caption), accepts, drop) == (prompt, reason)
 
 
 def test_a_caption_alone_is_a_text():
-    fitted = fit_prompt(NamedPrompt("1", Prompt(reference=Path("like.wav")), "a harp"), ["text"])
+    fitted = fit_prompt(PromptRow("1", Prompt(reference=Path("like.wav")), "a harp"), ["text"])
     assert fitted.prompt == Prompt("It should sound like this: a harp")
 
 
 def test_nothing_is_generated_from_nothing():
-    assert fit_prompt(NamedPrompt("1", Prompt(lyrics="la")), ["text"], True) == (None, "needs lyrics")
+    assert fit_prompt(PromptRow("1", Prompt(lyrics="la")), ["text"], True) == (None, "needs lyrics")

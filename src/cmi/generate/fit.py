@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from cmi.generate import PARTS, Part
-from cmi.take import NamedPrompt, Prompt
+from cmi.take import Prompt, PromptRow
 
 CAPTION = "It should sound like this: {}"
 
@@ -17,13 +17,13 @@ class FittedPrompt(NamedTuple):
     reason: str = ""
 
 
-def fit_prompt(asked: NamedPrompt, accepts: Collection[Part], drop_unsupported: bool = False) -> FittedPrompt:
+def fit_prompt(asked: PromptRow, accepts: Collection[Part], drop_unsupported: bool = False) -> FittedPrompt:
     """Leave out what a system does not accept, if that is possible without losing what was asked for.
 
     A reference is replaced by its caption, appended to the text. Any other part is needed: the prompt is not for this
     system, unless `drop_unsupported`, and then something must be left.
 
-    >>> fit_prompt(NamedPrompt("1", Prompt("a waltz", lyrics="la la")), ["text"])
+    >>> fit_prompt(PromptRow("1", Prompt("a waltz", lyrics="la la")), ["text"])
     FittedPrompt(prompt=None, reason='needs lyrics')
     """
     prompt = asked.prompt

@@ -35,7 +35,7 @@ from cmi.generate.take_log import (
     file_name,
     take_id,
 )
-from cmi.take import NamedPrompt, Prompt
+from cmi.take import Prompt, PromptRow
 
 JOBS = "jobs"  # subfolder for what systems keep themselves
 MOST_FAILURES = 25  # in a row; then the system is stopped
@@ -45,7 +45,7 @@ MOST_FAILURES = 25  # in a row; then the system is stopped
 class GenerationPlan:
     """What to generate with which systems, and where to write it."""
 
-    prompts: Sequence[NamedPrompt]
+    prompts: Sequence[PromptRow]
     folder: Path
     systems: Sequence[str]  # as on the command line
     seeds: Sequence[int] = (0,)
@@ -178,7 +178,7 @@ class _SystemRun:
     ) -> None:
         self._plan, self._log, self._maker = plan, log, maker
         self._on_progress = on_progress
-        self._fitted: list[tuple[NamedPrompt, Prompt]] = []
+        self._fitted: list[tuple[PromptRow, Prompt]] = []
         self.skipped: list[dict[str, str]] = []
         name = maker.about.name
         for asked in plan.prompts:

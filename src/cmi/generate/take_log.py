@@ -12,7 +12,6 @@ where it was.
 
 import hashlib
 import json
-import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +23,7 @@ from cmi._util.errors import InputError
 from cmi._util.files import claim, whole_file
 from cmi._util.runlog import RunLog, read_records
 from cmi.generate.load import AboutGenerator
-from cmi.take import NamedPrompt, Prompt
+from cmi.take import Prompt, PromptRow, relative_path
 
 TAKES, FAILURES, SKIPPED, AUDIO = "takes.jsonl", "failures.jsonl", "skipped.jsonl", "audio"
 LONGEST_NAME = 80  # characters
@@ -35,7 +34,7 @@ class TakeJob(NamedTuple):
     """A take to make: a prompt as the system is given it, and a seed."""
 
     id: str
-    asked: NamedPrompt
+    asked: PromptRow
     given: Prompt
     seed: int
 
@@ -64,7 +63,7 @@ class SystemCounts:
 class TakeLog:
     """The logs of a folder, open for appending by this process alone."""
 
-    def __init__(self, folder: Path, seconds: float | None, prompts: Sequence[NamedPrompt]) -> None:
+    def __init__(self, folder: Path, seconds: float | None, prompts: Sequence[PromptRow]) -> None:
         claim(folder, {"seconds": seconds}, "cmi generate")
         self.folder = folder
         self._content = {asked.id: self._fields(asked.prompt) for asked in prompts}
@@ -194,8 +193,8 @@ class TakeLog:
     def _fields(self, prompt: Prompt) -> dict[str, str]:
         """Text, lyrics and reference, as far as they are there; the reference's path is relative to the folder."""
         found = {"text": prompt.text, "lyrics": prompt.lyrics}
-        if isinstance(prompt.reference, Path):
-            found["reference"] = os.path.relpath(prompt.reference, self.folder)
+        if prompt.reference is not None:
+            found["reference"] = relative_path(prompt.reference, self.folder)
         return {name: value for name, value in found.items() if value}
 
 
