@@ -34,7 +34,7 @@ class Odd:
                 return GeneratedSound(np.ones((16_000, 1), np.int16), RATE)
             case "empty":
                 return GeneratedSound(np.empty((0, 2), np.float32), RATE)
-            case "nan":
+            case "not a number":
                 return GeneratedSound(np.full((16_000, 1), np.nan, np.float32), RATE)
             case "silence":
                 return Waveform(np.zeros(16_000, np.float32), RATE)

@@ -55,4 +55,4 @@ def test_the_error_of_a_class_names_its_line(monkeypatch):
     crash = load_generator("odd_systems:Odd")
     with pytest.raises(InputError, match=r"odd_systems:Odd failed in .*odd_systems.py line \d+: ZeroDivisionError"):
         crash.generate(cmi.Prompt("crash"), 0, None)
-    assert np.isnan(crash.generate(cmi.Prompt("nan"), 0, None).samples).all()
+    assert np.isnan(crash.generate(cmi.Prompt("not a number"), 0, None).samples).all()

@@ -24,7 +24,7 @@ REASONS = {
     "html": "not audio",
     "whole numbers": "not audio",
     "empty": "empty",
-    "nan": "not finite",
+    "not a number": "not finite",
     "silence": "silent",
     "clipped": "clipped",
     "short": "too short",
@@ -56,7 +56,7 @@ def test_other_commands_read_the_takes(write_prompts, generate, tmp_path):
     generate(write_prompts("a waltz", "a march"), takes=2)
     manifest = tmp_path / "takes" / "takes.jsonl"
     assert [take.prompt.text for _, take in read_takes(manifest)] == ["a waltz", "a march"] * 2
-    assert {len(group.takes) for group in read_manifest(manifest)} == {2}
+    assert {len(group.candidates) for group in read_manifest(manifest)} == {2}
 
 
 def test_stereo_and_its_cost_are_kept_and_too_loud_is_turned_down(write_prompts, generate, rows, tmp_path):

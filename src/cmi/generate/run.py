@@ -87,7 +87,13 @@ def run_generation(
     _check_plan(plan)
     if dry_run and not (plan.folder.is_dir() and any(plan.folder.iterdir())):
         with tempfile.TemporaryDirectory() as folder:
-            return run_generation(replace(plan, folder=Path(folder)), on_progress, dry_run)
+            return _run_systems(replace(plan, folder=Path(folder)), on_progress, dry_run)
+    return _run_systems(plan, on_progress, dry_run)
+
+
+def _run_systems(
+    plan: GenerationPlan, on_progress: Callable[[str, int, int], None], dry_run: bool
+) -> list[SystemSummary]:
     summaries: list[SystemSummary] = []
     skipped: list[dict[str, str]] = []
     with TakeLog(plan.folder, plan.seconds, plan.prompts) as log:

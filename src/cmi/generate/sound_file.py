@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from cmi._util.files import write_whole
+from cmi._util.files import make_folder, write_whole
 from cmi.generate import GeneratedSound, GenerationError
 
 
@@ -34,6 +34,6 @@ def write_take(sound: GeneratedSound, path: Path) -> str:
     encoded = io.BytesIO()
     whole = (sound.samples / peak * 32767).round().astype(np.int16)
     soundfile.write(encoded, whole, sound.rate, format="FLAC", subtype="PCM_16")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     write_whole(path, encoded.getvalue())
     return hashlib.sha256(encoded.getbuffer()).hexdigest()
