@@ -145,7 +145,7 @@ def prompt_record(row: PromptRow, folder: Path) -> dict[str, Any]:
     """Return the fields of a prompt for a file in `folder`, without those that are empty."""
     prompt = row.prompt
     reference = None if prompt.reference is None else relative_path(prompt.reference, folder)
-    fields = {"id": row.id, "text": prompt.text, "lyrics": prompt.lyrics, "reference": reference}
+    fields: dict[str, Any] = {"id": row.id, "text": prompt.text, "lyrics": prompt.lyrics, "reference": reference}
     fields |= {"caption": row.caption, "vocals": row.vocals, **row.about, "split": row.split}
     return {name: value for name, value in fields.items() if value not in ("", None)}
 

@@ -34,10 +34,20 @@ def fit_prompt(asked: PromptRow, accepts: Collection[Part], drop_unsupported: bo
     for part in lacking:
         if not drop_unsupported:
             return FittedPrompt(None, f"needs {part}")
-        prompt = replace(prompt, **{part: None if part == "reference" else ""})
+        prompt = _leave_out(prompt, part)
     if not (prompt.text or prompt.lyrics or prompt.reference):
         return FittedPrompt(None, f"needs {lacking[0]}")
     return FittedPrompt(prompt)
+
+
+def _leave_out(prompt: Prompt, part: Part) -> Prompt:
+    match part:
+        case "text":
+            return replace(prompt, text="")
+        case "lyrics":
+            return replace(prompt, lyrics="")
+        case "reference":
+            return replace(prompt, reference=None)
 
 
 def _sentence(text: str) -> str:

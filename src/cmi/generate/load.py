@@ -10,6 +10,7 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -80,7 +81,7 @@ def check_generator(generator: Any, spec: str) -> Generator:
     price = getattr(generator, "price", 0.0)
     if isinstance(price, bool) or not isinstance(price, int | float) or not price >= 0:
         raise InputError(f"{spec}: its price is {price!r}, expected a number from 0 on")
-    return generator  # type: ignore[no-any-return]
+    return generator
 
 
 def describe_generator(generator: Generator) -> AboutGenerator:
@@ -134,9 +135,7 @@ def _load_worker(words: list[str], timeout: float) -> Generator:
 
 
 def _load_service(name: str) -> Generator:
-    from cmi.generate.service import load_service
-
-    return check_generator(load_service(name), name)
+    return check_generator(import_module("cmi.generate.service").load_service(name), name)
 
 
 def _services() -> list[str]:

@@ -48,8 +48,8 @@ class WorkerGenerator:
         path = Path(self._folder.name) / f"{self._made}.wav"
         reference = prompt.reference
         if isinstance(reference, Waveform):
-            reference, sound = path.with_name("reference.wav"), reference
-            write_wav(sound, reference)
+            write_wav(reference, path.with_name("reference.wav"))
+            reference = path.with_name("reference.wav")
         try:
             said = self._ask(
                 {

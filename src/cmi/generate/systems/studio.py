@@ -50,7 +50,7 @@ class StudioGenerator:
         from cmi.studio.flaws import FLAWS
         from cmi.studio.pairs import NOT_USED
         from cmi.studio.recordings import RATE, TakeRecipe, TakeSource, record
-        from cmi.studio.wishes import compose_wish, read_wishes
+        from cmi.studio.wishes import Wishes, compose_wish, read_wishes
 
         length = LENGTH if seconds is None else math.ceil(seconds)
         if length > LONGEST:
@@ -60,8 +60,8 @@ class StudioGenerator:
         first_seed = _FIRST_SEED + rng.randrange(_SEEDS)
         kind, flaw_seed = rng.choice([name for name in FLAWS if name not in NOT_USED]), rng.randrange(2**31)
         wishes = read_wishes(prompt.text)
-        unheard = [one.name for one in fields(wishes) if rng.random() >= self._follows]
-        wishes = replace(wishes, **{one.name: one.default for one in fields(wishes) if one.name in unheard})
+        followed = [wish.name for wish in fields(wishes) if rng.random() < self._follows]
+        wishes = Wishes(**{name: getattr(wishes, name) for name in followed})
         asked = compose_wish(wishes, rng, first_seed, length)
         piece_seed = asked.pop("seed")
         source = TakeSource(piece_seed, tuple(asked.items()), length)
