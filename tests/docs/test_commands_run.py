@@ -13,7 +13,7 @@ from .commands import COMMANDS, ROOT, Command, read_blocks
 
 CANNOT_RUN = {  # the reason: a pattern of commands
     "downloads data sets, packages or weights": r"^data (get|check)|^studio fetch|clap-music|audiobox|songeval|-real",
-    "nano downloads musicnn's weights": r"--model nano|scorer:nano|^score take1\.wav|^pick takes/ |^pick takes --curve",
+    "nano downloads musicnn's weights": r"--model nano|scorer:nano|takes/takes\.jsonl|^score take1\.wav|^pick takes/ |^pick takes --curve",
     "goes on from a run of nano": r"runs/(nano|real)",
     "asks a model behind an endpoint": r"--url |--endpoint ",
     "serves until it is stopped": r"^arena serve|^judge endpoint",
@@ -21,6 +21,7 @@ CANNOT_RUN = {  # the reason: a pattern of commands
     "starts a Ray cluster": r"--ray ",
     "needs a checkpoint of CMI-RM": r"CMI-RM/|^train |runs/mine",
     "needs the released answers": r"released/|qwen2",
+    "needs a model in an environment of its own": r"worker:",
     "needs data, answers or scores of your own": r"^bench data make|bench-data|\$variant|answers-plain|mine\.json"
     r"|^bench (check|score) answers/? --annotations annotations",
     "takes minutes, and needs the listen extra": r"--listener reference",
@@ -30,7 +31,10 @@ CANNOT_RUN = {  # the reason: a pattern of commands
 }  # fmt: skip
 SMALLER = {r"--pairs \d+": "--pairs 12", "--clips 20": "--clips 2", "--prompts 20": "--prompts 2"}
 EXIT_CODES = {"docs/data.md cmi score --manifest takes.csv": 2}  # the page shows an error
-FILES = {"docs/data.md": {"takes.csv": "audio,prompt\ntake.wav,slow piano\n"}}
+FILES = {
+    "docs/data.md": {"takes.csv": "audio,prompt\ntake.wav,slow piano\n"},
+    "docs/generate.md": {"prompts.jsonl": '{"text": "A slow waltz"}\n{"text": "A folk tune", "lyrics": "We hear"}\n'},
+}
 
 
 def reason_of(command: Command) -> str | None:
