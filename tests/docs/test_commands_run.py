@@ -13,7 +13,8 @@ from .commands import COMMANDS, ROOT, Command, read_blocks
 
 CANNOT_RUN = {  # the reason: a pattern of commands
     "downloads data sets, packages or weights": r"^data (get|check)|^studio fetch|clap-music|audiobox|songeval|-real",
-    "nano downloads musicnn's weights": r"--model nano|scorer:nano|takes/takes\.jsonl|^score take1\.wav|^pick takes/ |^pick takes --curve",
+    "nano downloads musicnn's weights": r"--model nano|scorer:nano|^score take1\.wav|^pick takes/ |^pick takes --curve"
+    r"|takes/takes\.jsonl",
     "goes on from a run of nano": r"runs/(nano|real)",
     "asks a model behind an endpoint": r"--url |--endpoint ",
     "serves until it is stopped": r"^arena serve|^judge endpoint",
