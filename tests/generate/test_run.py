@@ -160,11 +160,11 @@ def test_calls_at_once_are_as_many_as_a_system_takes_and_none_is_made_twice(writ
     prompts = write_prompts(*map(str, range(12)))
     (summary,) = generate(prompts, "odd_systems:Paid", max_takes=7)
     assert (summary.takes, summary.left, summary.cost) == (7, 5, pytest.approx(0.7))
-    assert "--max-takes" in summary.stopped
+    assert "--max-takes" in summary.limit
     (summary,) = generate(prompts, "odd_systems:Paid", max_cost=1.0)
-    assert (summary.takes, summary.left) == (10, 2) and "--max-cost 1" in summary.stopped
+    assert (summary.takes, summary.left) == (10, 2) and "--max-cost 1" in summary.limit
     (summary,) = generate(prompts, "odd_systems:Paid")
-    assert (summary.takes, summary.stopped) == (12, "")
+    assert (summary.takes, summary.limit, summary.stopped) == (12, "", "")
     assert 2 <= odd_systems.Paid.most <= 4
     calls = (tmp_path / "takes" / "jobs" / "paid" / "calls").read_text().splitlines()
     assert sorted(calls) == sorted(f"{i} 0" for i in range(12))
@@ -175,6 +175,12 @@ def test_a_system_that_stops_leaves_its_takes_and_the_next_system_runs(write_pro
     stopped, other = generate(prompts, "odd_systems:Odd", "odd_systems:Stereo")
     assert (stopped.takes, stopped.left, stopped.stopped, stopped.failed) == (1, 2, "no credit left", {})
     assert other.takes == 3
+
+
+def test_a_system_that_does_not_start_does_not_keep_others_from_it(write_prompts, generate, rows):
+    stopped, other = generate(write_prompts("a", "b"), "worker:/no/such/program", "odd_systems:Odd", takes=2)
+    assert (stopped.system, stopped.left) == ("worker:/no/such/program", 4) and "does not start" in stopped.stopped
+    assert other.takes == len(rows("takes.jsonl")) == 4
 
 
 def test_a_system_that_only_fails_is_stopped(write_prompts, generate, monkeypatch):

@@ -106,11 +106,14 @@ def _counted(reasons: dict[str, int]) -> str:
 
 
 def _require_takes(summaries: "list[SystemSummary]") -> None:
-    """InputError if a system stopped itself or everything failed; else say what stopped early and what failed."""
+    """Say what ended early and what failed; InputError if a system could not go on or there are no takes."""
     for one in summaries:
-        if one.stopped:
-            note(f"{one.system}: stopped: {one.stopped}; {one.left:,} takes are left")
+        if one.limit:
+            note(f"{one.system}: {one.limit}; {one.left:,} are left")
     failed = sum(sum(one.failed.values()) for one in summaries)
+    stopped = [f"{one.system} could not go on: {one.stopped}" for one in summaries if one.stopped]
+    if stopped:
+        raise InputError(f"{'; '.join(stopped)}; what was finished is kept, and the same command goes on")
     if failed and not any(one.takes for one in summaries):
         first = next(one.first_failure for one in summaries if one.failed)
         raise InputError(f"all {failed:,} takes failed, the first: {first}; --retry-failed tries again")

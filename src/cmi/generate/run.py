@@ -72,7 +72,8 @@ class SystemSummary:
     seconds: float = 0.0  # of sound
     cost: float = 0.0
     first_failure: str = ""
-    stopped: str = ""  # why, if before the end
+    limit: str = ""  # the budget that ended the run
+    stopped: str = ""  # why the system could not go on
 
 
 def run_generation(
@@ -99,7 +100,12 @@ def _run_systems(
     with TakeLog(plan.folder, plan.seconds, plan.prompts) as log:
         for spec in plan.systems:
             with ExitStack() as stack:
-                maker = _TakeMaker(spec, plan, stack)
+                try:
+                    maker = _TakeMaker(spec, plan, stack)
+                except GeneratorStopped as error:  # it does not start; the others may
+                    wanted = len(plan.prompts) * len(plan.seeds)
+                    summaries.append(SystemSummary(spec, "", left=wanted, stopped=str(error)))
+                    continue
                 if maker.about.name in [summary.system for summary in summaries]:
                     raise InputError(f"two systems are called {maker.about.name}; generate them into two folders")
                 log.require_same_system(maker.about)
@@ -195,7 +201,7 @@ class _SystemRun:
                 self._fitted.append((asked, given))
         self._before = log.counts(name).takes
         self._done = sum(not self._is_open(one) for one in self._ids())
-        self._stopped = ""
+        self._limit = self._stopped = ""
 
     def generate(self) -> None:
         """Make what is missing, until a budget is used up or the system is stopped."""
@@ -216,17 +222,17 @@ class _SystemRun:
 
         try:
             while True:
-                while not self._stopped and len(in_flight) < self._maker.parallel:
+                while not self._limit and not self._stopped and len(in_flight) < self._maker.parallel:
                     job = next(jobs, None)
-                    self._stopped = self._used_up(len(in_flight)) if job else ""
-                    if job is None or self._stopped:
+                    self._limit = self._used_up(len(in_flight)) if job else ""
+                    if job is None or self._limit:
                         break
                     in_flight[self._maker.submit(job)] = job
                 if not in_flight:
                     break
                 for future in wait(in_flight, return_when=FIRST_COMPLETED).done:
                     failures = failures + 1 if record(future).reason else 0
-                    if failures >= MOST_FAILURES and not self._stopped:
+                    if failures >= MOST_FAILURES:
                         self._stopped = f"{failures} takes in a row failed"
         except GeneratorStopped as error:
             self._stopped = str(error)
@@ -255,6 +261,7 @@ class _SystemRun:
             round(counts.seconds, 1),
             round(counts.cost, 6),
             failure[1],
+            self._limit,
             self._stopped,
         )
 
