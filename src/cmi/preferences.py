@@ -19,7 +19,6 @@ Splits     the column `split`; if no row of a file has one, the prompt's words d
 import csv
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -33,7 +32,19 @@ from cmi._util.files import whole_file
 from cmi._util.hub import require_packages
 from cmi._util.printable import ESCAPE, printable
 from cmi._util.records import Columns, read_table
-from cmi.take import TAKES, Audio, Axis, Choice, Pair, Prompt, Take, prompt_of, read_take_folders, recording, take_rows
+from cmi.take import (
+    TAKES,
+    Axis,
+    Choice,
+    Pair,
+    Prompt,
+    Take,
+    prompt_of,
+    read_take_folders,
+    recording,
+    relative_path,
+    take_rows,
+)
 
 FIELDS = ("id", "text", "lyrics", "reference", "a", "b", "axis", "choice", "confidence", "rater")
 ABOUT = (
@@ -226,9 +237,9 @@ def preference_row(preference: Preference, folder: Path) -> dict[str, Any]:
         "id": preference.id,
         "text": prompt.text,
         "lyrics": prompt.lyrics,
-        "reference": "" if prompt.reference is None else _relative(prompt.reference, folder),
-        "a": _relative(pair.a, folder),
-        "b": _relative(pair.b, folder),
+        "reference": "" if prompt.reference is None else relative_path(prompt.reference, folder),
+        "a": relative_path(pair.a, folder),
+        "b": relative_path(pair.b, folder),
         "axis": preference.axis,
         "choice": preference.choice,
         "confidence": preference.confidence,
@@ -238,7 +249,7 @@ def preference_row(preference: Preference, folder: Path) -> dict[str, Any]:
 
 
 def write_rows(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
-    """Write the rows of `preference_row`, or rows of ratings, atomically."""
+    """Write rows of preferences, ratings or prompts, atomically; the file's name tells the format."""
     writers = {".jsonl": _write_jsonl, ".csv": _write_csv, ".parquet": _write_parquet}
     if path.suffix.lower() not in writers:
         raise InputError(f"{path}: expected a name that ends in {', '.join(writers)}")
@@ -311,16 +322,6 @@ def _pairs_of_takes(folder: Path) -> Iterator[PreferenceRow]:
         for a, b in combinations(takes, 2):
             about = {"generator_a": printable(a.stem), "generator_b": printable(b.stem)}
             yield PreferenceRow(f"{name}/{a.stem}-{b.stem}", str(folder / name), Pair(prompt, a, b), about)
-
-
-def _relative(audio: Audio, folder: Path) -> str:
-    """Return the path of a file relative to `folder`."""
-    if not isinstance(audio, Path):
-        raise TypeError("a waveform in memory has no path, expected a file")
-    if audio.is_relative_to(folder):
-        return audio.relative_to(folder).as_posix()
-    # Folders are resolved, because '..' does not go back through a link.
-    return Path(os.path.relpath(audio.parent.resolve() / audio.name, folder.resolve())).as_posix()
 
 
 def _write_jsonl(rows: Iterable[Mapping[str, Any]], path: Path) -> None:

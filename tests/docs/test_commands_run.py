@@ -16,7 +16,7 @@ CANNOT_RUN = {  # the reason: a pattern of commands
     "nano downloads musicnn's weights": r"--model nano|scorer:nano|^score take1\.wav|^pick takes/ |^pick takes --curve"
     r"|takes/takes\.jsonl",
     "goes on from a run of nano": r"runs/(nano|real)",
-    "asks a model behind an endpoint": r"--url |--endpoint ",
+    "asks a model behind an endpoint": r"--url |--endpoint |--lyrics-from |--caption-with ",
     "serves until it is stopped": r"^arena serve|^judge endpoint",
     "needs a PostgreSQL server": r"postgresql://",
     "starts a Ray cluster": r"--ray ",
@@ -24,6 +24,7 @@ CANNOT_RUN = {  # the reason: a pattern of commands
     "needs the released answers": r"released/|qwen2",
     "needs a model in an environment of its own": r"worker:",
     "needs data, answers or scores of your own": r"^bench data make|bench-data|\$variant|answers-plain|mine\.json"
+    r"|musiccaps-public"
     r"|^bench (check|score) answers/? --annotations annotations",
     "takes minutes, and needs the listen extra": r"--listener reference",
     "scores what the reference listener answered": r"mir3?/annotations --protocol strict",
@@ -35,6 +36,10 @@ EXIT_CODES = {"docs/data.md cmi score --manifest takes.csv": 2}  # the page show
 FILES = {
     "docs/data.md": {"takes.csv": "audio,prompt\ntake.wav,slow piano\n"},
     "docs/generate.md": {"prompts.jsonl": '{"text": "A slow waltz"}\n{"text": "A folk tune", "lyrics": "We hear"}\n'},
+    "docs/prompts.md": {
+        "ideas.txt": "slow sad piano\nfast techno\na waltz for two violins\n",
+        "lyrics/rain.txt": "rain on the roof\nrain on the road\n",
+    },
 }
 
 
@@ -61,6 +66,7 @@ def make_smaller(words: tuple[str, ...]) -> list[str]:
 def set_up(page: str, folder: Path) -> None:
     """The files that a page takes for granted, and the classes that it shows."""
     for name, content in FILES.get(page, {}).items():
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(content)
     classes = [
         block.text for block in read_blocks(ROOT / page) if block.language == "python" and "\nclass " in block.text

@@ -12,7 +12,14 @@ import soundfile
 from .commands import PAGES, Block, read_blocks
 
 BLOCKS = [block for page in PAGES for block in read_blocks(page) if block.language == "python"]
-RUN = ("docs/arena.md", "docs/generate.md", "docs/pick.md", "docs/studio.md", "docs/reference/preferences.md")
+RUN = (
+    "docs/arena.md",
+    "docs/generate.md",
+    "docs/pick.md",
+    "docs/prompts.md",
+    "docs/studio.md",
+    "docs/reference/preferences.md",
+)
 VOTES = """id,text,a,b,axis,choice,rater,system_a,system_b
 1,a song,1.flac,2.flac,musicality,a,ann,one,two
 2,a song,1.flac,2.flac,alignment,both,ann,one,two

@@ -32,7 +32,7 @@ from typing import Any, Literal
 
 from cmi._util.config import read_config
 from cmi._util.errors import InputError
-from cmi.llm.message import Message, Request, Schema, Sound, system, user
+from cmi.llm.message import Message, Request, Schema, Sound, fenced, system, user
 from cmi.preferences import pair_of
 from cmi.take import Axis, Pair, Prompt
 
@@ -166,13 +166,6 @@ def request_for(key: str, pair: Pair, role: Role) -> Request:
     if role.shown:
         messages.append(system(LAST + role.form))
     return Request(key, tuple(messages), role.schema)
-
-
-def fenced(text: str) -> str:
-    """Fence a text as data; control characters, which could hide something, become spaces."""
-    clean = "".join(c if c.isprintable() or c in "\n\t" else " " for c in text)
-    mark = hashlib.sha256(clean.encode()).hexdigest()[:12]
-    return f"<<<DATA {mark}>>>\n{clean}\n<<<END {mark}>>>"
 
 
 def _pair(pair: Pair) -> list[Message]:

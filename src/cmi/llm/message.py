@@ -60,6 +60,16 @@ def user(*parts: str | Part) -> Message:
     return Message("user", tuple(Text(part) if isinstance(part, str) else part for part in parts))
 
 
+def fenced(text: str) -> str:
+    """Fence a user's words as data; control characters, which could hide something, become spaces.
+
+    The marks carry the hash of the words, so no text can forge its end mark.
+    """
+    clean = "".join(c if c.isprintable() or c in "\n\t" else " " for c in text)
+    mark = hashlib.sha256(clean.encode()).hexdigest()[:12]
+    return f"<<<DATA {mark}>>>\n{clean}\n<<<END {mark}>>>"
+
+
 @dataclass(frozen=True)
 class Schema:
     """A JSON schema that the answer must satisfy."""

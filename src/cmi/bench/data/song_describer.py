@@ -13,14 +13,20 @@ from pathlib import Path
 from cmi.bench.catalog import describe
 from cmi.bench.data._reading import LabelledClip, Sounds, find_file, read_table
 
+TABLE = "song_describer.csv"
 SECONDS = 30.0
 
 
+def read_captions(table: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield the id and the words of each caption, and the path of its track."""
+    for _, row in read_table(table, ["caption_id", "caption", "path"]):
+        yield row["caption_id"], row["caption"], row["path"]
+
+
 def read(folder: Path, sounds: Sounds) -> Iterator[LabelledClip]:
-    for _, row in read_table(find_file(folder, "song_describer.csv"), ["caption_id", "caption", "path"]):
-        track = Path(row["path"]).stem
-        audio = sounds.find(f"{track}.2min", track)
-        yield LabelledClip("SDD", row["caption_id"], row["caption"], audio, 0.0, SECONDS)
+    for name, caption, path in read_captions(find_file(folder, TABLE)):
+        track = Path(path).stem
+        yield LabelledClip("SDD", name, caption, sounds.find(f"{track}.2min", track), 0.0, SECONDS)
 
 
 CORPUS = describe("song-describer", read)
