@@ -15,7 +15,6 @@ import base64
 import io
 import json
 import random
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +25,7 @@ from typing import Any
 import soundfile
 
 from cmi.audio import Waveform
+from cmi.testing.local_server import read_request, send_response, serve_in_thread
 
 FAULTS = ("429", "429 with Retry-After", "500", "hang", "cut", "not JSON", "HTML", "no verdict", "wrong keys")
 ANSWERS = ("no verdict", "wrong keys")  # bad answers, given only before a good one
@@ -62,12 +62,10 @@ class FakeEndpoint:
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionError):
             while True:
-                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-                lines = [line.partition(":") for line in head.split("\r\n")[1:]]
-                headers = {name.strip().lower(): value.strip() for name, _, value in lines}
-                body = json.loads(await reader.readexactly(int(headers.get("content-length", "0"))))
-                self.headers.append(headers)
-                if not await self._reply(headers.get("idempotency-key", ""), body, writer):
+                request = await read_request(reader)
+                self.headers.append(request.headers)
+                key = request.headers.get("idempotency-key", "")
+                if not await self._reply(key, json.loads(request.content), writer):
                     break
         writer.close()
 
@@ -130,23 +128,10 @@ class FakeEndpoint:
 @contextmanager
 def fake_endpoint(answer: Callable[[Body], str], port: int = 0, **settings: Any) -> Iterator[FakeEndpoint]:
     """Serve on the loopback interface in a thread; `settings` are those of FakeEndpoint."""
-    server, loop = FakeEndpoint(answer, **settings), asyncio.new_event_loop()
-    listening = loop.run_until_complete(asyncio.start_server(server.handle, "127.0.0.1", port))
-    server.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1"
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    try:
+    server = FakeEndpoint(answer, **settings)
+    with serve_in_thread(server.handle, port) as address:
+        server.url = f"{address}/v1"
         yield server
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        listening.close()
-        left = asyncio.all_tasks(loop)
-        for task in left:
-            task.cancel()
-        if left:
-            loop.run_until_complete(asyncio.wait(left))
-        loop.close()
 
 
 def sounds_of(body: Body) -> list[Waveform]:
@@ -199,9 +184,4 @@ async def _send(
     kind: str = "application/json",
     cut: bool = False,
 ) -> bool:
-    content = text.encode()
-    lines = [f"HTTP/1.1 {status} X", f"Content-Type: {kind}", f"Content-Length: {len(content)}"]
-    lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
-    writer.write("\r\n".join(lines).encode() + b"\r\n\r\n" + (content[: len(content) // 2] if cut else content))
-    await writer.drain()
-    return not cut
+    return await send_response(writer, status, text.encode(), headers, kind, cut)
