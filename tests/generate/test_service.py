@@ -179,7 +179,7 @@ def test_a_job_that_takes_too_long_is_kept(opened: Opened, tmp_path: Path):
     with fake_music_service(polls=20) as service:
         text = service.description().replace("interval = 0.05", "interval = 0.01\ntimeout = 0.05")
         (tmp_path / "slow.toml").write_text(text)
-        with pytest.raises(GenerationError, match="'queued' after 0.05 s") as raised:
+        with pytest.raises(GenerationError, match=r"'queued' after 0\.05 s") as raised:
             load_service(tmp_path / "slow.toml").generate(WALTZ, 0, 2.0)
         assert raised.value.kind == "time-out" and raised.value.cost == 0.0
         generator = opened(service)
@@ -205,7 +205,7 @@ def test_a_service_that_dies_and_comes_back_still_has_the_job(opened: Opened):
 def test_a_service_that_is_not_there_stops_the_system(opened: Opened):
     with fake_music_service() as service:
         generator = opened(service)
-    with pytest.raises(GeneratorStopped, match="no connection .*; check the address"):
+    with pytest.raises(GeneratorStopped, match=r"no connection .*; check the address"):
         generator.generate(WALTZ, 0, 2.0)
 
 

@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 import threading
+import time
 from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -49,14 +50,15 @@ class ServiceGenerator:
         self.accepts: tuple[Part, ...] = service.accepts
         self.licence: str = service.licence
         self.settings: Mapping[str, Any] = dict(service.submit.body)
-        self.concurrency: int = service.limits.concurrency
+        self.concurrency: int = max(2, service.limits.concurrency)  # threads: one process knows what was submitted
         self.price: float = service.price
         self._service = service
         self._max_cost = max_cost
         self._jobs: JobStore | None = None
         self._calls: ServiceCalls | None = None
+        self._slots = asyncio.Semaphore(service.limits.concurrency)
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._loop = asyncio.new_event_loop()
+        self._loop: asyncio.AbstractEventLoop | None = None  # of the thread that makes all calls
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
 
@@ -66,6 +68,7 @@ class ServiceGenerator:
             self._start(folder)
 
     def generate(self, prompt: Prompt, seed: int, seconds: float | None) -> GeneratedSound:
+        seconds = self._service.limits.seconds if seconds is None else seconds
         self._check_limits(prompt, seconds)
         with self._starting:
             calls, jobs = self._start(None)
@@ -80,13 +83,12 @@ class ServiceGenerator:
             raise
 
     def close(self) -> None:
-        if self._thread is not None:
+        if self._loop is not None and self._thread is not None:
             self._run(self._stop())
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
-            self._thread = None
-        if not self._loop.is_closed():
             self._loop.close()
+            self._loop = self._thread = None
         if self._jobs is not None:
             self._jobs.close()
             self._jobs = None
@@ -98,22 +100,28 @@ class ServiceGenerator:
         await asyncio.gather(*tasks, return_exceptions=True)
         if self._calls is not None:
             await self._calls.close()
+            self._calls = None
 
     def _start(self, folder: Path | None) -> tuple[ServiceCalls, JobStore]:
         if self._calls is None:
             self._calls = ServiceCalls(self._service)
         if self._jobs is None:
             self._jobs = JobStore(folder, self.concurrency)
-        if self._thread is None:
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
             self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
             self._thread.start()
         return self._calls, self._jobs
 
     def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        assert self._loop is not None
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     def _check_limits(self, prompt: Prompt, seconds: float | None) -> None:
         limits = self._service.limits
+        for part in self._service.requires:
+            if not getattr(prompt, part):
+                raise GenerationError("refused", f"{self.name} needs {part}")
         for part, most in (("text", limits.text), ("lyrics", limits.lyrics)):
             length = len(getattr(prompt, part))
             if most is not None and length > most:
@@ -159,7 +167,8 @@ class ServiceGenerator:
         """Return the file of a take: from disk, from a job that was submitted before, or from a new one."""
         async with self._locks.setdefault(key, asyncio.Lock()):  # the same take is not submitted twice at once
             if (path := jobs.audio(key)) is None:
-                path = jobs.keep_audio(key, await self._content(calls, jobs, key, body))
+                async with self._slots:
+                    path = jobs.keep_audio(key, await self._content(calls, jobs, key, body))
             state = jobs.state(key)
             if state and state.stage == "sent":  # without a job, it cannot be asked for again
                 jobs.note(key, JobState(state.attempt, "ended"))
@@ -226,7 +235,7 @@ class ServiceGenerator:
         self, calls: ServiceCalls, jobs: JobStore, key: str, state: JobState, poll: PollStep
     ) -> ServiceAnswer:
         """Ask after a job until it is done; return the answer that has its take."""
-        deadline = self._loop.time() + poll.timeout
+        deadline = time.monotonic() + poll.timeout
         while True:
             answer = await calls.get_state(state.job)
             found = find_field(answer.fields, poll.state)
@@ -238,7 +247,7 @@ class ServiceGenerator:
                 return await calls.get_result(state.job) if poll.result else answer
             if found is None:
                 raise Fault("rejected", f"the answer has no field {poll.state!r}")
-            if self._loop.time() > deadline:
+            if time.monotonic() > deadline:
                 raise GenerationError("time-out", f"the job is {found!r} after {poll.timeout:g} s; it is kept")
             await asyncio.sleep(poll.interval)
 

@@ -94,11 +94,12 @@ class PollStep:
 class DownloadStep:
     """Where the take is: an address, base64 or hexadecimal digits in `field` of the last answer, or its whole body.
 
+    field      its dotted path; of a list of paths, the first that is there
     send_key   the address needs the key; it must then be on the service's own host
     """
 
     audio: Literal["url", "base64", "hex", "body"]
-    field: str = ""
+    field: str | tuple[str, ...] = ""
     send_key: bool = False
     megabytes: float = 200.0
 
@@ -119,7 +120,10 @@ class AnswerErrors:
 
 @dataclass(frozen=True)
 class ServiceLimits:
-    """What the service allows; characters of text and lyrics, seconds of sound. A request beyond it is not sent."""
+    """What the service allows; characters of text and lyrics, seconds of sound. A request beyond it is not sent.
+
+    seconds   the length to ask for if the user asks for none, so that a take costs what `price` says
+    """
 
     concurrency: int = 4  # jobs at once
     requests_per_minute: float | None = None  # submitting and polling
@@ -127,6 +131,7 @@ class ServiceLimits:
     lyrics: int | None = None
     shortest: float = 0.0
     longest: float | None = None
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -145,6 +150,7 @@ class ServiceFile:
     written       when the file was written, from which pages, and whether it was run
     licence       the licence or the terms that its takes come under
     price         of a take, at most, in `currency`
+    requires      parts without which the service takes no prompt
     environment   names for use in paths and the body, and the environment variables that hold their values
     """
 
@@ -159,6 +165,7 @@ class ServiceFile:
     name: str = ""
     written: str = ""
     currency: str = "USD"
+    requires: tuple[Part, ...] = ()
     auth: KeyHeader | None = None
     poll: PollStep | None = None
     errors: AnswerErrors | None = None
@@ -196,7 +203,7 @@ def read_service(name: str | Path) -> ServiceFile:
         raise InputError(f"{name!r} is not a service: choose from {', '.join(list_services())}, or name a TOML file")
     source, shown = (path, str(path)) if is_file else (shipped, f"{name}.toml")
     table = read_table(source, shown)
-    table.setdefault("name", path.stem)
+    table.setdefault("name", path.stem if is_file else name)
     return check_config(table, ServiceFile, shown)
 
 
@@ -229,12 +236,14 @@ def fill_path(template: str, values: Mapping[str, str]) -> str:
     return _PLACEHOLDER.sub(lambda found: quote(values.get(found[1], ""), safe=""), template)
 
 
-def find_field(answer: Any, path: str) -> Any:
-    """Return the field at a dotted path, None if there is none.
+def find_field(answer: Any, path: str | tuple[str, ...]) -> Any:
+    """Return the field at a dotted path, or at the first of several that is there; None if there is none.
 
     >>> find_field({"choices": [{"url": "x"}]}, "choices.0.url")
     'x'
     """
+    if isinstance(path, tuple):
+        return next((found for one in path if (found := find_field(answer, one)) is not None), None)
     for part in path.split("."):
         if isinstance(answer, dict):
             answer = answer.get(part)
@@ -278,6 +287,8 @@ def _check_steps(service: ServiceFile) -> None:
 
 
 def _check_placeholders(service: ServiceFile) -> None:
+    for part in set(service.requires) - set(service.accepts):
+        raise InputError(f"'requires' names {part}, which 'accepts' does not")
     for part in set(service.accepts) - service.uses:
         raise InputError(f"'accepts' names {part}, but the body of 'submit' does not use {{{part}}}")
     named = set(service.environment)
