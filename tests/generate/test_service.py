@@ -1,5 +1,7 @@
 """A service is paid once for each take, whatever happens to the network, the service or this process."""
 
+import base64
+import io
 import json
 import os
 import signal
@@ -14,12 +16,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import soundfile
 
 from cmi import Prompt
 from cmi._util.errors import InputError
+from cmi._util.http import Fault
 from cmi._util.runlog import read_records
 from cmi.generate import GenerationError, GeneratorStopped
 from cmi.generate.service import ServiceGenerator, load_service
+from cmi.generate.service_calls import _form, check_answer
+from cmi.generate.service_file import AnswerErrors
 from cmi.testing.music_service import KEY, KEY_VARIABLE, RATE, FakeMusicService, fake_music_service
 
 WALTZ = Prompt("a waltz")
@@ -156,6 +162,80 @@ def test_the_key_is_not_sent_with_a_download(opened: Opened):
         opened(service).generate(WALTZ, 0, 2.0)
         keys = {request.path.split("/")[1]: "x-key" in request.headers for request in service.requests}
         assert keys == {"songs": True, "audio": False}
+
+
+def test_a_redirect_is_followed_for_a_download_and_never_with_the_key(opened: Opened):
+    with fake_music_service(faults={"submit": ["302"], "audio": ["302"]}) as service:
+        generator = opened(service)
+        with pytest.raises(GeneratorStopped, match="it redirects to"):
+            generator.generate(WALTZ, 0, 2.0)
+        assert service.calls["submit"] == 0
+        assert generator.generate(WALTZ, 0, 2.0).samples.size
+        assert not any("x-key" in request.headers for request in service.requests if "/audio/" in request.path)
+
+
+def test_jobs_are_kept_when_the_key_is_refused_while_they_run(opened: Opened):
+    with fake_music_service(faults={"poll": ["401"]}) as service:
+        with pytest.raises(GeneratorStopped, match="its jobs are kept"):
+            opened(service).generate(WALTZ, 0, 2.0)
+        assert opened(service).generate(WALTZ, 0, 2.0).samples.size
+        assert service.billed == {"a waltz/0": 1}
+
+
+@pytest.mark.parametrize(("step", "status"), [("audio", "404"), ("audio", "403"), ("poll", "404")])
+def test_a_take_that_the_service_deleted_is_expired_and_paid(opened: Opened, step: str, status: str):
+    with fake_music_service(faults={step: [status]}) as service:
+        with pytest.raises(GenerationError) as raised:
+            opened(service).generate(WALTZ, 0, 2.0)
+        assert (raised.value.kind, raised.value.cost) == ("expired", 0.5)
+
+
+def test_a_take_beyond_the_size_limit_is_not_read_to_its_end(opened: Opened, tmp_path: Path):
+    with fake_music_service() as service:
+        (tmp_path / "small.toml").write_text(service.description() + "megabytes = 0.01\n")
+        with pytest.raises(GenerationError, match="more than 10,000 bytes"):
+            load_service(tmp_path / "small.toml").generate(WALTZ, 0, 2.0)
+
+
+@pytest.mark.parametrize("send_as", ["base64", "data_uri", "url"])
+def test_the_sound_of_a_reference_is_sent_and_nothing_else(tmp_path: Path, send_as: str):
+    soundfile.write(tmp_path / "like.flac", np.full((RATE, 2), 0.1, np.float32), RATE)
+    (tmp_path / "secret.wav").write_text("not audio")
+    with fake_music_service() as service:
+        text = service.description().replace('"lyrics"]', '"lyrics", "reference"]')
+        text = text.replace('seed = "{seed}"', 'seed = "{seed}", like = "{reference}"')
+        text += f'[reference]\nsend_as = "{send_as}"\nformat = "wav"\nurl = "https://host/{{name}}"\nseconds = 0.5\n'
+        (tmp_path / "fake.toml").write_text(text)
+        generator = load_service(tmp_path / "fake.toml")
+        generator.generate(Prompt("a waltz", reference=tmp_path / "like.flac"), 0, 2.0)
+        sent = json.loads(service.requests[0].content)["like"]
+        if send_as == "url":
+            assert sent == "https://host/like.flac"
+        else:
+            assert sent.startswith("data:audio/") == (send_as == "data_uri")
+            samples, rate = soundfile.read(io.BytesIO(base64.b64decode(sent.rpartition(",")[2])))
+            assert (samples.shape, rate) == ((22_050,), 44_100)
+            count = len(service.requests)
+            with pytest.raises(InputError, match=r"secret\.wav"):
+                generator.generate(Prompt("a waltz", reference=tmp_path / "secret.wav"), 0, 2.0)
+            assert len(service.requests) == count
+        generator.close()
+
+
+def test_a_form_carries_text_numbers_and_a_file(tmp_path: Path):
+    soundfile.write(tmp_path / "like.wav", np.full(RATE, 0.1, np.float32), RATE)
+    body = _form({"prompt": "a waltz", "seed": 7, "audio": ("reference.wav", b"RIFF")})
+    assert body["prompt"] == (None, "a waltz") and body["seed"] == (None, "7")
+    assert body["audio"][:2] == ("reference.wav", b"RIFF") and body["audio"][2].startswith("audio/")
+
+
+def test_errors_that_come_with_status_200_are_errors():
+    errors = AnswerErrors("base.code", (0,), "base.why", wait=(1002,), stop=(1008,))
+    check_answer({"base": {"code": 0}}, errors)
+    for code, kind in ((1002, "refused"), (1008, "hopeless"), (2013, "rejected")):
+        with pytest.raises(Fault) as raised:
+            check_answer({"base": {"code": code, "why": "so"}}, errors)
+        assert raised.value.kind == kind and f"base.code is {code} (so)" in raised.value.reason
 
 
 def test_a_key_that_is_not_set_is_one_sentence(opened: Opened, monkeypatch: pytest.MonkeyPatch):

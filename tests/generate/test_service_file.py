@@ -3,7 +3,9 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 
 from cmi import Prompt
 from cmi._util.errors import InputError
@@ -97,12 +99,12 @@ def test_a_description_that_comes_with_cmi_is_complete(name: str):
 def test_the_request_of_a_description_has_the_prompt_in_it(name: str, tmp_path: Path):
     service = read_service(name)
     reference = tmp_path / "like.wav"
-    reference.write_bytes(b"RIFF")
+    soundfile.write(reference, np.full(8000, 0.1, np.float32), 8000)
     prompt = Prompt("a waltz", "la la" if "lyrics" in service.accepts else "", None)
     if "reference" in service.accepts:
         prompt = Prompt("a waltz", "", reference)
     values = ServiceGenerator(service)._values(prompt, 7, 30.0) | {"project": "p"}
-    sent = json.dumps(fill_template(service.submit.body, values), default=str)
+    sent = json.dumps(fill_template(service.submit.body, values), default=lambda content: f"{len(content)} bytes")
     expected = {"text": "a waltz", "lyrics": "la la", "seed": "7", "seconds": "30", "milliseconds": "30000"}
     for used in service.uses & set(expected):
         assert expected[used] in sent

@@ -19,16 +19,26 @@ from weakref import WeakValueDictionary
 
 import soundfile
 
-from cmi._util.errors import InputError
-from cmi._util.http import Fault
-from cmi.audio import Waveform, content_hash, cut_off_note, load
+from cmi._util.errors import InputError, require_extra
+from cmi.audio import Waveform, content_hash, cut_off_note, load, resample
 from cmi.generate import GeneratedSound, GenerationError, GeneratorStopped, Part
-from cmi.generate.service_calls import LostAnswer, ServiceAnswer, ServiceCalls, media_type
-from cmi.generate.service_file import PollStep, ServiceFile, fill_template, find_field, read_service
+from cmi.generate.service_file import (
+    PollStep,
+    ReferenceSending,
+    ServiceFile,
+    fill_template,
+    find_field,
+    read_service,
+)
 from cmi.generate.service_jobs import JobState, JobStore
 from cmi.generate.sound_file import read_sound
 from cmi.take import Prompt
 
+with require_extra("a music service", "api"):
+    from cmi._util.http import Fault
+    from cmi.generate.service_calls import LostAnswer, ServiceAnswer, ServiceCalls, media_type
+
+REFERENCE_RATE = 44_100  # Hz
 GONE = {404, 410}  # the service does not know the job, or deleted the take
 T = TypeVar("T")
 
@@ -149,7 +159,7 @@ class ServiceGenerator:
             if isinstance(reference, Waveform):
                 raise GenerationError("refused", "a reference without a file, which cannot be served as an address")
             return sending.url.replace("{name}", reference.name)
-        name, content = _content_of(reference)
+        name, content = _encode_reference(reference, sending)
         if len(content) > sending.megabytes * 1e6:
             size = f"{len(content) / 1e6:.1f} MB, {self.name} takes {sending.megabytes:g}"
             raise GenerationError("refused", f"a reference of {size}")
@@ -274,16 +284,19 @@ class ServiceGenerator:
         return GenerationError("unavailable", f"{fault.reason}; the job is kept")
 
 
-def _content_of(reference: Path | Waveform) -> tuple[str, bytes]:
-    """The name and content of a reference's file."""
-    if isinstance(reference, Waveform):
-        encoded = io.BytesIO()
-        soundfile.write(encoded, reference.samples, reference.rate, format="WAV", subtype="PCM_16")
-        return "reference.wav", encoded.getvalue()
+def _encode_reference(reference: Path | Waveform, sending: ReferenceSending) -> tuple[str, bytes]:
+    """The name and content of a file with the sound of a reference."""
     try:
-        return reference.name, reference.read_bytes()
-    except OSError as error:
-        raise InputError(f"{reference}: {error.strerror or error}") from error
+        if isinstance(reference, Path):
+            sound = load(reference, REFERENCE_RATE, sending.seconds)
+        else:
+            sound = resample(reference, REFERENCE_RATE)
+    except InputError as error:
+        raise GenerationError("refused", f"its reference cannot be sent: {error}") from error
+    most = None if sending.seconds is None else round(sending.seconds * REFERENCE_RATE)
+    encoded = io.BytesIO()
+    soundfile.write(encoded, sound.samples[:most], REFERENCE_RATE, format=sending.format.upper())
+    return f"reference.{sending.format}", encoded.getvalue()
 
 
 def _read_take(path: Path, cost: float) -> GeneratedSound:

@@ -174,7 +174,7 @@ class ServiceCalls:
         if is_json:
             fields = answer.fields  # here, so that a page of HTML is asked for again
             if self._service.errors:
-                _check_answer(fields, self._service.errors)
+                check_answer(fields, self._service.errors)
         return answer
 
     async def _repeat(self, once: Callable[[], Awaitable[ServiceAnswer]], may_repeat: bool = True) -> ServiceAnswer:
@@ -224,7 +224,8 @@ def media_type(name: str) -> str:
     return mimetypes.guess_type(name)[0] or "application/octet-stream"
 
 
-def _check_answer(said: Mapping[str, Any], errors: AnswerErrors) -> None:
+def check_answer(said: Mapping[str, Any], errors: AnswerErrors) -> None:
+    """Fault if an answer with status 200 says that there was an error."""
     found = find_field(said, errors.field)
     if found in errors.ok:
         return

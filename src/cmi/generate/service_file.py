@@ -136,11 +136,16 @@ class ServiceLimits:
 
 @dataclass(frozen=True)
 class ReferenceSending:
-    """How a reference is sent: as base64, a data URI, a file of a form, or the address where you serve it ({name})."""
+    """How a reference is sent: as base64, a data URI, a file of a form, or the address where you serve it ({name}).
+
+    Its sound is encoded anew, mono at 44.1 kHz, at most the first `seconds`: a file that is not audio is never sent.
+    """
 
     send_as: Literal["base64", "data_uri", "file", "url"]
-    url: str = ""
+    format: Literal["wav", "mp3"] = "mp3"
+    seconds: float | None = None
     megabytes: float = 20.0
+    url: str = ""
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ BROKEN_AUDIO = ("HTML", "empty", "truncated", "JSON", "silent")
 class FakeMusicService:
     """`deliver`: 'url' with jobs, or at once as 'base64' or 'body'. `polls`: questions until a job is done.
 
-    Faults of any step: 429, 429 with Retry-After, 500, 504, 401, 403, 422, HTML, cut, hang; of 'poll' also failed;
+    Faults of any step: any status, 429 with Retry-After, HTML, cut, hang; of 'poll' also failed;
     of 'audio' also empty, truncated, JSON, silent.
     """
 
@@ -123,6 +123,8 @@ class FakeMusicService:
         if fault.startswith("429"):
             headers = {"Retry-After": "0.2"} if "Retry-After" in fault else {}
             return await send_response(writer, 429, b'{"error": "slow down"}', headers)
+        if fault == "302":
+            return await send_response(writer, 302, b"", {"Location": self.url + request.path})
         if fault.isdecimal():
             said = json.dumps({"error": f"it broke; your key is {request.headers.get('x-key')}"})
             return await send_response(writer, int(fault), said.encode())
