@@ -20,6 +20,7 @@ from weakref import WeakValueDictionary
 import soundfile
 
 from cmi._util.errors import InputError, require_extra
+from cmi._util.redaction import Redact
 from cmi.audio import Waveform, content_hash, cut_off_note, load, resample
 from cmi.generate import GeneratedSound, GenerationError, GeneratorStopped, Part
 from cmi.generate.service_file import (
@@ -35,7 +36,7 @@ from cmi.generate.sound_file import read_sound
 from cmi.take import Prompt
 
 with require_extra("a music service", "api"):
-    from cmi._util.http import Fault
+    from cmi._util.http import Fault, short
     from cmi.generate.service_calls import LostAnswer, ServiceAnswer, ServiceCalls, media_type
 
 REFERENCE_RATE = 44_100  # Hz
@@ -87,7 +88,7 @@ class ServiceGenerator:
         body = fill_template(self._service.submit.body, {**calls.environment, **values})
         path = self._run(self._fetch(calls, jobs, key, body))
         try:
-            return _read_take(path, self.price)
+            return _read_take(path, self.price, calls.redact)
         except GenerationError:
             self._run(self._reject(jobs, key))
             raise
@@ -251,7 +252,7 @@ class ServiceGenerator:
             found = find_field(answer.fields, poll.state)
             if found in poll.failed:
                 jobs.note(key, JobState(state.attempt, "ended"), billed=False)
-                why = calls.redact(str(find_field(answer.fields, poll.message) or "no reason given"))
+                why = short(calls.redact(str(find_field(answer.fields, poll.message) or "no reason given")))
                 raise GenerationError("failed", f"the service says that the job is {found!r} ({why})")
             if found in poll.done:
                 return await calls.get_result(state.job) if poll.result else answer
@@ -299,7 +300,7 @@ def _encode_reference(reference: Path | Waveform, sending: ReferenceSending) -> 
     return f"reference.{sending.format}", encoded.getvalue()
 
 
-def _read_take(path: Path, cost: float) -> GeneratedSound:
+def _read_take(path: Path, cost: float, redact: Redact) -> GeneratedSound:
     """Decode what a service returned; GenerationError if it is empty, something else than audio, or cut off."""
     content = path.read_bytes()
     if not content:
@@ -307,9 +308,8 @@ def _read_take(path: Path, cost: float) -> GeneratedSound:
     try:
         sound = read_sound(content)
     except GenerationError as error:
-        begins = content[:40].decode("utf-8", "replace").strip()
-        is_text = begins[:1] in ("<", "{") and begins.isprintable()
-        what = f"text in place of audio: {begins!r}" if is_text else str(error)
+        text = redact(content[:500].decode("utf-8", "replace")).strip()
+        what = f"text in place of audio: {text[:60]!r}" if text[:1] in ("<", "{") else str(error)
         raise GenerationError("not audio", what, cost) from None
     if not sound.samples.size:
         raise GenerationError("empty", "the service returned audio without samples", cost)

@@ -51,7 +51,7 @@ class ServiceAnswer:
         return found
 
 
-class Pace:
+class RequestPace:
     """Spreads calls evenly, and holds all of them back while the service refuses them."""
 
     def __init__(self, per_minute: float | None) -> None:
@@ -85,7 +85,7 @@ class ServiceCalls:
         concurrency = service.limits.concurrency
         self._client = make_client(headers, concurrency, service.submit.timeout)
         self._downloads = make_client({}, concurrency, DOWNLOAD_SECONDS, redirects=3)  # without the key
-        self._pace = Pace(service.limits.requests_per_minute)
+        self._pace = RequestPace(service.limits.requests_per_minute)
         self._has_answered = False
         self._began = time.monotonic()
 
@@ -157,6 +157,8 @@ class ServiceCalls:
 
         try:
             return (await self._repeat(once)).content
+        except httpx.InvalidURL:
+            raise GenerationError("missing", f"the field {step.field!r} is not an address") from None
         except Fault as fault:
             if fault.kind != "hopeless":
                 raise
