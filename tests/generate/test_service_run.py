@@ -76,5 +76,5 @@ def test_a_budget_ends_the_run_and_failures_are_counted_by_reason(folder: Path, 
             "refused": 1, "failed": 1, "not audio": 1, "empty": 1, "cut off": 1, "silent": 1,
         }  # fmt: skip
         assert (summary.takes, summary.cost, sum(service.billed.values())) == (4, 4.0, 9)  # a failed job costs nothing
-        assert "more than --max-cost 4" in summary.stopped
+        assert "more than --max-cost 4" in summary.limit
     sys.modules.pop("my_services", None)

@@ -78,28 +78,28 @@ class FakeEndpoint:
             fault = "429 with Retry-After" if self.faults else "429"
         self.calls[fault or "answered"] += 1
         if fault == "429":
-            return await _send(writer, 429, _error("slow down"))
+            return await send_response(writer, 429, _error("slow down"))
         if fault == "429 with Retry-After":
-            return await _send(writer, 429, _error("slow down"), {"Retry-After": RETRY_AFTER})
+            return await send_response(writer, 429, _error("slow down"), {"Retry-After": RETRY_AFTER})
         if fault == "500":
-            return await _send(writer, 500, _error("it broke"))
+            return await send_response(writer, 500, _error("it broke"))
         if fault == "hang":
             await asyncio.sleep(HANG)
             return False
         await asyncio.sleep(self.latency)
         if fault == "HTML":
-            return await _send(writer, 200, "<html><body>Bad gateway</body></html>", kind="text/html")
+            return await send_response(writer, 200, b"<html><body>Bad gateway</body></html>", kind="text/html")
         if self.stream_only and not body.get("stream"):
-            return await _send(writer, 400, _error("this model supports stream=true only"))
+            return await send_response(writer, 400, _error("this model supports stream=true only"))
         wanted = body.get("response_format", {}).get("type")
         if wanted and wanted not in self.formats:
-            return await _send(writer, 400, _error(f"response_format {wanted} is not supported"))
+            return await send_response(writer, 400, _error(f"response_format {wanted} is not supported"))
         if fault == "no verdict":
             return await _say(writer, body, "I would rather not say.")
         if fault == "wrong keys":
             return await _say(writer, body, '{"winner": "the first"}')
         if fault == "not JSON":
-            return await _send(writer, 200, "{'choices': [")
+            return await send_response(writer, 200, b"{'choices': [")
         if key not in self._answers or not key:
             self._answers[key] = self.answer(body)
             self.billed[key] += 1
@@ -146,13 +146,13 @@ def sounds_of(body: Body) -> list[Waveform]:
     return [Waveform(samples, rate) for samples, rate in decoded]
 
 
-def _error(message: str) -> str:
-    return json.dumps({"error": {"message": message, "type": "fake", "code": None, "param": None}})
+def _error(message: str) -> bytes:
+    return json.dumps({"error": {"message": message, "type": "fake", "code": None, "param": None}}).encode()
 
 
-def _completion(text: str) -> str:
+def _completion(text: str) -> bytes:
     choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
-    return json.dumps({**ABOUT, "object": "chat.completion", "choices": [choice], "usage": USAGE})
+    return json.dumps({**ABOUT, "object": "chat.completion", "choices": [choice], "usage": USAGE}).encode()
 
 
 def _events(text: str) -> list[str]:
@@ -167,21 +167,10 @@ def _events(text: str) -> list[str]:
 async def _say(writer: asyncio.StreamWriter, body: Body, text: str, cut: bool = False) -> bool:
     """Send an answer, whole or as a stream; return whether the connection can be used again."""
     if not body.get("stream"):
-        return await _send(writer, 200, _completion(text), cut=cut)
+        return await send_response(writer, 200, _completion(text), cut=cut)
     events = _events(text)
     writer.write(b"HTTP/1.1 200 X\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
     for event in events[: len(text) // 2] if cut else events:
         writer.write(event.encode())
         await writer.drain()
     return False
-
-
-async def _send(
-    writer: asyncio.StreamWriter,
-    status: int,
-    text: str,
-    headers: dict[str, str] | None = None,
-    kind: str = "application/json",
-    cut: bool = False,
-) -> bool:
-    return await send_response(writer, status, text.encode(), headers, kind, cut)
