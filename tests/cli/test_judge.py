@@ -14,7 +14,8 @@ from cmi._util.errors import InputError
 from cmi.cli import app
 from cmi.judge.prompt_file import read_role
 from cmi.preferences import read_preferences
-from cmi.testing.chat_endpoint import Body, FakeEndpoint, _error, _send, fake_endpoint
+from cmi.testing.chat_endpoint import Body, FakeEndpoint, _error, fake_endpoint
+from cmi.testing.local_server import send_response
 from cmi.testing.rule_endpoint import judge_by_rule as rule
 
 
@@ -170,7 +171,7 @@ def test_what_an_endpoint_or_a_file_says_is_text_to_a_terminal(tmp_path: Path):
         async def _reply(self, key: str, body: Body, writer: asyncio.StreamWriter) -> bool:
             if "another" in str(body):
                 return await super()._reply(key, body, writer)
-            return await _send(writer, 400, _error("\x1b[2J\u202e [/red] no\r\nway \x9b31m"))
+            return await send_response(writer, 400, _error("\x1b[2J\u202e [/red] no\r\nway \x9b31m"))
 
     with fake_endpoint(partial(rule, role=read_role("two-axes"))) as server:
         server.__class__ = Rude

@@ -129,9 +129,10 @@ def test_an_answer_that_stays_unusable_is_kept_with_the_reason(tmp_path: Path):
 def test_a_wrong_address_or_key_ends_the_run_with_one_sentence(tmp_path: Path):
     class Closed(FakeEndpoint):
         async def _reply(self, key: str, body: Body, writer: asyncio.StreamWriter) -> bool:
-            from cmi.testing.chat_endpoint import _error, _send
+            from cmi.testing.chat_endpoint import _error
+            from cmi.testing.local_server import send_response
 
-            return await _send(writer, 401, _error("bad key"))
+            return await send_response(writer, 401, _error("bad key"))
 
     with fake_endpoint(echo) as server, Chat(endpoint(server), tmp_path) as chat:
         server.__class__ = Closed
@@ -212,10 +213,11 @@ def test_keys_reach_no_file_and_no_error(tmp_path: Path, monkeypatch: pytest.Mon
 
     class Gossip(FakeEndpoint):
         async def _reply(self, key: str, body: Body, writer: asyncio.StreamWriter) -> bool:
-            from cmi.testing.chat_endpoint import _error, _send
+            from cmi.testing.chat_endpoint import _error
+            from cmi.testing.local_server import send_response
 
             said = f"Incorrect API key {KEY}, that begins with {KEY[:12]}"
-            return await _send(writer, 400 if "5" in str(body) else 403, _error(said))
+            return await send_response(writer, 400 if "5" in str(body) else 403, _error(said))
 
     answers = []
     with fake_endpoint(lambda body: f"my key is {KEY}") as server:

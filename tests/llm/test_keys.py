@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cmi._util.errors import InputError
+from cmi._util.errors import LONGEST_REASON, InputError
+from cmi._util.redaction import HIDDEN, RUN, redactor, shown_url
 from cmi.judge import load_judge
 from cmi.llm import Chat, Endpoint, Failure, Request, user
-from cmi.llm.endpoint import HIDDEN, RUN, redactor, shown_url
-from cmi.llm.http import LONGEST_REASON
 
 KEY = "sk-very-secret-0123456789abcdefghijklmnopqrstuv"
 CHARACTERS = st.characters(codec="ascii", exclude_categories=("Cc",))

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cmi._util.errors import InputError
+from cmi._util.http import Fault
 from cmi.audio import Waveform
 from cmi.llm import Answer, Chat, Endpoint, Failure, Request, Sending, Sound, user
 from cmi.llm.endpoint_file import read_endpoint
-from cmi.llm.http import Fault
 from cmi.llm.reading import Reading, read_response
 from cmi.testing.chat_endpoint import Body, fake_endpoint, sounds_of
 

@@ -1,7 +1,6 @@
 """Call an endpoint until it answers: retries, pauses, response formats and the budget."""
 
 import asyncio
-import random
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -9,13 +8,14 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from cmi._util.errors import InputError
+from cmi._util.http import FIRST_PAUSE, Fault, Tries, short
+from cmi._util.redaction import Redact
 from cmi.llm.budget import BudgetSpent, Spending, Usage, expected_usage
-from cmi.llm.endpoint import FORMATS, Endpoint, Format, Redact
-from cmi.llm.http import Fault, HttpClient, short
+from cmi.llm.endpoint import FORMATS, Endpoint, Format
+from cmi.llm.http import HttpClient
 from cmi.llm.message import Answer, EncodedAudio, Request, Text, sound_part
 from cmi.llm.reading import STREAMED, Reading, read_response
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0  # seconds between two tries
 START_SECONDS = 2.0  # how long a server may take to start listening
 FIRST_LIMIT = 4.0
 SHRINK = 0.9
@@ -126,7 +126,7 @@ class Caller:
         """
         expected = expected_usage(request, [sound.sent.sent for sound in encoded])
         format_: Format = self.format if request.schema else "plain"
-        tries = _Tries(self.endpoint)
+        tries = Tries(self.endpoint.tries, self.endpoint.patience)
         while True:
             try:
                 async with self.limiter:  # a pausing request frees its slot
@@ -214,39 +214,6 @@ class Caller:
         if endpoint.stream:
             body |= STREAMED
         return body | dict(endpoint.extra)
-
-
-class _Tries:
-    """Failed tries of one request; decides when to give up."""
-
-    def __init__(self, endpoint: Endpoint) -> None:
-        self.count = 0
-        self.billed = 0
-        self._endpoint = endpoint
-        self._broken = 0
-        self._refused = 0  # in a row
-        self._refused_since: float | None = None
-
-    def pause_after(self, fault: Fault) -> float:
-        """Return the seconds until the next try, doubling with each fault in a row; raise the fault to give up."""
-        self.count += 1
-        self.billed += fault.billed
-        if fault.kind in ("rejected", "oversized"):
-            raise fault
-        if fault.kind == "refused":
-            self._refused += 1
-            self._refused_since = self._refused_since or time.monotonic()
-            if time.monotonic() - self._refused_since > self._endpoint.patience:
-                raise fault
-        else:
-            self._refused, self._refused_since = 0, None
-            self._broken += 1
-            if self._broken >= self._endpoint.tries:
-                raise Fault(fault.kind, f"{fault.reason}, in the last of {self._broken} tries")
-        doublings = self._refused if fault.kind == "refused" else self._broken
-        longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** max(0, doublings - 1))
-        jittered = longest * random.uniform(0.5, 1.0)  # noqa: S311
-        return jittered if fault.retry_after is None else fault.retry_after + random.uniform(0, FIRST_PAUSE)  # noqa: S311
 
 
 def _messages(request: Request, encoded: Sequence[EncodedAudio], endpoint: Endpoint) -> list[dict[str, Any]]:

@@ -14,11 +14,13 @@ from types import FrameType
 from typing import Any, Generic, Self, TypeVar
 
 from cmi._util.errors import InputError
+from cmi._util.http import Fault
+from cmi._util.redaction import redactor
 from cmi.audio import content_hash
 from cmi.llm.budget import ANSWER_TOKENS, Budget, Estimate, Prices, Spending, Usage, expected_usage, sent_seconds
 from cmi.llm.calls import Caller, Stopped
-from cmi.llm.endpoint import Endpoint, Format, redactor
-from cmi.llm.http import Fault, HttpClient
+from cmi.llm.endpoint import Endpoint, Format
+from cmi.llm.http import HttpClient
 from cmi.llm.message import (
     Accept,
     Answer,

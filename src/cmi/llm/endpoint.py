@@ -1,23 +1,18 @@
-"""An endpoint's address, request settings and limits, and the redaction of its secrets."""
+"""An endpoint's address, request settings and limits."""
 
-import base64
-import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
-from urllib.parse import quote, unquote, urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from cmi._util.errors import InputError
+from cmi._util.redaction import is_address, read_key, shown_address, shown_url, url_secrets
 
 Format = Literal["json_schema", "json_object", "plain"]
 FORMATS: tuple[Format, ...] = ("json_schema", "json_object", "plain")  # from the strictest down
 SoundFormat = Literal["wav", "mp3"]
 SoundAs = Literal["input_audio", "input_audio_uri", "audio_url"]
 OPENAI_KEY, OPENAI_HOST = "OPENAI_API_KEY", "api.openai.com"
-HIDDEN = "[key]"
-SHORTEST = 6  # characters of a secret; redacting shorter ones would hit ordinary words
-RUN = 12  # this many characters of a secret in a row are redacted too: servers quote keys in part
-Redact = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
@@ -72,8 +67,10 @@ class Endpoint:
     repairs: int = 2
 
     def __post_init__(self) -> None:
-        if not _is_address(self.url):
-            raise InputError(f"endpoint {_shown(self.url)!r}, expected an address such as http://localhost:8000/v1")
+        if not is_address(self.url):
+            raise InputError(
+                f"endpoint {shown_address(self.url)!r}, expected an address such as http://localhost:8000/v1"
+            )
         if not self.model:
             raise InputError("the endpoint's model has no name")
         if self.concurrency < 1 or self.tries < 1 or self.repairs < 0 or not self.timeout > 0:
@@ -96,10 +93,7 @@ class Endpoint:
 
     def key(self) -> str:
         """Return the API key, '' if none is to be sent."""
-        key = os.environ.get(self._key_variable, "").strip()
-        if not (key.isascii() and key.isprintable()):
-            raise InputError(f"{self._key_variable} holds characters that no API key has; set it again")
-        return key
+        return read_key(self._key_variable)
 
     def key_advice(self) -> str:
         """Say what to do about a refusal if no key was sent."""
@@ -121,64 +115,3 @@ class Endpoint:
     def secrets(self) -> tuple[str, ...]:
         """The key and the secrets in the address."""
         return tuple(filter(None, (self.key(), *url_secrets(self.url))))
-
-
-def _is_address(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a bad port or IPv6 address
-        return False
-
-
-def _shown(url: str) -> str:
-    try:
-        return shown_url(url)
-    except ValueError:
-        return "(unreadable)"
-
-
-def redactor(secrets: Iterable[str]) -> Redact:
-    """Return a function that redacts the secrets, and any RUN characters of them in a row, in plain data."""
-    found = sorted({secret for secret in secrets if len(secret) >= SHORTEST}, key=len, reverse=True)
-
-    def redact(value: Any) -> Any:
-        if isinstance(value, str):
-            for secret in found:
-                value = _without(value, secret)
-            return value
-        if isinstance(value, dict):
-            return {redact(name): redact(item) for name, item in value.items()}
-        if isinstance(value, list | tuple):
-            return [redact(item) for item in value]
-        return value
-
-    return redact
-
-
-def _without(text: str, secret: str) -> str:
-    text = text.replace(secret, HIDDEN)
-    for start in range(len(secret) - RUN + 1):
-        run = secret[start : start + RUN]
-        while (at := text.find(run)) >= 0:
-            length = RUN
-            while start + length < len(secret) and text[at + length : at + length + 1] == secret[start + length]:
-                length += 1
-            text = f"{text[:at]}{HIDDEN}{text[at + length :]}"
-    return text
-
-
-def url_secrets(url: str) -> list[str]:
-    """Possible secrets in an address: user, password and query values, both encoded and plain."""
-    parts = urlsplit(url)
-    user, password = parts.username or "", parts.password or ""
-    values = [parts.query, *(value for _, _, value in (item.partition("=") for item in parts.query.split("&")))]
-    basic = base64.b64encode(f"{unquote(user)}:{unquote(password)}".encode()).decode() if user or password else ""
-    spelled = [form for value in (password, *values) for form in (value, unquote(value), quote(unquote(value)))]
-    return [secret for secret in (*spelled, basic) if secret]
-
-
-def shown_url(url: str) -> str:
-    """An address without its user, password, query and fragment, which may be secret."""
-    parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

@@ -9,7 +9,8 @@ import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeVar
 
-from cmi.llm.http import DONE, Fault
+from cmi._util.http import Fault
+from cmi.llm.http import DONE
 from cmi.llm.message import UNFINISHED, separate_reasoning
 
 STREAMED = {"stream": True, "stream_options": {"include_usage": True}}  # request fields

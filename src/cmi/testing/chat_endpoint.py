@@ -15,7 +15,6 @@ import base64
 import io
 import json
 import random
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +25,7 @@ from typing import Any
 import soundfile
 
 from cmi.audio import Waveform
+from cmi.testing.local_server import read_request, send_response, serve_in_thread
 
 FAULTS = ("429", "429 with Retry-After", "500", "hang", "cut", "not JSON", "HTML", "no verdict", "wrong keys")
 ANSWERS = ("no verdict", "wrong keys")  # bad answers, given only before a good one
@@ -62,12 +62,10 @@ class FakeEndpoint:
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionError):
             while True:
-                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-                lines = [line.partition(":") for line in head.split("\r\n")[1:]]
-                headers = {name.strip().lower(): value.strip() for name, _, value in lines}
-                body = json.loads(await reader.readexactly(int(headers.get("content-length", "0"))))
-                self.headers.append(headers)
-                if not await self._reply(headers.get("idempotency-key", ""), body, writer):
+                request = await read_request(reader)
+                self.headers.append(request.headers)
+                key = request.headers.get("idempotency-key", "")
+                if not await self._reply(key, json.loads(request.content), writer):
                     break
         writer.close()
 
@@ -80,28 +78,28 @@ class FakeEndpoint:
             fault = "429 with Retry-After" if self.faults else "429"
         self.calls[fault or "answered"] += 1
         if fault == "429":
-            return await _send(writer, 429, _error("slow down"))
+            return await send_response(writer, 429, _error("slow down"))
         if fault == "429 with Retry-After":
-            return await _send(writer, 429, _error("slow down"), {"Retry-After": RETRY_AFTER})
+            return await send_response(writer, 429, _error("slow down"), {"Retry-After": RETRY_AFTER})
         if fault == "500":
-            return await _send(writer, 500, _error("it broke"))
+            return await send_response(writer, 500, _error("it broke"))
         if fault == "hang":
             await asyncio.sleep(HANG)
             return False
         await asyncio.sleep(self.latency)
         if fault == "HTML":
-            return await _send(writer, 200, "<html><body>Bad gateway</body></html>", kind="text/html")
+            return await send_response(writer, 200, b"<html><body>Bad gateway</body></html>", kind="text/html")
         if self.stream_only and not body.get("stream"):
-            return await _send(writer, 400, _error("this model supports stream=true only"))
+            return await send_response(writer, 400, _error("this model supports stream=true only"))
         wanted = body.get("response_format", {}).get("type")
         if wanted and wanted not in self.formats:
-            return await _send(writer, 400, _error(f"response_format {wanted} is not supported"))
+            return await send_response(writer, 400, _error(f"response_format {wanted} is not supported"))
         if fault == "no verdict":
             return await _say(writer, body, "I would rather not say.")
         if fault == "wrong keys":
             return await _say(writer, body, '{"winner": "the first"}')
         if fault == "not JSON":
-            return await _send(writer, 200, "{'choices': [")
+            return await send_response(writer, 200, b"{'choices': [")
         if key not in self._answers or not key:
             self._answers[key] = self.answer(body)
             self.billed[key] += 1
@@ -130,23 +128,10 @@ class FakeEndpoint:
 @contextmanager
 def fake_endpoint(answer: Callable[[Body], str], port: int = 0, **settings: Any) -> Iterator[FakeEndpoint]:
     """Serve on the loopback interface in a thread; `settings` are those of FakeEndpoint."""
-    server, loop = FakeEndpoint(answer, **settings), asyncio.new_event_loop()
-    listening = loop.run_until_complete(asyncio.start_server(server.handle, "127.0.0.1", port))
-    server.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1"
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    try:
+    server = FakeEndpoint(answer, **settings)
+    with serve_in_thread(server.handle, port) as address:
+        server.url = f"{address}/v1"
         yield server
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        listening.close()
-        left = asyncio.all_tasks(loop)
-        for task in left:
-            task.cancel()
-        if left:
-            loop.run_until_complete(asyncio.wait(left))
-        loop.close()
 
 
 def sounds_of(body: Body) -> list[Waveform]:
@@ -161,13 +146,13 @@ def sounds_of(body: Body) -> list[Waveform]:
     return [Waveform(samples, rate) for samples, rate in decoded]
 
 
-def _error(message: str) -> str:
-    return json.dumps({"error": {"message": message, "type": "fake", "code": None, "param": None}})
+def _error(message: str) -> bytes:
+    return json.dumps({"error": {"message": message, "type": "fake", "code": None, "param": None}}).encode()
 
 
-def _completion(text: str) -> str:
+def _completion(text: str) -> bytes:
     choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
-    return json.dumps({**ABOUT, "object": "chat.completion", "choices": [choice], "usage": USAGE})
+    return json.dumps({**ABOUT, "object": "chat.completion", "choices": [choice], "usage": USAGE}).encode()
 
 
 def _events(text: str) -> list[str]:
@@ -182,26 +167,10 @@ def _events(text: str) -> list[str]:
 async def _say(writer: asyncio.StreamWriter, body: Body, text: str, cut: bool = False) -> bool:
     """Send an answer, whole or as a stream; return whether the connection can be used again."""
     if not body.get("stream"):
-        return await _send(writer, 200, _completion(text), cut=cut)
+        return await send_response(writer, 200, _completion(text), cut=cut)
     events = _events(text)
     writer.write(b"HTTP/1.1 200 X\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
     for event in events[: len(text) // 2] if cut else events:
         writer.write(event.encode())
         await writer.drain()
     return False
-
-
-async def _send(
-    writer: asyncio.StreamWriter,
-    status: int,
-    text: str,
-    headers: dict[str, str] | None = None,
-    kind: str = "application/json",
-    cut: bool = False,
-) -> bool:
-    content = text.encode()
-    lines = [f"HTTP/1.1 {status} X", f"Content-Type: {kind}", f"Content-Length: {len(content)}"]
-    lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
-    writer.write("\r\n".join(lines).encode() + b"\r\n\r\n" + (content[: len(content) // 2] if cut else content))
-    await writer.drain()
-    return not cut
