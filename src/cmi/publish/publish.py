@@ -39,6 +39,7 @@ from cmi.publish.statistics import describe
 from cmi.take import TAKES, Prompt
 
 SUMS, CARD, DATA, WORK = "SHA256SUMS", "README.md", "data", ".cmi"
+ASKED = ("text", "lyrics", "reference", "a", "b", "audio")
 STUDIO = "studio"  # the rater of `cmi studio make`, which is not a person
 PRIVATE = ("feedback", "voted")  # may tell who somebody is: left out unless asked for, as users' own columns are
 RECORDING_COLUMNS = (
@@ -209,11 +210,10 @@ def _people(plan: PublishPlan, survey: _Survey) -> list[str]:
 
 def _row_columns(plan: PublishPlan, survey: _Survey) -> list[str]:
     first = FIELDS if survey.is_paired else TAKES.main
-    always = ("id", "text", "lyrics", "reference", "a", "b", "audio")
     public = [
         name for name in survey.columns if name in plan.columns or (name not in PRIVATE and not name.startswith(OWN))
     ]
-    return [name for name in dict.fromkeys((*first, *public)) if name in always or name in public]
+    return [name for name in dict.fromkeys((*first, *public)) if name in ("id", *ASKED) or name in public]
 
 
 def _cells(row: DataRow, names: dict[Path, str], aliases: dict[str, str], survey: _Survey) -> dict[str, Any]:
@@ -222,11 +222,17 @@ def _cells(row: DataRow, names: dict[Path, str], aliases: dict[str, str], survey
     cells = {**row.cells, "id": row.id, "text": prompt.text or None, "lyrics": prompt.lyrics or None}
     cells |= {column: names[path] for column, path in row.takes.items()}
     cells["reference"] = names[prompt.reference] if isinstance(prompt.reference, Path) else None
-    if "rater" in cells:
-        cells["rater"] = aliases.get(str(cells["rater"]), cells["rater"])
+    if (rater := str(cells.get("rater", ""))) in aliases:
+        cells |= {name: _without_name(cell, rater, aliases[rater]) for name, cell in cells.items() if name not in ASKED}
     if "audio" in row.takes and (licence := survey.recordings.found[row.takes["audio"]].licence):
         cells["licence"] = licence
     return cells
+
+
+def _without_name(cell: Any, rater: str, alias: str) -> Any:
+    """Replace a rater's name in a cell, such as an id that was made from it."""
+    is_named = isinstance(cell, str) and rater in cell
+    return re.sub(rf"(?<!\w){re.escape(rater)}(?!\w)", alias, cell) if is_named else cell
 
 
 def _stepper(report: Report, what: str, total: int) -> Callable[[int], None]:

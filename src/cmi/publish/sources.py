@@ -95,7 +95,7 @@ def _rows_of_file(file: Path) -> Iterator[DataRow]:
             yield DataRow(row.id, row.pair.prompt, _paths(a=row.pair.a, b=row.pair.b), _present({**said, **row.about}))
     elif "audio" in first:
         for name, take, where, cells in take_rows(file, RATINGS):
-            rated = {axis: number_field(cells, axis, where) for axis in RATED}
+            rated: dict[str, Any] = {axis: number_field(cells, axis, where) for axis in RATED}
             others = {column: value for column, value in cells.items() if column not in (*TAKES.main, *RATED)}
             yield DataRow(name, take.prompt, _paths(audio=take.audio), _present({**rated, **others}))
     elif first:
@@ -107,7 +107,8 @@ def _rows_of_file(file: Path) -> Iterator[DataRow]:
 def _rows_of_item(item: RatedItem) -> Iterator[DataRow]:
     """Yield a row for each axis of a pair, or one for a rated take."""
     if not item.is_pair:
-        yield DataRow(item.id, item.prompt, _paths(audio=item.takes[0]), _present({**item.ratings, **item.about}))
+        ratings: dict[str, Any] = dict(item.ratings.items())
+        yield DataRow(item.id, item.prompt, _paths(audio=item.takes[0]), _present(ratings | dict(item.about)))
         return
     takes = _paths(a=item.takes[0], b=item.takes[1])
     for axis, vote in item.votes.items():

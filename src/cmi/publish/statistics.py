@@ -156,7 +156,7 @@ def _choices(counts: DataCounts) -> dict[str, dict[str, int]]:
 def _confidence(counts: DataCounts) -> dict[str, Record]:
     """Return the histogram of figure 4: votes by confidence on each axis, half steps at the lower value."""
     axis, confidence = _codes(counts.vote_axis), np.asarray(counts.vote_confidence)
-    found = {}
+    found: dict[str, Record] = {}
     for i, name in enumerate(AXES):
         known = confidence[(axis == i) & np.isfinite(confidence)]
         if known.size:
@@ -172,7 +172,7 @@ def _ratings(counts: DataCounts) -> dict[str, Record]:
 
 def _agreement(counts: DataCounts, samples: _Samples) -> dict[str, Record]:
     """Return the agreement of raters on the same unit, by axis (Table 6)."""
-    kinds = (
+    kinds: tuple[tuple[Sequence[str], Sequence[int], Sequence[int], Sequence[float], Level], ...] = (
         (AXES, counts.vote_sample, counts.vote_axis, counts.vote_choice, "nominal"),
         (RATED, counts.rating_sample, counts.rating_axis, counts.rating_value, "ordinal"),
     )
