@@ -172,6 +172,11 @@ def test_takes_are_published_and_read_back_as_a_manifest(tmp_path, votes, plan_f
     (file,) = find_source(str(folder)).files
     assert [name for name, _ in read_takes(file)] == ["0", "1", "2", "3"]
     assert all(take.audio.is_file() for _, take in read_takes(file))
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [(row["seed"], row["generator"], row["licence"]) for row in rows[:2]] == [
+        (0, "alpha", "CC BY 4.0"),
+        (0, "beta", "beta's terms"),
+    ]
 
 
 def test_prompts_in_two_splits_are_a_known_fault(votes, plan_for):
@@ -189,6 +194,8 @@ def test_a_stranger_cannot_name_files_of_this_machine(votes, plan_for, tmp_path)
     found = find(f"published={folder}")
     with pytest.raises(InputError, match="leads out of"):
         list(found.dataset.read(folder, ALL))
+    with pytest.raises(InputError, match="leads out of"):
+        publish(replace(plan_for(folder), out=tmp_path / "again"))
 
 
 def test_the_same_data_give_the_same_bytes(tmp_path, votes, plan_for):

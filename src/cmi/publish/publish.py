@@ -28,6 +28,7 @@ from cmi.publish.raters import pseudonyms
 from cmi.publish.recordings import read_hashes, read_lengths
 from cmi.publish.shards import (
     LARGEST_SHARD,
+    CellTypes,
     StoredRecording,
     plan_recordings,
     split_file,
@@ -94,7 +95,7 @@ class _Survey:
 
     recordings: Recordings
     rows: Counter[str] = field(default_factory=Counter)  # by the split's name in file names
-    columns: dict[str, None] = field(default_factory=dict)
+    types: CellTypes = field(default_factory=CellTypes)
     raters: Counter[str] = field(default_factory=Counter)
     splits_of_prompt: dict[bytes, str] = field(default_factory=dict)
     shared_prompts: set[bytes] = field(default_factory=set)
@@ -147,7 +148,10 @@ def _write_all(plan: PublishPlan, folder: Path, report: Report) -> Published:
     stored, names = _store(found, hashes, report)
     shards = plan_recordings(stored, plan.shard_bytes)
     _remove_others(folder / DATA, len(shards))
-    columns = [name for name in RECORDING_COLUMNS if any(one.cells.get(name) is not None for one in stored)]
+    types = CellTypes()
+    for one in stored:
+        types.add(one.cells)
+    columns = {name: types.of(name) for name in RECORDING_COLUMNS if name in types}
     done = reused = 0
     for number, was_there in write_recordings(shards, columns, folder / DATA):
         done, reused = done + number, reused + was_there
@@ -158,12 +162,12 @@ def _write_all(plan: PublishPlan, folder: Path, report: Report) -> Published:
     rows = ((split_file(str(row.cells.get("split", ""))), _cells(row, names, aliases, survey)) for row in _rows(plan))
     write_rows(rows, survey.rows, row_columns, folder / DATA)
     statistics = {**describe(plan.source), "name": plan.out.name}
-    dropped = tuple(name for name in survey.columns if name not in row_columns)
+    dropped = tuple(name for name in survey.types if name not in row_columns)
     facts = CardFacts(
         statistics=statistics,
         splits=list(survey.rows),
-        columns=row_columns,
-        recording_columns=columns,
+        columns=list(row_columns),
+        recording_columns=list(columns),
         recordings=[one.cells for one in stored],
         raters=len(people),
         judges=[name for name in survey.raters if name not in people],
@@ -186,7 +190,7 @@ def _survey(plan: PublishPlan) -> _Survey:
         survey.recordings.add(row)
         split = str(row.cells.get("split", ""))
         survey.rows[split_file(split)] += 1
-        survey.columns.update(dict.fromkeys(row.cells))
+        survey.types.add(row.cells)
         if rater := row.cells.get("rater"):
             survey.raters[str(rater)] += 1
         survey.is_paired = "a" in row.takes
@@ -208,12 +212,14 @@ def _people(plan: PublishPlan, survey: _Survey) -> list[str]:
     return [name for name in survey.raters if name not in (STUDIO, *plan.kept_raters)]
 
 
-def _row_columns(plan: PublishPlan, survey: _Survey) -> list[str]:
+def _row_columns(plan: PublishPlan, survey: _Survey) -> dict[str, str]:
+    """Return the columns of the rows, those of the format first, with their types."""
     first = FIELDS if survey.is_paired else TAKES.main
     public = [
-        name for name in survey.columns if name in plan.columns or (name not in PRIVATE and not name.startswith(OWN))
+        name for name in survey.types if name in plan.columns or (name not in PRIVATE and not name.startswith(OWN))
     ]
-    return [name for name in dict.fromkeys((*first, *public)) if name in ("id", *ASKED) or name in public]
+    wanted = [name for name in dict.fromkeys((*first, *public)) if name in ("id", *ASKED) or name in public]
+    return {name: survey.types.of(name) for name in wanted}
 
 
 def _cells(row: DataRow, names: dict[Path, str], aliases: dict[str, str], survey: _Survey) -> dict[str, Any]:

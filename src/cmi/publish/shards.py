@@ -26,11 +26,10 @@ LARGEST_SHARD = 400_000_000  # bytes of recordings
 LARGEST_GROUP = 32_000_000  # bytes of recordings in memory at once
 ROWS_AT_ONCE, ROWS_PER_SHARD = 1000, 100_000
 CONTENT_KEY = "cmi"  # in the metadata of a file
-_NUMBERS = {"confidence": "int64", "bytes": "int64"}
-_NUMBERS |= dict.fromkeys(("musicality", "alignment", "seconds", "took", "cost"), "double")
 AUDIO = "audio"
 
 Cells = Mapping[str, Any]
+ColumnTypes = Mapping[str, str]  # by column: bool, int64, double or string
 
 
 class StoredRecording(NamedTuple):
@@ -40,6 +39,29 @@ class StoredRecording(NamedTuple):
     name: str
     size: int
     cells: Cells
+
+
+class CellTypes:
+    """Finds the type of each column from its cells: numbers or booleans if all are, else text."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, set[type]] = {}
+
+    def add(self, cells: Cells) -> None:
+        for name, value in cells.items():
+            kinds = self._seen.setdefault(name, set())
+            if value is not None:
+                is_large = isinstance(value, int) and abs(value) >= 2**63
+                kinds.add(str if is_large else type(value))
+
+    def of(self, name: str) -> str:
+        kinds = self._seen.get(name, set())
+        if kinds and kinds <= {int, float}:
+            return "int64" if kinds == {int} else "double"
+        return "bool" if kinds == {bool} else "string"
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._seen)
 
 
 def split_file(split: str) -> str:
@@ -66,7 +88,7 @@ def plan_recordings(recordings: Sequence[StoredRecording], largest: int = LARGES
 
 
 def write_recordings(
-    shards: Sequence[Sequence[StoredRecording]], columns: Sequence[str], folder: Path
+    shards: Sequence[Sequence[StoredRecording]], columns: ColumnTypes, folder: Path
 ) -> Iterator[tuple[int, bool]]:
     """Write each file unless it is complete; yield its number of recordings and whether it was there."""
     for i, shard in enumerate(shards):
@@ -79,7 +101,7 @@ def write_recordings(
 
 
 def write_rows(
-    rows: Iterable[tuple[str, Cells]], counts: Mapping[str, int], columns: Sequence[str], folder: Path
+    rows: Iterable[tuple[str, Cells]], counts: Mapping[str, int], columns: ColumnTypes, folder: Path
 ) -> None:
     """Write rows, each with its split's name in file names; `counts` says how many rows each split has."""
     writers: dict[str, RowWriter] = {}
@@ -93,7 +115,7 @@ def write_rows(
 class RowWriter:
     """Writes the rows of one split, a thousand at a time, to files of a hundred thousand."""
 
-    def __init__(self, folder: Path, split: str, count: int, columns: Sequence[str]) -> None:
+    def __init__(self, folder: Path, split: str, count: int, columns: ColumnTypes) -> None:
         self._folder, self._split, self._columns = folder, split, columns
         self._shards = max(1, -(-count // ROWS_PER_SHARD))
         self._shard = self._in_shard = 0
@@ -134,21 +156,20 @@ def shard_name(split: str, number: int, total: int) -> str:
     return f"{split}-{number:05d}-of-{total:05d}.parquet"
 
 
-def schema_of(columns: Sequence[str], with_audio: bool, key: str = "") -> "pyarrow.Schema":
+def schema_of(columns: ColumnTypes, with_audio: bool, key: str = "") -> "pyarrow.Schema":
     """Return the schema, with the features that the hub's `datasets` library reads."""
     import pyarrow
 
     features: dict[str, Any] = {AUDIO: {"_type": "Audio"}} if with_audio else {}
     fields = [(AUDIO, pyarrow.struct([("bytes", pyarrow.binary()), ("path", pyarrow.string())]))] if with_audio else []
-    for name in columns:
-        kind = _NUMBERS.get(name, "string")
+    for name, kind in columns.items():
         fields.append((name, pyarrow.type_for_alias(kind)))
         features[name] = {"dtype": {"double": "float64"}.get(kind, kind), "_type": "Value"}
     metadata = {"huggingface": json.dumps({"info": {"features": features}})}
     return pyarrow.schema(fields, metadata | ({CONTENT_KEY: key} if key else {}))
 
 
-def _write(path: Path, groups: Iterable[list[Cells]], columns: Sequence[str], key: str, with_audio: bool) -> None:
+def _write(path: Path, groups: Iterable[list[Cells]], columns: ColumnTypes, key: str, with_audio: bool) -> None:
     schema = schema_of(columns, with_audio, key)
     with ExitStack() as stack:
         writer = _open_writer(stack, path, schema)
@@ -214,8 +235,8 @@ def _read(recording: StoredRecording) -> bytes:
     return content
 
 
-def _key_of(rows: Iterable[Any], columns: Sequence[str]) -> str:
-    digest = hashlib.sha256(json.dumps(list(columns)).encode())
+def _key_of(rows: Iterable[Any], columns: ColumnTypes) -> str:
+    digest = hashlib.sha256(json.dumps(dict(columns)).encode())
     for row in rows:
         digest.update(json.dumps(row, sort_keys=True, default=str).encode())
     return digest.hexdigest()

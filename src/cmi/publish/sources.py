@@ -15,6 +15,7 @@ from cmi._util.fields import is_nan, number_field
 from cmi._util.records import read_table
 from cmi.preferences import FILES, RATED, RATINGS, read_rows
 from cmi.rewardbench.data import ALL, DataSet, data_sets, find, own, published, studio
+from cmi.rewardbench.data.parquet import PREPARED
 from cmi.rewardbench.data.rows import LeftOut
 from cmi.rewardbench.items import RatedItem
 from cmi.take import TAKES, Audio, Prompt, take_rows
@@ -57,7 +58,10 @@ class DataSource:
         """Yield the rows, and the reasons to leave others out."""
         if self.dataset is None:
             for file in self.files:
-                yield from _rows_of_file(file)
+                for row in _rows_of_file(file):
+                    if file.parent.name == PREPARED:
+                        published.require_inside((*row.takes.values(), row.prompt.reference), file, row.id)
+                    yield row
         else:
             for each in self.dataset.survey(self.path, ALL):
                 yield from _rows_of_item(each) if isinstance(each, RatedItem) else (each,)

@@ -5,13 +5,14 @@ Layout
     data/recordings-*.parquet    each recording once; rows name it by its content: audio/SHA256.flac
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from cmi.rewardbench.data import ALL, DataSet, own
 from cmi.rewardbench.data.parquet import prepare
 from cmi.rewardbench.data.rows import inside
 from cmi.rewardbench.items import RatedItem
+from cmi.take import Audio
 
 NAME = "published"
 RECORDINGS = "recordings"
@@ -32,8 +33,13 @@ def files(folder: Path) -> list[Path]:
 def rows(folder: Path) -> Iterator[RatedItem]:
     for file in files(folder):
         for item in own.rows(file, NAME):
-            for audio in (*item.takes, item.prompt.reference):
-                if isinstance(audio, Path):  # a stranger's file must not name files of this machine
-                    given = audio.relative_to(file.parent) if audio.is_relative_to(file.parent) else audio
-                    inside(file.parent, given.as_posix(), f"{file} item {item.id!r}")
+            require_inside((*item.takes, item.prompt.reference), file, item.id)
             yield item
+
+
+def require_inside(sounds: Iterable[Audio | None], file: Path, name: str) -> None:
+    """InputError if a row names a recording outside of the data set: a stranger must not name files of this machine."""
+    for sound in sounds:
+        if isinstance(sound, Path):
+            given = sound.relative_to(file.parent) if sound.is_relative_to(file.parent) else sound
+            inside(file.parent, given.as_posix(), f"{file} row {name!r}")
