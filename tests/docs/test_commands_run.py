@@ -18,6 +18,7 @@ CANNOT_RUN = {  # the reason: a pattern of commands
     "goes on from a run of nano": r"runs/(nano|real)",
     "asks a model behind an endpoint": r"--url |--endpoint ",
     "serves until it is stopped": r"^arena serve|^judge endpoint",
+    "uploads to the hub": r"--push ",
     "needs a PostgreSQL server": r"postgresql://",
     "starts a Ray cluster": r"--ray ",
     "needs a checkpoint of CMI-RM": r"CMI-RM/|^train |runs/mine",

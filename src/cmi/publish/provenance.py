@@ -22,7 +22,7 @@ assert set(KEPT) <= set(PROVENANCE)
 
 
 @dataclass
-class Recording:
+class TracedRecording:
     """A recording to be published."""
 
     path: Path
@@ -59,13 +59,13 @@ def manifest_of(path: Path) -> Path:
     return path / MANIFEST if path.is_dir() else path
 
 
-class Recordings:
+class ProvenanceRecords:
     """The recordings of a data set by path, each with its provenance."""
 
     def __init__(self, terms: Mapping[str, str]) -> None:
         self._terms = terms
         self._manifests: dict[Path, dict[Path, dict[str, Any]]] = {}
-        self.found: dict[Path, Recording] = {}
+        self.found: dict[Path, TracedRecording] = {}
 
     def add(self, row: DataRow) -> None:
         """Add the recordings that a row names."""
@@ -77,7 +77,7 @@ class Recordings:
     def _add(self, path: Path, system: str, cells: Mapping[str, Any], is_reference: bool = False) -> None:
         known = self.found.get(path)
         if known is None:
-            known = self.found[path] = Recording(path, system, is_reference, {})
+            known = self.found[path] = TracedRecording(path, system, is_reference, {})
             if not is_reference:
                 known.learn({**self._manifest_row(path), **cells})
         known.is_reference = known.is_reference and is_reference

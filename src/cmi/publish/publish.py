@@ -23,7 +23,7 @@ from cmi._util.hub import require_packages
 from cmi._util.records import OWN
 from cmi.preferences import FIELDS
 from cmi.publish.card import CardFacts, CardText, write_card
-from cmi.publish.provenance import REFERENCE, Recording, Recordings, require_licences
+from cmi.publish.provenance import REFERENCE, ProvenanceRecords, TracedRecording, require_licences
 from cmi.publish.raters import pseudonyms
 from cmi.publish.recordings import read_hashes, read_lengths
 from cmi.publish.shards import (
@@ -93,7 +93,7 @@ class Published(NamedTuple):
 class _Survey:
     """What one pass over the rows finds."""
 
-    recordings: Recordings
+    recordings: ProvenanceRecords
     rows: Counter[str] = field(default_factory=Counter)  # by the split's name in file names
     types: CellTypes = field(default_factory=CellTypes)
     raters: Counter[str] = field(default_factory=Counter)
@@ -185,7 +185,7 @@ def _rows(plan: PublishPlan) -> Iterator[DataRow]:
 
 
 def _survey(plan: PublishPlan) -> _Survey:
-    survey = _Survey(Recordings(plan.terms))
+    survey = _Survey(ProvenanceRecords(plan.terms))
     for row in _rows(plan):
         survey.recordings.add(row)
         split = str(row.cells.get("split", ""))
@@ -253,7 +253,7 @@ def _stepper(report: Report, what: str, total: int) -> Callable[[int], None]:
 
 
 def _store(
-    found: Sequence[Recording], hashes: Sequence[str], report: Report
+    found: Sequence[TracedRecording], hashes: Sequence[str], report: Report
 ) -> tuple[list[StoredRecording], dict[Path, str]]:
     """Measure recordings; return one for each content, and the name of each path."""
     lengths = read_lengths([one.path for one in found], _stepper(report, "recordings measured", len(found)))
