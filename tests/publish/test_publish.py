@@ -122,6 +122,7 @@ def test_terms_come_from_the_takes_manifest_and_are_on_the_card(votes, plan_for)
     }
     assert {row["settings"] for row in rows} == {None, '{"steps": 8}'}
     card = (folder / "README.md").read_text()
+    assert "**Agreement of raters**" in card and "(Table" not in card
     assert "| beta | 1.0 | beta's terms | 2 |" in card and "write to data@example.org" in card
     front = yaml.safe_load(card.split("---")[1])
     assert front["license"] == "cc-by-4.0" and front["language"] == ["en", "ja"]

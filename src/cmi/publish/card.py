@@ -1,8 +1,9 @@
 """The data card: README.md with front matter that the hub reads, filled in from the data and from what was stated."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from typing import Any
 
@@ -86,7 +87,7 @@ def write_card(text: CardText, facts: CardFacts) -> str:
             row=kind,
             columns=_names(facts.columns),
             recording_columns=_names(["audio", *facts.recording_columns]),
-            statistics=to_markdown(all_tables([record])).strip(),
+            statistics=to_markdown([_plain_title(table, record["name"]) for table in all_tables([record])]).strip(),
             sources=f"Sources: {text.sources}" if text.sources else f"Sources of prompts and references: {NOT_STATED}",
             systems=to_markdown([system_terms(facts.recordings)]).strip(),
             terms_note=f"Prompts and labels: {text.licence or NOT_STATED}",
@@ -96,6 +97,12 @@ def write_card(text: CardText, facts: CardFacts) -> str:
             contact=text.contact,
         )
     )
+
+
+def _plain_title(table: Table, name: str) -> Table:
+    """Leave out the data set's name and the number of a paper's table, which mean nothing on its own card."""
+    title = re.sub(r" \((Table|figure) \d+\)$", "", table.title.removeprefix(f"{name}: "))
+    return replace(table, title=title[:1].upper() + title[1:])
 
 
 def _names(columns: Sequence[str]) -> str:

@@ -201,7 +201,7 @@ def _survey(plan: PublishPlan) -> _Survey:
 
 
 def _prompt_key(prompt: Prompt) -> bytes:
-    words = f"{prompt.text} {prompt.lyrics}".strip()
+    words = " ".join(f"{prompt.text} {prompt.lyrics}".casefold().split())
     return hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=16).digest() if words else b""
 
 
