@@ -28,10 +28,10 @@ def guess_language(text: str) -> str:
     ('en', 'ja', '')
     """
     scripts, languages = _tables()
-    letters = len(_LETTER.findall(text))
-    for language, pattern in scripts.items():  # Japanese comes before Chinese, because kana stand among Han characters
-        share = 0.2 if language == "ja" else 0.5
-        if letters and len(pattern.findall(text)) >= share * letters:
+    letters = 0 if text.isascii() else len(_LETTER.findall(text))
+    for language, pattern in scripts.items() if letters else ():
+        share = 0.2 if language == "ja" else 0.5  # kana stand among Han characters
+        if len(pattern.findall(text)) >= share * letters:
             return language
     words = _WORD.findall(text.lower())
     counts = sorted(((sum(word in known for word in words), name) for name, known in languages.items()), reverse=True)

@@ -87,7 +87,7 @@ def write_card(text: CardText, facts: CardFacts) -> str:
             row=kind,
             columns=_names(facts.columns),
             recording_columns=_names(["audio", *facts.recording_columns]),
-            statistics=to_markdown([_plain_title(table, record["name"]) for table in all_tables([record])]).strip(),
+            statistics=_statistics(record),
             sources=f"Sources: {text.sources}" if text.sources else f"Sources of prompts and references: {NOT_STATED}",
             systems=to_markdown([system_terms(facts.recordings)]).strip(),
             terms_note=f"Prompts and labels: {text.licence or NOT_STATED}",
@@ -99,10 +99,14 @@ def write_card(text: CardText, facts: CardFacts) -> str:
     )
 
 
-def _plain_title(table: Table, name: str) -> Table:
-    """Leave out the data set's name and the number of a paper's table, which mean nothing on its own card."""
-    title = re.sub(r" \((Table|figure) \d+\)$", "", table.title.removeprefix(f"{name}: "))
-    return replace(table, title=title[:1].upper() + title[1:])
+def _statistics(record: Record) -> str:
+    """Return the tables without the data set's name and the numbers of the paper's tables; systems have their own."""
+    tables = []
+    for table in all_tables([record]):
+        title = re.sub(r" \((Table|figure) \d+\)$", "", table.title.removeprefix(f"{record['name']}: "))
+        if title != "systems":
+            tables.append(replace(table, title=title.capitalize()))
+    return to_markdown(tables).strip()
 
 
 def _names(columns: Sequence[str]) -> str:

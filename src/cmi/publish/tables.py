@@ -64,7 +64,7 @@ def overview_table(records: Sequence[Record]) -> Table:
         ["takes", *(_count(each.get("takes")) for each in columns.values())],
         ["unique prompts", *(_count(each.get("prompts")) for each in columns.values())],
         ["systems", *(_count(each.get("systems")) for each in columns.values())],
-        ["raters", *(_count(each.get("raters")) for each in columns.values())],
+        ["raters", *(_count(each.get("raters") or None) for each in columns.values())],
         ["with lyrics, %", *(_share(each.get("has_lyrics"), each.get("samples")) for each in columns.values())],
     ]
     return Table("Overview (Table 1)", ["", *columns], rows, notes=_remarks(records))
