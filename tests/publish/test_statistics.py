@@ -122,3 +122,30 @@ def test_a_file_of_something_else_is_one_sentence(tmp_path, content, sentence):
     (tmp_path / "x.jsonl").write_text(content)
     with pytest.raises(InputError, match=sentence):
         describe(find_source(str(tmp_path / "x.jsonl")))
+
+
+def test_votes_in_the_layout_of_cmi_pref_are_counted_as_the_paper_counts_them(tmp_path, write_lines):
+    def vote(prompt: str, user: str, musicality: str, alignment: str, sure: float) -> dict:
+        row = {"audio-path": f"cmi-pref/gen-audio/{prompt}-1.mp3", "audio2": f"cmi-pref/gen-audio/{prompt}-2.mp3"}
+        row |= {
+            "prompt": prompt,
+            "lyrics": "",
+            "ref-audio-path": "",
+            "model_a": "yue",
+            "model_b": "suno",
+            "user id": user,
+        }
+        said = {"preference-musicality": musicality, "preference-alignment": alignment}
+        return row | said | {f"confidence_{name}": sure for name in said}
+
+    write_lines(tmp_path / "cmi-pref/cmi_train.jsonl", [vote("jazz", "1", "model_a", "model_b", 3.5)])
+    tested = [vote("rock", "1", "model_a", "model_a", 5), vote("rock", "2", "model_a", "tie", 2)]
+    write_lines(tmp_path / "cmi-pref/cmi_test.jsonl", tested)
+    record = describe(find_source("cmi-pref", tmp_path), with_audio=False)
+    assert (record["samples"], record["units"], record["prompts"], record["raters"]) == (3, 2, 2, 2)
+    assert record["splits"]["test"]["samples"] == 2 and record["systems"] == {"suno": 2, "yue": 2}
+    assert (record["agreement"]["musicality"]["agreeing"], "alignment" in record["agreement"]) == (1, False)
+    assert record["axes"]["musicality, alignment"]["same"] == 1
+    assert record["confidence"]["musicality"]["counts"] == {"1": 0, "2": 1, "3": 1, "4": 0, "5": 1}
+    notes = [note for table in all_tables([record]) for note in table.notes]
+    assert any(note.startswith("The paper: 492 pairs") for note in notes)
