@@ -18,6 +18,7 @@ CANNOT_RUN = {  # the reason: a pattern of commands
     "goes on from a run of nano": r"runs/(nano|real)",
     "asks a model behind an endpoint": r"--url |--endpoint |--lyrics-from |--caption-with ",
     "serves until it is stopped": r"^arena serve|^judge endpoint",
+    "uploads to the hub": r"--push ",
     "needs a PostgreSQL server": r"postgresql://",
     "starts a Ray cluster": r"--ray ",
     "needs a checkpoint of CMI-RM": r"CMI-RM/|^train |runs/mine",
@@ -32,7 +33,10 @@ CANNOT_RUN = {  # the reason: a pattern of commands
     "makes thousands of pairs": r"--pairs (7000|12000)",
 }  # fmt: skip
 SMALLER = {r"--pairs \d+": "--pairs 12", "--clips 20": "--clips 2", "--prompts 20": "--prompts 2"}
-EXIT_CODES = {"docs/data.md cmi score --manifest takes.csv": 2}  # the page shows an error
+EXIT_CODES = {  # the page shows an error
+    "docs/data.md cmi score --manifest takes.csv": 2,
+    "docs/publish.md cmi data publish set/ published/ --contact data@example.org": 2,
+}
 FILES = {
     "docs/data.md": {"takes.csv": "audio,prompt\ntake.wav,slow piano\n"},
     "docs/generate.md": {"prompts.jsonl": '{"text": "A slow waltz"}\n{"text": "A folk tune", "lyrics": "We hear"}\n'},

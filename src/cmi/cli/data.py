@@ -1,4 +1,4 @@
-"""`cmi data`: get the data sets that reward models are tested on, and check them."""
+"""`cmi data`: get data sets, check them, count what is in them, and publish yours."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,12 +7,15 @@ import typer
 from rich.console import Console
 
 from cmi._util.errors import InputError
+from cmi.cli import data_publish
 from cmi.cli.options import AS_TABLE, ShowOptions
 from cmi.cli.output import show
 from cmi.cli.progress import progress
 from cmi.report.tables import print_tables
 
-app = typer.Typer(no_args_is_help=True, help="Get data sets, and check them.")
+app = typer.Typer(no_args_is_help=True, help="Get data sets, check them, count what is in them, and publish yours.")
+app.command()(data_publish.stats)
+app.command()(data_publish.publish)
 
 Folder = Annotated[
     Path | None,

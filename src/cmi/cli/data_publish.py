@@ -1,0 +1,158 @@
+"""`cmi data stats` and `cmi data publish`: what is in data, and a folder of it that is ready to publish."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cmi._util.errors import InputError
+from cmi._util.files import write_whole
+from cmi.cli.options import AS_TABLE, ShowOptions
+from cmi.cli.output import note, show
+from cmi.cli.progress import progress
+from cmi.report import numbers
+
+DataFolder = Annotated[
+    Path | None,
+    typer.Option("--folder", help="Where data sets are kept; by default $CMI_DATA or the cache."),
+]
+
+
+def stats(
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            help="Files or folders of preferences, pairs, ratings or takes; data sets as NAME or NAME=FOLDER."
+        ),
+    ],
+    folder: DataFolder = None,
+    with_audio: Annotated[
+        bool, typer.Option("--audio/--no-audio", help="Read lengths from the headers of recordings, or skip them.")
+    ] = True,
+    html: Annotated[Path | None, typer.Option(help="Also write a page with pictures here.")] = None,
+    how: ShowOptions = AS_TABLE,
+) -> None:
+    """Say what is in data: hours, prompts, systems, modalities, lengths, languages, choices, confidence, agreement.
+
+    All numbers come from the files alone. Lengths are cached, so that the second time is fast.
+
+    Examples:
+
+        cmi data stats set/ votes.jsonl
+
+        cmi data stats cmi-pref=/data/cmi-pref --no-audio --html stats.html
+    """
+    from cmi.publish.page import stats_page
+    from cmi.publish.sources import find_source
+    from cmi.publish.statistics import describe
+    from cmi.publish.tables import all_tables
+
+    sources = [find_source(name, folder) for name in names]
+    records = []
+    for source in sources:
+        with progress() as bar:
+            records.append(describe(source, with_audio, bar.stepper(f"recordings of {source.name}")))
+    if html is not None:
+        write_whole(html, stats_page(records))
+    show(all_tables(records), records, "datasets", {}, how)
+
+
+@dataclass(frozen=True)
+class CardOptions:
+    """What only the publisher can say, for the data card."""
+
+    PANEL = "Data card"
+
+    contact: Annotated[str, typer.Option(help="Where people can ask for removal: an address. Required.")] = ""
+    title: Annotated[str, typer.Option(help="By default the folder's name.")] = ""
+    licence: Annotated[str, typer.Option(help="Of prompts and labels, such as 'CC BY 4.0'.")] = ""
+    description: Annotated[str, typer.Option(help="What the data are, and what they are for.")] = ""
+    sources: Annotated[str, typer.Option(help="Where prompts and references come from.")] = ""
+    consent: Annotated[str, typer.Option(help="What annotators agreed to.")] = ""
+    fault: Annotated[list[str] | None, typer.Option(help="A known fault; may be repeated.")] = None
+
+
+NO_CARD = CardOptions()
+
+
+def publish(
+    source: Annotated[
+        str, typer.Argument(metavar="SET", help="A file or folder of preferences, pairs, ratings or takes.")
+    ],
+    out: Annotated[Path, typer.Argument(help="The folder to write.")],
+    terms: Annotated[
+        list[str] | None,
+        typer.Option(help="SYSTEM=TERMS of its recordings; 'reference' for references, '*' for all others."),
+    ] = None,
+    takes: Annotated[
+        list[Path] | None,
+        typer.Option(help="A folder of `cmi generate`, for what it says about the same recordings; may be repeated."),
+    ] = None,
+    allow_unlicensed: Annotated[
+        bool, typer.Option("--allow-unlicensed", help="Publish recordings for which no terms are stated.")
+    ] = False,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(help="Publish this column too: feedback, voted or one that begins with x_."),
+    ] = None,
+    raters: Annotated[
+        Path | None, typer.Option(help="File of the raters' pseudonyms; by default OUT.raters.json, which is private.")
+    ] = None,
+    keep_rater: Annotated[
+        list[str] | None, typer.Option(help="A rater who is a model and keeps its name; may be repeated.")
+    ] = None,
+    push: Annotated[str, typer.Option(help="Upload it to this data set on the hub, OWNER/NAME.")] = "",
+    public: Annotated[
+        bool, typer.Option("--public", help="Upload to a public repository; by default private.")
+    ] = False,
+    card: CardOptions = NO_CARD,
+) -> None:
+    """Write a folder that is ready to publish: Parquet files with the recordings, checksums and a data card.
+
+    Raters' names become pseudonyms. Recordings without a stated licence are refused. The folder appears when it is
+    whole; if it is stopped, the same command resumes.
+
+    Example:  cmi data publish set/ published/ --terms '*=CC BY 4.0' --contact data@example.org
+    """
+    from cmi.publish import publish as publishing
+    from cmi.publish.card import CardText
+    from cmi.publish.provenance import manifest_of, parse_terms
+    from cmi.publish.push import push as push_folder
+    from cmi.publish.sources import find_source
+
+    if not card.contact:
+        raise InputError("--contact is required: an address where people can ask for the removal of their data")
+    if public and not push:
+        raise InputError("--public is for --push OWNER/NAME, which is missing")
+    if publishing.is_complete(out):
+        note(f"{out} is complete, and stays as it is; to publish again, remove it or choose another folder")
+    else:
+        text = CardText(
+            card.title or out.resolve().name,
+            card.contact,
+            card.licence,
+            card.description,
+            card.sources,
+            card.consent,
+            tuple(card.fault or ()),
+        )
+        plan = publishing.PublishPlan(
+            find_source(source),
+            out,
+            text,
+            parse_terms(terms or ()),
+            tuple(manifest_of(each) for each in takes or ()),
+            allow_unlicensed,
+            tuple(column or ()),
+            raters,
+            tuple(keep_rater or ()),
+        )
+        with progress() as bar:
+            done = publishing.publish(plan, bar.report)
+        if done.dropped:
+            note(f"left out: {', '.join(done.dropped)}; publish them with --column NAME")
+        size = numbers.file_size(done.size)
+        print(f"{done.folder}: {done.rows:,} rows, {done.recordings:,} recordings, {size}")
+    if push:
+        print(push_folder(out, push, public))
