@@ -2,7 +2,9 @@
 
     alignment = 0.36 x
                   the head's own, in deviations from its mean over a bank of clips, under this very prompt
-                + 2 x the mean of   text:      musicnn's tags . what the text asks of them (`cmi.reward.scoring.tags`)
+                + 2 x the mean of   text:      musicnn's tags . what the text asks of them: by their names
+                                               (`cmi.reward.scoring.tags`), and by 269 words and phrases of
+                                               which we wrote down what tags they go with (`recipes/nano/words.txt`)
                                     reference: cosine of musicnn's mean features of the take and of the reference
                   each in deviations from its mean over a bank, too
     musicality = OWN x the head's own + `craft`, which is told from the sound alone (`cmi.reward.model.encoders.craft`)
@@ -24,10 +26,12 @@ from cmi.reward.model.head import HeadConfig, Mask, PromptTokens, RewardHead
 TAGGED, FEATURES = 100, 224
 EXTRA = TAGGED + FEATURES
 CLIPS, CLIP_TOKENS, MORE_CLIPS, TRACKS = 51, 12, 102, 194  # of the bank
+WORDS = 269
+NEAR = 0.05  # of cosines: how fast a word counts less, the less it is like the text
 POWER = 3  # of cosines, as in `cmi.reward.scoring.tags`
 WEIGHT = 2.0  # of what is untrained: about the ratio of the deviations of both on real music
 SCALE = 0.36  # the mean over texts of the head's deviation in the bank: its own scores keep the size they were taught
-OWN = 0.4077  # of the head's own musicality; `recipes/nano/ship.py` fits it on songs that are not reported
+OWN = 0.2048  # of the head's own musicality; `recipes/nano/ship.py` fits it on songs that are not reported
 EMPTY = 2  # tokens of a text without words
 
 
@@ -38,6 +42,8 @@ class BlendedHead(RewardHead):
     bank_features: Tensor
     bank_tags: Tensor
     bank_names: Tensor
+    bank_words: Tensor
+    bank_meant: Tensor
 
     def __init__(self, config: HeadConfig) -> None:
         super().__init__(config)
@@ -45,6 +51,8 @@ class BlendedHead(RewardHead):
         self.register_buffer("bank_features", torch.zeros(MORE_CLIPS, FEATURES))
         self.register_buffer("bank_tags", torch.zeros(TRACKS, TAGGED))
         self.register_buffer("bank_names", torch.zeros(TAGGED, config.dim))  # MiniLM's vectors of the tags' names
+        self.register_buffer("bank_words", torch.zeros(WORDS, config.dim))  # and of words
+        self.register_buffer("bank_meant", torch.zeros(WORDS, TAGGED))  # the tags that these go with
 
     def parts(self, prompt: PromptTokens) -> list[tuple[nn.Module, Tensor]]:
         reference = None if prompt.reference is None else prompt.reference[..., : self.config.dim]
@@ -63,11 +71,17 @@ class BlendedHead(RewardHead):
 
     def _of_text(self, text: Tensor) -> Tensor:
         """What each tag says of a text, from its first token, the mean of all: (B, n, D) -> (B, 100)."""
-        cosines = functional.normalize(text[:, 0], dim=1) @ functional.normalize(self.bank_names, dim=1).T
+        meaning = functional.normalize(text[:, 0], dim=1)
+        cosines = meaning @ functional.normalize(self.bank_names, dim=1).T
         centred = cosines - cosines.mean(dim=1, keepdim=True)
-        weights = centred.sign() * centred.abs() ** POWER
-        spread = (_unusual(self.bank_tags, self.bank_tags) @ weights.T).std(dim=0, correction=0)  # their mean is 0
-        return weights / spread[:, None]
+        likeness = meaning @ functional.normalize(self.bank_words, dim=1).T
+        named = self._standardised(centred.sign() * centred.abs() ** POWER)
+        meant = self._standardised((likeness / NEAR).softmax(dim=1) @ self.bank_meant)
+        return self._standardised(named + meant)
+
+    def _standardised(self, weights: Tensor) -> Tensor:
+        """So that their sum has a deviation of 1 over the bank, where its mean is 0: (B, 100)."""
+        return weights / (_unusual(self.bank_tags, self.bank_tags) @ weights.T).std(dim=0, correction=0)[:, None]
 
     def _of_reference(self, reference: Tensor) -> Tensor:
         """Weights of a take's features, and what is added to their sum: (B, r, D + EXTRA) -> (B, 224 + 1)."""

@@ -164,19 +164,19 @@ class Nano(FrozenEncoder):
         crafts = []
         for clip in range(len(level) if self.tagged else 0):  # one by one: each at its own length
             length = samples.shape[1] if lengths is None else int(lengths[clip])
-            ends = ((length + 1) // 2 // musicnn.HOP + 1,) * 3 + (-(-length // HOP), -(-length // TOKEN))
-            heard = [x[clip, :end] for x, end in zip((*frames, mel, ear_mel, words), ends, strict=True)]
+            ends = ((length + 1) // 2 // musicnn.HOP + 1,) * 3 + (-(-length // HOP), -(-length // TOKEN), length)
+            heard = [x[clip, :end] for x, end in zip((*frames, mel, ear_mel, words, level), ends, strict=True)]
             crafts.append(self._craft(heard, length / RATE))
         craft = torch.stack(crafts) if self.tagged else level.new_zeros(len(level), 0)
         return Features(torch.cat(music, dim=-1), words, answered, torch.cat(tags, dim=-1), craft)
 
     def _craft(self, heard: list[Tensor], seconds: float) -> Tensor:
-        """Of one clip, the mean of its parts: musicnn's frames of both nets, both log-mels, and words -> (1,)."""
+        """Of one clip, the mean of its parts: musicnn's frames of both nets, both log-mels, words and sound -> (1,)."""
         assert self.craft is not None
         found = []
         for part in zip(*(torch.tensor_split(x, max(1, round(seconds / PART))) for x in heard), strict=True):
-            first, second, mel, ear, words = (x[None] for x in part)
-            found.append(self.craft(Heard((first, second), mel, ear, words, self.ear.answers(words))))
+            first, second, mel, ear, words, sound = (x[None] for x in part)
+            found.append(self.craft(Heard((first, second), mel, ear, words, self.ear.answers(words), sound)))
         return torch.stack(found).mean(dim=0)
 
     def bridge(self, tags: Tensor) -> Tensor:
