@@ -44,7 +44,7 @@ class Listener(nn.Module):
 
     @torch.no_grad()
     def summary(self, sounds: Tensor, parts: int = 1) -> Tensor:
-        """Of clips of one length at 32 kHz, in parts one after the other: (B, n) -> (B, parts, 8310)."""
+        """Of clips of one length at 32 kHz, in parts one after the other: (B, n) -> (B, parts, 8308)."""
         level = encoder.begun(encoder.levelled(sounds))
         mel = musicnn.mel(encoder.halve_rate(level))
         frames = [net.frames(mel) for net in self.encoder.taggers]  # type: ignore[operator]
@@ -82,7 +82,7 @@ class Judge(nn.Module):
         return ((x - self.mean) * self.scale).clamp(-craft.FARTHEST, craft.FARTHEST)
 
     def judge(self, inputs: Tensor, keep: Tensor | None = None) -> Tensor:
-        """Of (..., 8310) inputs, of which `keep` are heard in this step of the training."""
+        """Of (..., 8308) inputs, of which `keep` are heard in this step of the training."""
         kept = inputs if keep is None else inputs * keep
         found = kept @ self.weight
         if self.bend.requires_grad:

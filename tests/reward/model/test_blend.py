@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from cmi.audio import Waveform
-from cmi.reward.model.blend import EXTRA, OWN, SCALE, TAGGED, WEIGHT, BlendedHead
-from cmi.reward.model.encoders.nano import RATE
+from cmi.reward.model.blend import EXTRA, NEAR, OWN, SCALE, TAGGED, WEIGHT, BlendedHead
+from cmi.reward.model.encoders.nano import RATE, TAGS
 from cmi.reward.model.head import PromptTokens, RewardHead
 from cmi.reward.model.reward_model import RewardModel
 from cmi.reward.scoring.tags import standardised, tag_weights
@@ -46,17 +46,28 @@ def asked(nano: RewardModel, text: str, reference: torch.Tensor | None = None) -
 
 
 @torch.inference_mode()
-def test_what_a_text_asks_of_tags_is_what_the_untrained_scorer_says(nano, head, sound):
+def test_a_text_asks_of_tags_what_the_untrained_scorer_says_and_as_much_what_its_words_mean(nano, head, sound):
     bank = head.bank_tags.double().numpy()
-    names = torch.nn.functional.normalize(head.bank_names, dim=1)
-    cosines = names @ torch.nn.functional.normalize(read(nano, "slow sad piano")[0, 0], dim=0)
+    text = torch.nn.functional.normalize(read(nano, "slow sad piano")[0, 0], dim=0)
+    names, words = (torch.nn.functional.normalize(x, dim=1) @ text for x in (head.bank_names, head.bank_words))
+    nearness = np.exp(words.double().numpy() / NEAR)
     z = (bank - bank.mean(axis=0)) / bank.std(axis=0)
-    take = nano.hear(sound)
-    odds = take[0, 0, head.config.dim :][:TAGGED].double().numpy()
+    parts = [tag_weights(names.double().numpy()), nearness / nearness.sum() @ head.bank_meant.double().numpy()]
+    odds = nano.hear(sound)[0, 0, head.config.dim :][:TAGGED].double().numpy()
     heard = (odds - bank.mean(axis=0)) / bank.std(axis=0)
-    expected = standardised(heard, tag_weights(cosines.double().numpy()), z)
+    expected = standardised(heard, sum(part / (z @ part).std() for part in parts), z)
     weights = asked(nano, "slow sad piano")[0, 0, head.config.dim :][:TAGGED]
     assert float(weights.double() @ torch.from_numpy(heard)) == pytest.approx(expected, rel=1e-3)
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize(
+    ("text", "asks", "rather_than"),
+    [("dubstep", "techno", "folk"), ("bossa nova", "jazz", "metal"), ("baroque", "harpsichord", "Hip-Hop")],
+)
+def test_a_word_that_is_no_tag_asks_for_the_tags_it_goes_with(nano, head, text, asks, rather_than):
+    weights = asked(nano, text)[0, 0, head.config.dim :][:TAGGED]
+    assert weights[TAGS.index(asks)] > 0.1 > 0.05 > weights[TAGS.index(rather_than)]
 
 
 @torch.inference_mode()

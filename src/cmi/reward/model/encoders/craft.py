@@ -1,4 +1,4 @@
-"""How well a recording is made, and how far it is from broken: one number, from 8,310 others.
+"""How well a recording is made, and how far it is from broken: one number, from 8,308 others.
 
     musicnn's frames (both nets), its log-mels, the ear's log-mels    mean, deviation, maximum and mean change over time
     the ear's log-mels                                                what comes again within 5 s, and how exactly;
@@ -28,7 +28,7 @@ NOVELTY = (0.5, 0.8, 0.9, 0.95, 0.99, 1.0)  # quantiles
 LINE_FRAME = 16_384  # samples, half a second
 COMBS = (22, 44, 88, 176)  # of 1/22,000 s: echoes of 1 to 16 ms
 HIGHEST = 11_000.0  # hertz; above 12 kHz nothing is heard, so that rates and codecs change nothing
-WIDTH, HIDDEN = 8310, 256
+WIDTH, HIDDEN = 8308, 256
 FARTHEST = 8.0  # deviations
 USUAL = 0.8  # about the mean size of what deviates by 1
 PART = 10.0  # seconds
@@ -71,7 +71,7 @@ class Craft(nn.Module):
 
 
 def summary(heard: Heard) -> Tensor:
-    """(B, 8310)."""
+    """(B, 8308)."""
     ear = functional.pad(heard.ear, (0, 0, 0, max(0, FEWEST - heard.ear.shape[1])))
     words = heard.words if heard.words.shape[1] > 1 else heard.words.expand(-1, 2, -1)
     parts = [
@@ -215,7 +215,7 @@ def tuning(spectrum: Tensor) -> Tensor:
 
 
 def peaks(sound: Tensor) -> Tensor:
-    """The shape of the waveform: flat peaks, steps, and how far it reaches, of all and of short windows: (B, 22)."""
+    """The shape of the waveform: flat peaks, steps, and how far it reaches, of all and of short windows: (B, 20)."""
     size = sound.abs()
     level = sound.square().mean(dim=1, keepdim=True).sqrt().clamp(min=1e-5)
     ordered = size.sort(dim=1).values
@@ -227,14 +227,14 @@ def peaks(sound: Tensor) -> Tensor:
     high = size[:, 1:] > 0.5 * top
     flat = ((change < 2e-3 * top) & high).float().mean(dim=1) / (high.float().mean(dim=1) + 1e-6)
     still = (change < 1e-3 * level).float().mean(dim=1)
-    sides = ((sound.amax(dim=1) + 1e-5) / (-sound.amin(dim=1) + 1e-5)).log()
-    moments = [((sound / level) ** power).mean(dim=1) for power in (3, 4)]
+    uneven = ((sound.amax(dim=1) + 1e-5) / (-sound.amin(dim=1) + 1e-5)).log().abs()
+    peaked = ((sound / level) ** 4).mean(dim=1).clamp(min=1).log()
     windows = sound.unfold(1, 1600, 1600)
     crest = (windows.abs().amax(dim=2) / windows.square().mean(dim=2).sqrt().clamp(min=1e-5)).clamp(min=1).log()
     loud = (windows.square().mean(dim=2).sqrt() + 1e-3).log()
     shares = torch.tensor((0.1, 0.5, 0.9), device=sound.device)
     spans = [x.quantile(shares, dim=1).T for x in (crest, loud)]
-    rest = [*near, flat, still, sides, sides.abs(), moments[0].clamp(-8, 8), moments[1].clamp(min=1).log()]
+    rest = [*near, flat, still, uneven, peaked]
     return torch.cat([reach, torch.stack(rest, dim=1), *spans], dim=1)
 
 
