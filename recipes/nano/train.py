@@ -336,13 +336,15 @@ class Trainer(Talker):
 
     @torch.no_grad()
     def keep(self, name: str, judge: Judge) -> None:
-        state = {key: tensor.cpu().half() if "layer" in key else tensor.cpu() for key, tensor in judge.state_dict().items()}
+        state = {
+            key: tensor.cpu().half() if "layer" in key else tensor.cpu() for key, tensor in judge.state_dict().items()
+        }
         torch.save(state, self.out / f"{name.replace(' ', '-').replace(',', '').replace('+', 'p')}.pt")
         self.scores[name] = {pack: judge(own.sums).cpu() for pack, own in self.asked.items()}
 
 
 def nulls(sums: Tensor) -> Tensor:
-    """Of summaries (n, WIDTH): level, brightness, how much changes and how fast, over all of the ear's bands; (n, 4)."""
+    """Of summaries: level, brightness, how much changes and how fast, over all of the ear's bands; (n, 4)."""
     mean, deviation, _, change = sums[:, FLOOR : FLOOR + 384].float().view(len(sums), 4, 96).unbind(dim=1)
     bright = mean[:, 48:].mean(dim=1) - mean[:, :48].mean(dim=1)
     found = torch.stack([mean.mean(dim=1), bright, deviation.mean(dim=1), change.mean(dim=1)], dim=1)
