@@ -210,7 +210,7 @@ class Nano(FrozenEncoder):
     @property
     def fingerprint(self) -> str:
         """Twelve hex digits that change with any weight of its own, and with what stands beside tokens."""
-        digest = hashlib.sha256(b"tagged" if self.tagged else b"")
+        digest = hashlib.sha256(b"tagged with melodies" if self.tagged else b"")
         for name, tensor in self.state_dict().items():
             digest.update(name.encode() + tensor.cpu().numpy().tobytes())
         return digest.hexdigest()[:12]
