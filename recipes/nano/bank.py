@@ -18,7 +18,8 @@ from safetensors.torch import load_file, save_file
 from cmi.audio import load
 from cmi.reward.model.blend import FEATURES
 from cmi.reward.model.checkpoint import WEIGHTS
-from cmi.reward.model.encoders.nano import RATE
+from cmi.reward.model.encoders.melody import melody
+from cmi.reward.model.encoders.nano import RATE, begun, halve_rate, levelled
 from cmi.reward.model.reward_model import RewardModel
 from cmi.reward.scoring.tags import BANK
 
@@ -32,7 +33,7 @@ def main() -> None:
     kept = [place for place, name in enumerate(names) if not name.startswith(LEFT_OUT)]
     model = RewardModel.from_pretrained(plain, device="cpu").plain()
     packages: Counter[str] = Counter()
-    heard = []
+    heard, tunes = [], []
     for name in (names[place] for place in kept):
         package = name.split("/")[0]
         packages[package] += 1
@@ -41,10 +42,12 @@ def main() -> None:
             sound = load(music / name, RATE, SECONDS, offset).samples
             with torch.inference_mode():
                 heard.append(model.hear(torch.from_numpy(sound))[0])
+                tunes.append(melody(halve_rate(begun(levelled(torch.from_numpy(sound)[None])))[0]))
     tokens = torch.stack(heard)
     state = load_file(plain / WEIGHTS)
     state["bank_tokens"] = tokens[::2].half().contiguous()
     state["bank_features"] = tokens[:, :-1, :FEATURES].mean(dim=1).half()
+    state["bank_melodies"] = torch.stack(tunes).half()
     state["bank_tags"] = torch.from_numpy(np.load(BANK, allow_pickle=False)[kept])
     state["bank_names"] = state["tag_vectors"].clone()
     save_file(state, out / WEIGHTS)

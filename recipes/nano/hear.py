@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from cmi.reward.model.blend import BlendedHead
+from cmi.reward.model.blend import OWN, BlendedHead
 from cmi.reward.model.checkpoint import split_state
 from cmi.reward.model.encoders import craft, musicnn
 from cmi.reward.model.encoders import nano as encoder
@@ -28,44 +28,46 @@ class Listener(nn.Module):
         config = HeadConfig(encoder.DIM, 6, 64, 768, 2, 2, mlp_dim=256, take=own, reference=own, text=own)
         with patch.object(encoder, "load_minilm", nn.Identity), patch.object(musicnn, "load_musicnn", found.get):
             self.encoder, self.head = encoder.Nano(tagged=True), BlendedHead(config)
-        self.encoder.load_state_dict(parts["encoder"], strict=False)
+        heard = {key: tensor for key, tensor in parts["encoder"].items() if not key.startswith("craft.")}
+        self.encoder.load_state_dict(heard, strict=False)
         self.head.load_state_dict(parts["head"], strict=False)
         self.register_buffer("empty", torch.load(folder / "empty.pt"))
         self.eval().requires_grad_(False)
+        self.encoder._craft = lambda heard, seconds: torch.zeros(1, device=heard[0].device)  # type: ignore[method-assign]  # one by one, it would take most of the time
 
     @torch.no_grad()
     def musicality(self, sounds: Tensor) -> Tensor:
         """What nano's own head says: (B, n) at 32 kHz -> (B,)."""
         empty = self.get_buffer("empty").expand(1, -1, -1)
         prompt = self.head.fuse(self.head.join(PromptTokens(empty, empty))).expand(len(sounds), -1, -1)
-        return self.head.judge(prompt, self.head.thin(self.encoder.encode_sound(sounds)))[:, 1]
+        return self.head.judge(prompt, self.head.thin(self.encoder.encode_sound(sounds)))[:, 1] / OWN
 
     @torch.no_grad()
     def summary(self, sounds: Tensor, parts: int = 1) -> Tensor:
-        """Of clips of one length at 32 kHz, in parts one after the other: (B, n) -> (B, parts, 7874)."""
+        """Of clips of one length at 32 kHz, in parts one after the other: (B, n) -> (B, parts, 8308)."""
         level = encoder.begun(encoder.levelled(sounds))
         mel = musicnn.mel(encoder.halve_rate(level))
         frames = [net.frames(mel) for net in self.encoder.taggers]  # type: ignore[operator]
         ear = log_mel(level)
         words = self.encoder.ear.words(self.encoder.ear(ear), -(-sounds.shape[1] // encoder.TOKEN))
         found = []
-        for part in zip(*(torch.tensor_split(x, parts, dim=1) for x in (*frames, mel, ear, words)), strict=True):
-            first, second, own_mel, own_ear, own_words = part
+        for part in zip(*(torch.tensor_split(x, parts, dim=1) for x in (*frames, mel, ear, words, level)), strict=True):
+            first, second, own_mel, own_ear, own_words, own_level = part
             answers = self.encoder.ear.answers(own_words)
-            found.append(craft.summary(craft.Heard((first, second), own_mel, own_ear, own_words, answers)))
+            heard = craft.Heard((first, second), own_mel, own_ear, own_words, answers, own_level)
+            found.append(craft.summary(heard))
         return torch.stack(found, dim=1)
 
 
 class Judge(nn.Module):
     """One number of a summary, standardised as clean clips are and cut off at 8 deviations.
 
-    Of its numbers the first `width` are used. `curved` also weighs how far each number is from usual, in either
+    Of its numbers some are `used`. `curved` also weighs how far each number is from usual, in either
     direction; with `hidden`, a layer stands beside.
     """
 
-    def __init__(self, clean: Tensor, width: int, curved: bool = False, hidden: int = 0) -> None:
+    def __init__(self, clean: Tensor, used: Tensor, curved: bool = False, hidden: int = 0) -> None:
         super().__init__()
-        used = torch.arange(clean.shape[1], device=clean.device) < width
         self.mean = nn.Parameter(clean.mean(dim=0), requires_grad=False)
         self.scale = nn.Parameter(used / clean.std(dim=0).clamp(min=1e-4), requires_grad=False)
         self.weight = nn.Parameter(torch.zeros_like(self.mean))
@@ -80,11 +82,11 @@ class Judge(nn.Module):
         return ((x - self.mean) * self.scale).clamp(-craft.FARTHEST, craft.FARTHEST)
 
     def judge(self, inputs: Tensor, keep: Tensor | None = None) -> Tensor:
-        """Of (..., 7874) inputs, of which `keep` are heard in this step of the training."""
+        """Of (..., 8308) inputs, of which `keep` are heard in this step of the training."""
         kept = inputs if keep is None else inputs * keep
         found = kept @ self.weight
         if self.bend.requires_grad:
-            found = found + (kept.abs() - 0.8) @ self.bend
+            found = found + (kept.abs() - craft.USUAL) @ self.bend
         return found if self.layer is None else found + self.layer(kept)[..., 0]
 
     def forward(self, x: Tensor) -> Tensor:

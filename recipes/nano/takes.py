@@ -29,7 +29,7 @@ from cmi.studio.recordings import RATE, record
 SEED = 5018
 SPLITS = ("test", "heldout")
 PARTS = 3
-WEIGHTS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0)
+WEIGHTS = (0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)
 FULL_SCALE = 32_767
 
 

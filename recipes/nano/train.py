@@ -45,9 +45,9 @@ CHAINED = 0.35  # of the last of each group
 TEST_STRENGTHS = (0.3, 0.6, 1.0)
 TEST_CLIPS = 36
 SPEECH = 32  # clips learned from; the others are measured with
-MUSIC = ("music-b", "music-c")
+MUSIC = ("music-b", "music-c", "music-r")
 LEFT_OUT = ("drascula-music",)  # its licence forbids to sell it alone
-FLOOR, PLUS = 6503, 7249  # numbers of musicnn; and of log-mels, what comes again and pulse
+FLOOR, PLUS, EAR = 6503, 7249, 7874  # numbers of musicnn; of log-mels, what comes again and pulse; and of the ear
 
 Row = tuple[int, str, float]  # clip, flaw, strength
 
@@ -55,7 +55,7 @@ Row = tuple[int, str, float]  # clip, flaw, strength
 class Variant(NamedTuple):
     """How a `Judge` is made and taught."""
 
-    width: int = WIDTH
+    used: tuple[tuple[int, int], ...] = ((0, WIDTH),)  # numbers
     curved: bool = False
     hidden: int = 0
     apart: float = 1.5  # weight of pairs across clips
@@ -63,34 +63,49 @@ class Variant(NamedTuple):
     dropped: float = 0.3
     steps: int = 2500
     rate: float = 1e-3
-    songs: float = 1.0  # share of the groups
-    tight: float = 0.0  # weight of the spread of clean clips
     studio: float = 0.3  # weight of the studio's pairs
-    blind: float = 0.0  # weight of what density, brightness and the like tell of the score of clean clips
-    even: float = 0.0  # weight of the spread of the studio's clean takes
+    rendered: bool = True  # whether rendered music is learned from, too
+    odd: float = 1.0  # the margin by which music is above what is none
+    seed: int = 0
 
 
+COUNTED = (FLOOR, PLUS), (EAR, WIDTH)
 VARIANTS = {
-    "floor": Variant(FLOOR),
-    "linear+": Variant(PLUS),
-    "linear+, blind 10": Variant(PLUS, blind=10.0),
-    "linear++": Variant(),
-    "linear++, blind 1": Variant(blind=1.0),
-    "linear++, blind 10": Variant(blind=10.0),
-    "linear++, blind 10, even": Variant(blind=10.0, even=0.3),
-    "curved++": Variant(curved=True),
-    "curved++, blind 1": Variant(curved=True, blind=1.0),
-    "curved++, blind 10": Variant(curved=True, blind=10.0),
-    "curved++, blind 10, even": Variant(curved=True, blind=10.0, even=0.3),
+    "floor": Variant(((0, FLOOR),)),
+    "linear+": Variant(((0, PLUS),)),
+    "linear++": Variant(((0, EAR),)),
+    "linear++, songs alone": Variant(((0, EAR),), rendered=False),
+    "linear+ counted": Variant(((0, PLUS), (EAR, WIDTH))),
+    "linear": Variant(),
+    "light": Variant(COUNTED),
+    "light curved": Variant(COUNTED, curved=True),
+    "light 256": Variant(COUNTED, curved=True, hidden=256),
+    "curved+ counted": Variant(((0, PLUS), (EAR, WIDTH)), curved=True),
+    "curved": Variant(curved=True),
+    "curved, songs alone": Variant(curved=True, rendered=False),
+    "curved, apart 4": Variant(curved=True, apart=4.0),
+    "curved, odd 3": Variant(curved=True, odd=3.0),
+    "256+ counted": Variant(((0, PLUS), (EAR, WIDTH)), curved=True, hidden=256),
+    "256": Variant(curved=True, hidden=256),
+    "256, songs alone": Variant(curved=True, hidden=256, rendered=False),
+    "256, apart 4": Variant(curved=True, hidden=256, apart=4.0),
+    "256, dropped 0.6": Variant(curved=True, hidden=256, dropped=0.6),
+    "256, decay 3": Variant(curved=True, hidden=256, decay=3.0),
+    "64": Variant(curved=True, hidden=64),
+    "64, dropped 0.6": Variant(curved=True, hidden=64, dropped=0.6),
+    "256, seed 1": Variant(curved=True, hidden=256, seed=1),
+    "256, seed 2": Variant(curved=True, hidden=256, seed=2),
+    "256, 6000 steps": Variant(curved=True, hidden=256, steps=6000),
 }
 
 
 class Known(NamedTuple):
     """Clips that were heard: what they are, and what was heard."""
 
-    sums: Tensor  # (n, 7874), half precision
+    sums: Tensor  # (n, WIDTH), half precision
     strength: Tensor  # (n, kinds): how strong each flaw is
     before: Tensor  # (n,): what nano said before, where it is asked
+    rendered: Tensor  # (n,): whether it was made of rendered music
 
 
 def main() -> None:
@@ -138,14 +153,14 @@ class Maker(Talker):
         self.listener = Listener(folder).to(device)
 
     def hear_all(self) -> dict[str, Any]:
-        train, (test, valid, fresh) = self.read_music()
+        train, rendered, (test, valid, fresh) = self.read_music()
         made = {
             "tests": self.make_test(test, 99),
             "valid": self.make_test(valid, 98),
             "fresh": self.make_test(fresh, 97, ()),
         }
         strange = self.hear_parts(lambda n: not_music((n, HEARD), train.float(), self.rng), 7 if self.tiny else 1400)
-        known = self.make_train(train)
+        known = self.make_train(train, rendered)
         self.say(f"{len(known.sums)} clips made of {len(train)}")
         packs = {name: self.hear_pack(name) for name in ("studio", "studio-test", "speech", "people") if self.has(name)}
         self.say("packs heard")
@@ -159,21 +174,24 @@ class Maker(Talker):
     def has(self, name: str) -> bool:
         return (self.folder / f"{name}.json").exists()
 
-    def read_music(self) -> tuple[Tensor, list[Tensor]]:
-        """Clips to learn from; and to report, to choose by, and to report what was chosen."""
+    def read_music(self) -> tuple[Tensor, Tensor, list[Tensor]]:
+        """Clips to learn from, and which are rendered; and to report, to choose by, and to report what was chosen."""
         packs = [read_pack(self.folder, name, self.device) for name in MUSIC if self.has(name)]
         learned = [clips[[row["package"] not in LEFT_OUT for row in rows]] for clips, rows in packs]
         tested, _ = read_pack(self.folder, "tests", self.device)
         count = 3 if self.tiny else TEST_CLIPS
         self.say(f"{sum(map(len, learned))} clips to learn from, {len(tested)} others")
-        return torch.cat(learned), [tested[start : start + count] for start in (0, count, 2 * count)]
+        rendered = [row["package"] == "rendered" for _, rows in packs for row in rows if row["package"] not in LEFT_OUT]
+        tests = [tested[start : start + count] for start in (0, count, 2 * count)]
+        return torch.cat(learned), torch.tensor(rendered, device=self.device), tests
 
     @torch.no_grad()
     def hear(self, sounds: Tensor, length: int = HEARD, before: bool = True) -> Known:
         """Of levelled clips; numbers of the first `length` samples of each."""
         sums = self.listener.summary(sounds[:, :length])[:, 0]
         said = self.listener.musicality(sounds[:, :length]) if before else sums.new_zeros(len(sums))
-        return Known(sums.half(), torch.zeros(len(sounds), len(NAMES), device=self.device), said)
+        none = torch.zeros(len(sounds), len(NAMES), device=self.device)
+        return Known(sums.clamp(-6e4, 6e4).half(), none, said, none[:, 0] > 0)
 
     def hear_parts(self, make: Callable[[int], Tensor], count: int) -> Known:
         return joined([self.hear(make(min(112, count - start))) for start in range(0, count, 112)])
@@ -207,7 +225,7 @@ class Maker(Talker):
         self.say(f"{len(rows)} test clips made")
         return joined(parts), rows
 
-    def make_train(self, clips: Tensor) -> Known:
+    def make_train(self, clips: Tensor, rendered: Tensor) -> Known:
         """Groups until it is time."""
         parts: list[Known] = []
         order: list[int] = []
@@ -217,7 +235,9 @@ class Maker(Talker):
                 order = list(range(len(clips)))
                 self.chance.shuffle(order)
             own, order = order[:TOGETHER], order[TOGETHER:]
-            parts.append(self.make_groups(clips[torch.tensor(own, device=self.device)]))
+            places = torch.tensor(own, device=self.device)
+            made = self.make_groups(clips[places])
+            parts.append(made._replace(rendered=rendered[places].repeat_interleave(GROUP)))
         return joined(parts)
 
     def make_groups(self, clips: Tensor) -> Known:
@@ -282,15 +302,19 @@ class Trainer(Talker):
         torch.save(self.scores, self.out / "scores.pt")
 
     def fit(self, variant: Variant) -> Judge:
-        torch.manual_seed(0)
+        torch.manual_seed(variant.seed)
+        self.rng.manual_seed(variant.seed)
         known, studio = self.known, self.studio
-        sums = known.sums.view(-1, GROUP, known.sums.shape[1])[: int(variant.songs * len(known.sums) / GROUP)]
-        strengths = known.strength.view(-1, GROUP, len(NAMES)).amax(dim=2)
-        model = Judge(sums[:, 0].float(), variant.width, variant.curved, variant.hidden).train()
+        used = torch.zeros(WIDTH, dtype=torch.bool, device=self.device)
+        for first, last in variant.used:
+            used[first:last] = True
+        taken = known.rendered[::GROUP] <= variant.rendered
+        sums = known.sums.view(-1, GROUP, known.sums.shape[1])[taken]
+        strengths = known.strength.view(-1, GROUP, len(NAMES)).amax(dim=2)[taken]
+        model = Judge(sums[:, 0].float(), used, variant.curved, variant.hidden).train()
         inputs = torch.cat([model.inputs(part.float()).half() for part in sums.split(512)])
         strange = model.inputs(self.bad.float())
         studied = None if studio is None else model.inputs(studio.sums.float())
-        told, told_studio = (nulls(x) for x in (sums[:, 0], self.bad if studio is None else studio.sums[::2]))
         taught = [parameter for parameter in model.parameters() if parameter.requires_grad]
         optimizer = torch.optim.AdamW(taught, lr=variant.rate, weight_decay=variant.decay)
         steps = 20 if self.tiny else variant.steps
@@ -301,15 +325,10 @@ class Trainer(Talker):
             keep = (drawn > variant.dropped).float() / (1 - variant.dropped)
             odd = torch.randint(len(strange), (64,), generator=self.rng, device=self.device)
             own = model.judge(inputs[rows].float(), keep)
-            loss = _ranking(own, strengths[rows], model.judge(strange[odd], keep), variant.apart)
-            if variant.tight:
-                loss = loss + variant.tight * own[:, 0].var()
+            loss = _ranking(own, strengths[rows], model.judge(strange[odd], keep), variant)
             if studied is not None:
                 pairs = model.judge(studied, keep).view(-1, 2)
                 loss = loss + variant.studio * functional.softplus(pairs[:, 1] - pairs[:, 0]).mean()
-                loss = loss + variant.blind * _told(pairs[:, 0], told_studio) + variant.even * pairs[:, 0].var()
-            if variant.blind:
-                loss = loss + variant.blind * _told(own[:, 0], told[rows])
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -317,23 +336,19 @@ class Trainer(Talker):
 
     @torch.no_grad()
     def keep(self, name: str, judge: Judge) -> None:
-        if judge.layer is None:
-            state = {key: tensor.cpu() for key, tensor in judge.state_dict().items()}
-            torch.save(state, self.out / f"{name.replace(' ', '-').replace(',', '').replace('+', 'p')}.pt")
+        state = {
+            key: tensor.cpu().half() if "layer" in key else tensor.cpu() for key, tensor in judge.state_dict().items()
+        }
+        torch.save(state, self.out / f"{name.replace(' ', '-').replace(',', '').replace('+', 'p')}.pt")
         self.scores[name] = {pack: judge(own.sums).cpu() for pack, own in self.asked.items()}
 
 
 def nulls(sums: Tensor) -> Tensor:
-    """Of summaries (n, 7874): level, brightness, how much changes and how fast, over all of the ear's bands; (n, 4)."""
+    """Of summaries: level, brightness, how much changes and how fast, over all of the ear's bands; (n, 4)."""
     mean, deviation, _, change = sums[:, FLOOR : FLOOR + 384].float().view(len(sums), 4, 96).unbind(dim=1)
     bright = mean[:, 48:].mean(dim=1) - mean[:, :48].mean(dim=1)
     found = torch.stack([mean.mean(dim=1), bright, deviation.mean(dim=1), change.mean(dim=1)], dim=1)
     return (found - found.mean(dim=0)) / found.std(dim=0)
-
-
-def _told(scores: Tensor, known: Tensor) -> Tensor:
-    """Squared covariance of scores (n,) with standardised nulls (n, 4)."""
-    return ((scores - scores.mean())[:, None] * (known - known.mean(dim=0))).mean(dim=0).square().sum()
 
 
 def studio_flaws(clips: Tensor) -> tuple[Tensor, list[Row]]:
@@ -365,7 +380,7 @@ def joined(parts: Sequence[Known]) -> Known:
     return Known(*(torch.cat(column) for column in zip(*parts, strict=True)))
 
 
-def _ranking(own: Tensor, strength: Tensor, strange: Tensor, weight: float) -> Tensor:
+def _ranking(own: Tensor, strength: Tensor, strange: Tensor, variant: Variant) -> Tensor:
     """Of scores (groups, 5): clean, harmless, worse, worst, another; what is not music is below what is not ruined."""
     clean, twin, worse, worst, another = own.unbind(dim=1)
     better = torch.stack([clean, twin, clean, clean, worse], dim=1)
@@ -376,8 +391,8 @@ def _ranking(own: Tensor, strength: Tensor, strange: Tensor, weight: float) -> T
     across = functional.softplus(bad[None] - intact[:, None]) * sure[None]
     apart = across.sum() / (sure.sum() * len(intact)).clamp(min=1)
     tolerable = own.flatten()[(strength < 0.6).flatten()]
-    odd = functional.softplus(1.0 + strange[None] - tolerable[:, None]).mean()
-    return same + weight * apart + 0.5 * odd + 0.3 * (clean - twin).square().mean()
+    odd = functional.softplus(variant.odd + strange[None] - tolerable[:, None]).mean()
+    return same + variant.apart * apart + 0.5 * odd + 0.3 * (clean - twin).square().mean()
 
 
 def _right(scores: Tensor, rows: Sequence[Row]) -> str:

@@ -1,9 +1,12 @@
 """nano's head: CMI-RM's small head, and beside it what needs no training.
 
-    alignment = 0.36 x
+    alignment = 0.2 x
                   the head's own, in deviations from its mean over a bank of clips, under this very prompt
-                + 2 x the mean of   text:      musicnn's tags . what the text asks of them (`cmi.reward.scoring.tags`)
-                                    reference: cosine of musicnn's mean features of the take and of the reference
+                + 4 x the mean of   text:      musicnn's tags . what the text asks of them: by their names
+                                               (`cmi.reward.scoring.tags`), and by 269 words and phrases of
+                                               which we wrote down what tags they go with (`recipes/nano/words.txt`)
+                                    reference: cosines of musicnn's mean features, and of melodies
+                                               (`cmi.reward.model.encoders.melody`), of the take and of the reference
                   each in deviations from its mean over a bank, too
     musicality = OWN x the head's own + `craft`, which is told from the sound alone (`cmi.reward.model.encoders.craft`)
 
@@ -11,23 +14,26 @@ A trained head has a bias for each text, which a bank takes away: one pass over 
 the prompt. The bank's clips and tracks are free music, named in `recipes/nano`.
 
 A sound's tokens have EXTRA + 1 numbers more than a text's, the same in all of a chunk: the log-odds of musicnn's tags,
-the mean of its features, and its craft. A fused prompt's tokens have EXTRA, what it asks of each, and three more: what
-is added, and the mean and deviation of the head's own score.
+the mean of its features, its melody and its craft. A fused prompt's tokens have EXTRA, what it asks of each, and three
+more: what is added, and the mean and deviation of the head's own score.
 """
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from cmi.reward.model.encoders.melody import MELODY
 from cmi.reward.model.head import HeadConfig, Mask, PromptTokens, RewardHead
 
 TAGGED, FEATURES = 100, 224
-EXTRA = TAGGED + FEATURES
+EXTRA = TAGGED + FEATURES + MELODY
 CLIPS, CLIP_TOKENS, MORE_CLIPS, TRACKS = 51, 12, 102, 194  # of the bank
+WORDS = 269
+NEAR = 0.05  # of cosines: how fast a word counts less, the less it is like the text
 POWER = 3  # of cosines, as in `cmi.reward.scoring.tags`
-WEIGHT = 2.0  # of what is untrained: about the ratio of the deviations of both on real music
-SCALE = 0.36  # the mean over texts of the head's deviation in the bank: its own scores keep the size they were taught
-OWN = 0.4077  # of the head's own musicality; `recipes/nano/ship.py` fits it on songs that are not reported
+WEIGHT = 4.0  # of what is untrained: the most that costs nothing on the studio's own music (`recipes/nano/takes.py`)
+SCALE = 0.2  # the sum keeps its size: with a weight of 2 this was 0.36, the head's mean deviation in the bank
+OWN = 0.2048  # of the head's own musicality; `recipes/nano/ship.py` fits it on songs that are not reported
 EMPTY = 2  # tokens of a text without words
 
 
@@ -36,15 +42,21 @@ class BlendedHead(RewardHead):
 
     bank_tokens: Tensor
     bank_features: Tensor
+    bank_melodies: Tensor
     bank_tags: Tensor
     bank_names: Tensor
+    bank_words: Tensor
+    bank_meant: Tensor
 
     def __init__(self, config: HeadConfig) -> None:
         super().__init__(config)
         self.register_buffer("bank_tokens", torch.zeros(CLIPS, CLIP_TOKENS, config.dim))
         self.register_buffer("bank_features", torch.zeros(MORE_CLIPS, FEATURES))
+        self.register_buffer("bank_melodies", torch.zeros(MORE_CLIPS, MELODY))
         self.register_buffer("bank_tags", torch.zeros(TRACKS, TAGGED))
         self.register_buffer("bank_names", torch.zeros(TAGGED, config.dim))  # MiniLM's vectors of the tags' names
+        self.register_buffer("bank_words", torch.zeros(WORDS, config.dim))  # and of words
+        self.register_buffer("bank_meant", torch.zeros(WORDS, TAGGED))  # the tags that these go with
 
     def parts(self, prompt: PromptTokens) -> list[tuple[nn.Module, Tensor]]:
         reference = None if prompt.reference is None else prompt.reference[..., : self.config.dim]
@@ -63,18 +75,29 @@ class BlendedHead(RewardHead):
 
     def _of_text(self, text: Tensor) -> Tensor:
         """What each tag says of a text, from its first token, the mean of all: (B, n, D) -> (B, 100)."""
-        cosines = functional.normalize(text[:, 0], dim=1) @ functional.normalize(self.bank_names, dim=1).T
+        meaning = functional.normalize(text[:, 0], dim=1)
+        cosines = meaning @ functional.normalize(self.bank_names, dim=1).T
         centred = cosines - cosines.mean(dim=1, keepdim=True)
-        weights = centred.sign() * centred.abs() ** POWER
-        spread = (_unusual(self.bank_tags, self.bank_tags) @ weights.T).std(dim=0, correction=0)  # their mean is 0
-        return weights / spread[:, None]
+        likeness = meaning @ functional.normalize(self.bank_words, dim=1).T
+        named = self._standardised(centred.sign() * centred.abs() ** POWER)
+        meant = self._standardised((likeness / NEAR).softmax(dim=1) @ self.bank_meant)
+        return self._standardised(named + meant)
+
+    def _standardised(self, weights: Tensor) -> Tensor:
+        """So that their sum has a deviation of 1 over the bank, where its mean is 0: (B, 100)."""
+        return weights / (_unusual(self.bank_tags, self.bank_tags) @ weights.T).std(dim=0, correction=0)[:, None]
 
     def _of_reference(self, reference: Tensor) -> Tensor:
-        """Weights of a take's features, and what is added to their sum: (B, r, D + EXTRA) -> (B, 224 + 1)."""
-        weights = self._direction(reference[..., -FEATURES - 1 : -1].mean(dim=1))
-        usual = self._direction(self.bank_features) @ weights.T  # (clips, B)
-        mean, spread = usual.mean(dim=0)[:, None], usual.std(dim=0, correction=0)[:, None]
-        return torch.cat([weights, -mean], dim=1) / spread
+        """Weights of features and melody, and what is added to their sum: (B, r, D + EXTRA + 1) -> (B, 500 + 1)."""
+        features, tune = reference[..., -FEATURES - MELODY - 1 : -1].mean(dim=1).split([FEATURES, MELODY], dim=1)
+        parts = [(self._direction(features), self._direction(self.bank_features)), (tune, self.bank_melodies)]
+        weights, added = [], reference.new_zeros(len(reference), 1)
+        for own, bank in parts:
+            usual = bank @ own.T  # (clips, B)
+            spread = usual.std(dim=0, correction=0)[:, None].clamp(min=1e-3) * len(parts) ** 0.5
+            weights.append(own / spread)
+            added = added - usual.mean(dim=0)[:, None] / spread
+        return torch.cat([*weights, added], dim=1)
 
     def _direction(self, features: Tensor) -> Tensor:
         return functional.normalize(_unusual(features, self.bank_features), dim=1)
@@ -96,8 +119,8 @@ class BlendedHead(RewardHead):
     def thin(self, take: Tensor) -> Tensor:
         thinned = super().thin(take[..., : self.config.dim])
         beside = take[..., self.config.dim :].mean(dim=1)  # over chunks
-        tags, features, craft = beside.split([TAGGED, FEATURES, 1], dim=1)
-        return _beside(thinned, torch.cat([_unusual(tags, self.bank_tags), self._direction(features), craft], dim=1))
+        tags, features, rest = beside.split([TAGGED, FEATURES, MELODY + 1], dim=1)
+        return _beside(thinned, torch.cat([_unusual(tags, self.bank_tags), self._direction(features), rest], dim=1))
 
     def judge(self, prompt: Tensor, take: Tensor, prompt_mask: Mask = None, take_mask: Mask = None) -> Tensor:
         dim = self.config.dim

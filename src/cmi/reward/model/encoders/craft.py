@@ -1,26 +1,36 @@
-"""How well a recording is made, and how far it is from broken: one number, from one weight for each of 7,874 others.
+"""How well a recording is made, and how far it is from broken: one number, from 8,308 others.
 
     musicnn's frames (both nets), its log-mels, the ear's log-mels    mean, deviation, maximum and mean change over time
     the ear's log-mels                                                what comes again within 5 s, and how exactly;
                                                                       what is new; how clear and steady the pulse is
     the ear's words                                                   mean, deviation, maximum and mean change over time
     the ear's answers                                                 as they are
+    the sound itself                                                  `counted`: noise floor, steady lines, flat peaks,
+                                                                      regular phases, tuning, combs
 
 Taught to put real recordings above the same and others made worse in 46 ways (`recipes/nano/train.py`). A chunk is
 heard in parts of about ten seconds, as those it was taught on, and the mean of their numbers is its own.
 """
 
+import math
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from cmi.reward.model.encoders.ear import RATE
+
 MEMORY_FRAMES = 8  # log-mels, 0.08 s, that are averaged before they are compared
 LAGS = 64  # of these: 5.12 s
 NOVELTY = (0.5, 0.8, 0.9, 0.95, 0.99, 1.0)  # quantiles
-WIDTH = 7874
+LINE_FRAME = 16_384  # samples, half a second
+COMBS = (22, 44, 88, 176)  # of 1/22,000 s: echoes of 1 to 16 ms
+HIGHEST = 11_000.0  # hertz; above 12 kHz nothing is heard, so that rates and codecs change nothing
+WIDTH, HIDDEN = 8308, 256
 FARTHEST = 8.0  # deviations
+USUAL = 0.8  # about the mean size of what deviates by 1
 PART = 10.0  # seconds
 FEWEST = 50  # frames of a part
 
@@ -33,33 +43,42 @@ class Heard(NamedTuple):
     ear: Tensor  # (B, t, 96), the ear's log-mels
     words: Tensor  # (B, w, 128), the ear's
     answers: Tensor  # (B, 113), the ear's
+    sound: Tensor  # (B, n) at 32 kHz, levelled
 
 
 class Craft(nn.Module):
-    """A linear layer. Its inputs are in deviations from clean recordings."""
+    """A linear layer on inputs and on how far each is from usual, and a layer of 256 beside it.
+
+    Inputs are in deviations from clean recordings.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.mean = nn.Parameter(torch.zeros(WIDTH))
         self.scale = nn.Parameter(torch.ones(WIDTH))
         self.weight = nn.Parameter(torch.zeros(WIDTH))
-        self.bias = nn.Parameter(torch.zeros(1))
+        self.bend = nn.Parameter(torch.zeros(WIDTH))
+        self.hidden = nn.Linear(WIDTH, HIDDEN)
+        self.out = nn.Linear(HIDDEN, 1)
+        nn.init.zeros_(self.out.weight)
+        nn.init.zeros_(self.out.bias)
 
     def forward(self, heard: Heard) -> Tensor:
         """(B,)."""
         unusual = ((summary(heard) - self.mean) * self.scale).clamp(-FARTHEST, FARTHEST)
-        return unusual @ self.weight + self.bias
+        curved: Tensor = self.out(functional.gelu(self.hidden(unusual)))
+        return unusual @ self.weight + (unusual.abs() - USUAL) @ self.bend + curved[:, 0]
 
 
 def summary(heard: Heard) -> Tensor:
-    """(B, 7874)."""
+    """(B, 8308)."""
     ear = functional.pad(heard.ear, (0, 0, 0, max(0, FEWEST - heard.ear.shape[1])))
     words = heard.words if heard.words.shape[1] > 1 else heard.words.expand(-1, 2, -1)
     parts = [
         *(spread(net) for net in heard.frames),
         *(spread(heard.mel), bands(heard.mel)),
         *(spread(ear), bands(ear), recurrence(ear), novelty(ear), pulse(ear)),
-        *(spread(words), heard.answers),
+        *(spread(words), heard.answers, counted(heard.sound, ear)),
     ]
     return torch.cat(parts, dim=1)
 
@@ -130,3 +149,125 @@ def _periodicity(onset: Tensor) -> Tensor:
     found = torch.fft.irfft(power, size)
     usable = functional.pad(found, (0, max(0, 140 - size)))[:, :, 20:140]
     return usable / found[:, :, :1].clamp(min=1e-6)
+
+
+# What can be counted need not be learned: numbers that say the same of every piece.
+
+
+def counted(sound: Tensor, mel: Tensor) -> Tensor:
+    """Of clips (B, n) at 32 kHz and their log-mels."""
+    sound = functional.pad(sound, (0, max(0, 2 * LINE_FRAME - sound.shape[1])))
+    return torch.cat([floor(mel), lines(sound), peaks(sound), phases(sound, 1024), phases(sound, 4096)], dim=1)
+
+
+def floor(mel: Tensor) -> Tensor:
+    """How far each band falls, and how far it rises, from its mean: (B, T, 96) -> (B, 288)."""
+    marks = torch.tensor((0.03, 0.2, 0.97), device=mel.device)
+    found = mel.quantile(marks, dim=1) - mel.mean(dim=1)
+    return found.transpose(0, 1).flatten(1)
+
+
+def lines(sound: Tensor) -> Tensor:
+    """What sounds all the time at one frequency, as hum and ringing do; how well it is in tune; combs."""
+    spectrum = spectra(sound, LINE_FRAME).abs().clamp(min=1e-4).log()  # (B, bins, frames)
+    low = spectrum.quantile(0.15, dim=2)
+    found = []
+    for curve in (low, spectrum.mean(dim=2)):
+        near = functional.pad(curve[:, None], (15, 15), mode="replicate")[:, 0].unfold(1, 31, 1).median(dim=2).values
+        above = curve - near
+        for first, last in _octaves(LINE_FRAME, 20.0, 9):
+            highest = above[:, first:last].topk(3, dim=1).values
+            found += [highest[:, 0], highest.mean(dim=1), above[:, first:last].std(dim=1)]
+        found.append(_hum(above))
+        cepstrum = torch.fft.irfft(near - near.mean(dim=1, keepdim=True), dim=1)
+        found += [cepstrum[:, first : 2 * first].abs().amax(dim=1) for first in COMBS]
+    return torch.cat([torch.stack(found, dim=1), tuning(spectrum)], dim=1)
+
+
+def _hum(above: Tensor) -> Tensor:
+    """The best comb of eight harmonics of 45 to 65 Hz."""
+    step = RATE / LINE_FRAME
+    bases = torch.arange(45.0, 65.0, step / 4, device=above.device)
+    places = (bases[:, None] * torch.arange(1, 9, device=above.device) / step).round().long()
+    return above[:, places].clamp(min=0).mean(dim=2).amax(dim=1)
+
+
+def tuning(spectrum: Tensor) -> Tensor:
+    """How well the peaks of four octaves agree on semitones, of all the clip and moment by moment: (B, 14)."""
+    middle, left, right = spectrum[:, 1:-1], spectrum[:, :-2], spectrum[:, 2:]
+    bend = (left - 2 * middle + right).clamp(max=-1e-3)
+    place = torch.arange(1, spectrum.shape[1] - 1, device=spectrum.device)[:, None] + 0.5 * (left - right) / bend
+    around = functional.avg_pool1d(middle.transpose(1, 2), 25, 1, 12, count_include_pad=False).transpose(1, 2)
+    weight = ((middle > left) & (middle > right)) * (middle - around - 1.0).clamp(min=0)
+    angle = 24 * math.pi * (place.clamp(min=1) * (RATE / LINE_FRAME) / 440).log2()
+    turned = torch.polar(weight, angle)
+    sums, sizes = [], []
+    for first, last in _octaves(LINE_FRAME, 200.0, 4):
+        sums.append(turned[:, first - 1 : last - 1].sum(dim=1))
+        sizes.append(weight[:, first - 1 : last - 1].sum(dim=1) + 1e-3)
+    each, size = torch.stack(sums, dim=1), torch.stack(sizes, dim=1)  # (B, 4, frames)
+    whole = each.sum(dim=2) / size.sum(dim=2)
+    everything = each.sum(dim=(1, 2)) / size.sum(dim=(1, 2))
+    agreed = (whole * everything[:, None].conj()).real / everything.abs().clamp(min=1e-3)[:, None]
+    momentary = (each.abs() / size).mean(dim=2)
+    together = (each.sum(dim=1).abs() / size.sum(dim=1)).mean(dim=1)
+    return torch.cat([whole.abs(), agreed, momentary, everything.abs()[:, None], together[:, None]], dim=1)
+
+
+def peaks(sound: Tensor) -> Tensor:
+    """The shape of the waveform: flat peaks, steps, and how far it reaches, of all and of short windows: (B, 20)."""
+    size = sound.abs()
+    level = sound.square().mean(dim=1, keepdim=True).sqrt().clamp(min=1e-5)
+    ordered = size.sort(dim=1).values
+    marks = torch.tensor((0.5, 0.75, 0.9, 0.99, 0.999, 0.9999, 1.0), device=sound.device)
+    reach = (ordered[:, (marks * (sound.shape[1] - 1)).long()] / level).clamp(min=1e-3).log()
+    top = ordered[:, -1:].clamp(min=1e-5)
+    near = [((size > share * top).float().mean(dim=1) + 1e-6).log() for share in (0.9, 0.97, 0.99)]
+    change = (sound[:, 1:] - sound[:, :-1]).abs()
+    high = size[:, 1:] > 0.5 * top
+    flat = ((change < 2e-3 * top) & high).float().mean(dim=1) / (high.float().mean(dim=1) + 1e-6)
+    still = (change < 1e-3 * level).float().mean(dim=1)
+    uneven = ((sound.amax(dim=1) + 1e-5) / (-sound.amin(dim=1) + 1e-5)).log().abs()
+    peaked = ((sound / level) ** 4).mean(dim=1).clamp(min=1).log()
+    windows = sound.unfold(1, 1600, 1600)
+    crest = (windows.abs().amax(dim=2) / windows.square().mean(dim=2).sqrt().clamp(min=1e-5)).clamp(min=1).log()
+    loud = (windows.square().mean(dim=2).sqrt() + 1e-3).log()
+    shares = torch.tensor((0.1, 0.5, 0.9), device=sound.device)
+    spans = [x.quantile(shares, dim=1).T for x in (crest, loud)]
+    rest = [*near, flat, still, uneven, peaked]
+    return torch.cat([reach, torch.stack(rest, dim=1), *spans], dim=1)
+
+
+def phases(sound: Tensor, size: int) -> Tensor:
+    """How regularly phases go on from moment to moment, and from bin to bin, in twelve bands: (B, 24)."""
+    spectrum = spectra(sound, size)
+    weight = spectrum.abs().clamp(min=1e-7)
+    phase = spectrum / weight
+    found = []
+    for dim in (2, 1):
+        count = phase.shape[dim] - 2
+        before, here, after = (phase.narrow(dim, start, count) for start in range(3))
+        own = weight.narrow(dim, 1, count)
+        regular = own * (before * after * here.conj().square()).real
+        for first, last in _bands(size):
+            found.append(regular[:, first:last].sum(dim=(1, 2)) / own[:, first:last].sum(dim=(1, 2)))
+    return torch.stack(found, dim=1)
+
+
+def spectra(sound: Tensor, size: int) -> Tensor:
+    """Up to HIGHEST: (B, bins, frames), a quarter of a frame apart, or a half of long ones."""
+    hop = size // 2 if size == LINE_FRAME else size // 4
+    window = torch.hann_window(size, device=sound.device)
+    found = torch.stft(sound, size, hop, window=window, center=False, return_complex=True)
+    return found[:, : round(HIGHEST * size / RATE) + 1]
+
+
+def _octaves(size: int, lowest: float, count: int) -> list[tuple[int, int]]:
+    edges = [round(lowest * 2**i * size / RATE) for i in range(count + 1)]
+    return list(pairwise(edges))
+
+
+def _bands(size: int) -> list[tuple[int, int]]:
+    """Twelve bands of bins up to 11 kHz, none of them empty."""
+    edges = [max(i + 1, round(size / RATE * 90 * (HIGHEST / 90) ** (i / 12))) for i in range(13)]
+    return list(pairwise(edges))

@@ -31,6 +31,7 @@ from cmi.reward.model.encoders import FrozenEncoder, musicnn
 from cmi.reward.model.encoders.craft import PART, Craft, Heard
 from cmi.reward.model.encoders.ear import ANSWERS, HOP, WORD, Ear, log_mel
 from cmi.reward.model.encoders.ear import FRAME as EAR_FRAME
+from cmi.reward.model.encoders.melody import melody
 from cmi.reward.model.encoders.musicnn import windows
 from cmi.reward.model.head import mask_of, masked_mean
 from cmi.reward.model.tokenizer import Tokenize
@@ -85,7 +86,8 @@ class Features(NamedTuple):
     heard: Tensor  # (B, t, 128), the ear's words
     answered: Tensor  # (B, 113), the ear's answers
     tags: Tensor  # (B, 100), log-odds
-    craft: Tensor  # (B, 1), how well it is made; (B, 0) where that is not asked
+    melody: Tensor  # (B, 276), what its tune is like; (B, 0) where that is not asked
+    craft: Tensor  # (B, 1), how well it is made; (B, 0) likewise
 
 
 class Nano(FrozenEncoder):
@@ -100,7 +102,7 @@ class Nano(FrozenEncoder):
     exact = True  # in fp32 on every device: it is small
 
     def __init__(self, tagged: bool = False) -> None:
-        """If `tagged`, beside a chunk's tokens: log-odds of musicnn's tags, the mean of its features, and `Craft`."""
+        """If `tagged`, beside a chunk's tokens: musicnn's tags and the mean of its features, melody and craft."""
         super().__init__()
         self.tagged = tagged
         self.craft = Craft() if tagged else None
@@ -128,7 +130,7 @@ class Nano(FrozenEncoder):
         return -(-samples // TOKEN) + 1
 
     def encode_sound(self, samples: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """(B, n) -> (B, count(n), 384): a shorter chunk's bridge follows its own last token. If tagged, 709 wide."""
+        """(B, n) -> (B, count(n), 384): a shorter chunk's bridge follows its own last token. If tagged, 985 wide."""
         rows = self.tokens(features := self.features(samples, lengths))
         if lengths is not None:
             bridge = self.bridge(features.tags)[:, None]  # (B, 1, 384)
@@ -138,7 +140,7 @@ class Nano(FrozenEncoder):
             return rows
         there = mask_of(None if lengths is None else -(-lengths // TOKEN), features.music.shape[1])
         mean = masked_mean(self.music(features.music), there)
-        beside = torch.cat([features.tags, mean, features.craft], dim=1)[:, None]
+        beside = torch.cat([features.tags, mean, features.melody, features.craft], dim=1)[:, None]
         return torch.cat([rows, beside.expand(-1, rows.shape[1], -1)], dim=2)
 
     def tokens(self, features: Features) -> Tensor:
@@ -152,7 +154,8 @@ class Nano(FrozenEncoder):
         level, count = begun(levelled(samples, lengths), lengths), -(-samples.shape[1] // TOKEN)
         half = None if lengths is None else (lengths + 1) // 2
         frame_counts = None if half is None else half // musicnn.HOP + 1
-        mel = musicnn.mel(halve_rate(level), half)  # (B, T, 96)
+        low = halve_rate(level)
+        mel = musicnn.mel(low, half)  # (B, T, 96)
         frames = [net.frames(mel, frame_counts) for net in self.taggers]  # type: ignore[operator]
         tags = [net.odds(own, frame_counts) for net, own in zip(self.taggers, frames, strict=True)]  # type: ignore[operator]
         ear_mel = log_mel(level, lengths)  # (B, t, 96)
@@ -161,22 +164,24 @@ class Nano(FrozenEncoder):
         music = [part for net in frames for part in windows(net, MUSICNN_FRAMES, count, frame_counts)[:2]]
         words = self.ear.words(ear, count, ear_counts)
         answered = self.ear.answers(words, None if lengths is None else -(-lengths // TOKEN))
-        crafts = []
+        crafts, melodies = [], []
         for clip in range(len(level) if self.tagged else 0):  # one by one: each at its own length
             length = samples.shape[1] if lengths is None else int(lengths[clip])
-            ends = ((length + 1) // 2 // musicnn.HOP + 1,) * 3 + (-(-length // HOP), -(-length // TOKEN))
-            heard = [x[clip, :end] for x, end in zip((*frames, mel, ear_mel, words), ends, strict=True)]
+            ends = ((length + 1) // 2 // musicnn.HOP + 1,) * 3 + (-(-length // HOP), -(-length // TOKEN), length)
+            heard = [x[clip, :end] for x, end in zip((*frames, mel, ear_mel, words, level), ends, strict=True)]
             crafts.append(self._craft(heard, length / RATE))
-        craft = torch.stack(crafts) if self.tagged else level.new_zeros(len(level), 0)
-        return Features(torch.cat(music, dim=-1), words, answered, torch.cat(tags, dim=-1), craft)
+            melodies.append(melody(low[clip, : (length + 1) // 2]))
+        none = level.new_zeros(len(level), 0)
+        beside = (torch.stack(melodies), torch.stack(crafts)) if self.tagged else (none, none)
+        return Features(torch.cat(music, dim=-1), words, answered, torch.cat(tags, dim=-1), *beside)
 
     def _craft(self, heard: list[Tensor], seconds: float) -> Tensor:
-        """Of one clip, the mean of its parts: musicnn's frames of both nets, both log-mels, and words -> (1,)."""
+        """Of one clip, the mean of its parts: musicnn's frames of both nets, both log-mels, words and sound -> (1,)."""
         assert self.craft is not None
         found = []
         for part in zip(*(torch.tensor_split(x, max(1, round(seconds / PART))) for x in heard), strict=True):
-            first, second, mel, ear, words = (x[None] for x in part)
-            found.append(self.craft(Heard((first, second), mel, ear, words, self.ear.answers(words))))
+            first, second, mel, ear, words, sound = (x[None] for x in part)
+            found.append(self.craft(Heard((first, second), mel, ear, words, self.ear.answers(words), sound)))
         return torch.stack(found).mean(dim=0)
 
     def bridge(self, tags: Tensor) -> Tensor:
@@ -205,7 +210,7 @@ class Nano(FrozenEncoder):
     @property
     def fingerprint(self) -> str:
         """Twelve hex digits that change with any weight of its own, and with what stands beside tokens."""
-        digest = hashlib.sha256(b"tagged" if self.tagged else b"")
+        digest = hashlib.sha256(b"tagged with melodies" if self.tagged else b"")
         for name, tensor in self.state_dict().items():
             digest.update(name.encode() + tensor.cpu().numpy().tobytes())
         return digest.hexdigest()[:12]
