@@ -44,7 +44,8 @@ def read_words() -> list[tuple[str, Tensor]]:
     found = []
     for line in WORDS.read_text(encoding="utf-8").splitlines():
         phrase, _, tags = line.partition(":")
-        found.append((phrase.strip(), functional.normalize(sum(map(_weights, shlex.split(tags))), dim=0)))
+        weights = torch.stack([_weights(tag) for tag in shlex.split(tags)]).sum(dim=0)
+        found.append((phrase.strip(), functional.normalize(weights, dim=0)))
     return found
 
 

@@ -14,20 +14,12 @@ from cmi.generate.run import GenerationPlan, run_generation
 from cmi.take import read_prompts
 from cmi.testing.music_service import KEY, KEY_VARIABLE, FakeMusicService, fake_music_service
 
-MODULE = """
-from pathlib import Path
-from cmi.generate.service import load_service
-
-def fake():
-    return load_service(Path(__file__).with_name("fake.toml"))
-"""
 PROMPTS = 12
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv(KEY_VARIABLE, KEY)
-    (tmp_path / "my_services.py").write_text(MODULE)
     rows = [json.dumps({"id": f"p{i}", "text": f"waltz {i}"}) + "\n" for i in range(PROMPTS)]
     (tmp_path / "prompts.jsonl").write_text("".join(rows))
     return tmp_path
@@ -35,7 +27,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def start(folder: Path, service: FakeMusicService, *options: str) -> "subprocess.Popen[str]":
     service.write_description(folder / "fake.toml")
-    words = ["generate", "prompts.jsonl", "takes", "--system", "my_services:fake", "--seconds", "2", *options]
+    words = ["generate", "prompts.jsonl", "takes", "--system", "fake.toml", "--seconds", "2", *options]
     return subprocess.Popen(
         [sys.executable, "-m", "cmi", *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -64,17 +56,15 @@ def test_a_killed_command_goes_on_and_nothing_is_billed_twice(folder: Path):
     assert KEY not in said + errors
 
 
-def test_a_budget_ends_the_run_and_failures_are_counted_by_reason(folder: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.syspath_prepend(folder)
+def test_a_budget_ends_the_run_and_failures_are_counted_by_reason(folder: Path):
     faults = {"audio": ["HTML", "empty", "truncated", "silent"], "submit": ["422"], "poll": ["failed"]}
     with fake_music_service(faults=faults) as service:
         service.write_description(folder / "fake.toml")
         prompts = list(read_prompts(folder / "prompts.jsonl"))
-        plan = GenerationPlan(prompts, folder / "takes", ["my_services:fake"], seconds=2.0, max_cost=4.0)
+        plan = GenerationPlan(prompts, folder / "takes", [str(folder / "fake.toml")], seconds=2.0, max_cost=4.0)
         (summary,) = run_generation(plan)
         assert summary.failed == {
             "refused": 1, "failed": 1, "not audio": 1, "empty": 1, "cut off": 1, "silent": 1,
         }  # fmt: skip
         assert (summary.takes, summary.cost, sum(service.billed.values())) == (4, 4.0, 9)  # a failed job costs nothing
         assert "more than --max-cost 4" in summary.limit
-    sys.modules.pop("my_services", None)

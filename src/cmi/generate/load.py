@@ -10,7 +10,6 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -39,7 +38,7 @@ class AboutGenerator(NamedTuple):
 
 
 def load_generator(name: str, timeout: float = TIMEOUT) -> Generator:
-    """Load a generator by name: `studio`, `studio:flaws=0.5`, a service, `module:Class` or `worker:COMMAND`."""
+    """Load `studio`, `studio:flaws=0.5`, a service (its name or TOML file), `module:Class` or `worker:COMMAND`."""
     return find_generator(name, timeout)()
 
 
@@ -52,13 +51,14 @@ def find_generator(name: str, timeout: float = TIMEOUT) -> Callable[[], Generato
     if (make := find_system(system)) is not None:
         chosen = read_settings(settings, make, system)
         return lambda: check_generator(make(**chosen), name)
-    if re.fullmatch(r"[\w.-]+", name) and (files("cmi.generate") / "services" / f"{name}.toml").is_file():
+    is_shipped = re.fullmatch(r"[\w.-]+", name) and (files("cmi.generate") / "services" / f"{name}.toml").is_file()
+    if is_shipped or name.endswith(".toml"):
         return lambda: _load_service(name)
     if _CLASS.fullmatch(name):
         return lambda: _load_class(name)
     raise InputError(
         f"--system {name!r} is not a generator: choose from {', '.join([*list_systems(), *_services()])}, "
-        "module:Class, or worker:COMMAND"
+        "module:Class, worker:COMMAND, or the TOML file of a service"
     )
 
 
@@ -135,7 +135,9 @@ def _load_worker(words: list[str], timeout: float) -> Generator:
 
 
 def _load_service(name: str) -> Generator:
-    return check_generator(import_module("cmi.generate.service").load_service(name), name)
+    from cmi.generate.service import load_service
+
+    return check_generator(load_service(name), name)
 
 
 def _services() -> list[str]:
