@@ -88,7 +88,7 @@ def test_both_stages_run_as_they_are_but_for_their_length(data, published_model,
     assert two.before["pairs"]["musicality"]["n"] == two.best["pairs"]["musicality"]["n"] > 3
     card = (tmp_path / "runs" / "paper-stage2" / "README.md").read_text()
     assert "| training | cmi-pref (train) | pairs |" in card
-    assert "| training | musiceval (train) | ratings |" in card
+    assert "| training | musiceval (train+valid) | ratings | 9 |" in card
 
 
 @pytest.mark.slow
@@ -137,7 +137,8 @@ def test_the_dry_run_of_stage_2_counts_by_split_modality_and_source(data, publis
     found = json.loads(shown.stdout)
     pref, rated = found["data"]
     (valid,) = found["validation"]
-    assert (pref["source"], rated["source"]) == ("cmi-pref (train)", "musiceval (train)")
+    assert (pref["source"], rated["source"]) == ("cmi-pref (train)", "musiceval (train+valid)")
+    assert rated["examples"] == 9
     assert valid["source"] == "cmi-pref (valid)"
     assert pref["examples"] + valid["examples"] == 3527
     assert pref["unused"] == {"test": 500}

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from cmi.preferences import RATED as RATED
 from cmi.report.tables import Table
 from cmi.reward.train.config import ModalityDropout, TrainingSource
 from cmi.reward.train.loss import confidence_weight
-from cmi.take import Axis, Prompt
+from cmi.take import Axis, Modality, Prompt
 
 
 @dataclass(frozen=True)
@@ -155,20 +155,24 @@ def count(groups: Iterable[Examples]) -> list[dict[str, Any]]:
 
 def data_table(counts: dict[str, list[dict[str, Any]]], title: str = "Data", notes: Sequence[str] = ()) -> Table:
     """The counts of each part (`data`, `validation`) as a table."""
-    headers = ["used for", "source", "kind", "examples", "labels", "prompts", "ties left out"]
+    every = [group for groups in counts.values() for group in groups]
+    axes, modalities = (
+        [name for name in names if any(name in group[kind] for group in every)]
+        for kind, names in (("labels", AXES), ("modalities", get_args(Modality)))
+    )
     rows, others = [], {}
     for part, groups in counts.items():
         for group in groups:
-            ties = group["ties"] | group.get("left_out", {})
-            rows.append(
-                [
-                    *("training" if part == "data" else part, group["source"], group["kind"], f"{group['examples']:,}"),
-                    *(_listed(group["labels"]), _listed(group["modalities"]), _listed(ties) or "0"),
-                ]
-            )
+            numbers = [group["examples"], *(group["labels"].get(axis, 0) for axis in axes)]
+            numbers += [*(group["modalities"].get(name, 0) for name in modalities), sum(group["ties"].values())]
+            used_for = "training" if part == "data" else part
+            rows.append([used_for, group["source"], group["kind"], *(f"{number:,}" for number in numbers)])
+            name = group["source"].removesuffix(f" ({group.get('split')})")
             if group.get("unused"):
-                name = group["source"].removesuffix(f" ({group['split']})")
-                others[name] = f"Not used of {name}: {_listed(group['unused'])}."
+                others["unused", name] = f"Not used of {name}: {_listed(group['unused'])}."
+            if group.get("left_out"):
+                others["left out", group["source"]] = f"Left out of {group['source']}: {_listed(group['left_out'])}."
+    headers = ["used for", "source", "kind", "examples", *axes, *modalities, "ties left out"]
     return Table(title, headers, rows, labels=3, notes=[*others.values(), *notes])
 
 

@@ -9,8 +9,9 @@ same row in both parts is an error.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -51,10 +52,23 @@ class ReadSet:
                 self.left_out.setdefault(split_name(each.split), Counter())[each.reason] += 1
 
 
+class ReadSets:
+    """The data sets of some sources, each of which is read once."""
+
+    def __init__(self, sources: Iterable[TrainingSource]) -> None:
+        self.used = {(source.dataset, split) for source in sources for split in _splits(source)}
+        self._read: dict[str, ReadSet] = {}
+
+    def read(self, given: str) -> ReadSet:
+        if given not in self._read:
+            self._read[given] = ReadSet(given)
+        return self._read[given]
+
+
 def read_data(config: TrainConfig) -> tuple[list[Examples], list[Examples]]:
     """The examples for training and for validation, which are apart."""
-    sets: dict[str, ReadSet] = {}
-    training = read_examples(config.data, sets)
+    sets = ReadSets((*config.data, *config.validation))
+    training = [_read(source, sets) for source in config.data]
     validation = []
     for source in config.validation:
         if source.share is None:
@@ -63,28 +77,22 @@ def read_data(config: TrainConfig) -> tuple[list[Examples], list[Examples]]:
             training, held_out = _hold_out(training, source)
             validation += held_out
     _require_apart(training, validation)
-    used = {(source.dataset, split_name(source.split)) for source in (*config.data, *config.validation)}
-    for group in (*training, *validation):
-        for split in [split for split in group.unused if (group.source.dataset, split) in used]:
-            del group.unused[split]
     return training, validation
 
 
-def read_examples(sources: Iterable[TrainingSource], sets: dict[str, ReadSet] | None = None) -> list[Examples]:
-    """Each source's examples; `sets` keeps what was read of data sets. InputError if a source gives none."""
-    sets = {} if sets is None else sets
+def read_examples(sources: Sequence[TrainingSource]) -> list[Examples]:
+    """Each source's examples. InputError if a source gives none."""
+    sets = ReadSets(sources)
     return [_read(source, sets) for source in sources]
 
 
-def _read(source: TrainingSource, sets: dict[str, ReadSet]) -> Examples:
+def _read(source: TrainingSource, sets: ReadSets) -> Examples:
     found = Examples(source, [])
     known = ""
     if source.dataset is None:
         found.examples.extend(_of_file(source, found.ties))
     else:
-        if source.dataset not in sets:
-            sets[source.dataset] = ReadSet(source.dataset)
-        known = _of_set(source, sets[source.dataset], found)
+        known = _of_set(source, sets, found)
     if not found.examples:
         of_split = f" of split {source.split!r}" if source.split else ""
         left_out = f" ({found.ties.total()} ties were left out)" if found.ties else ""
@@ -103,22 +111,28 @@ def _of_file(source: TrainingSource, ties: Counter[str]) -> Iterator[TrainingExa
     return _rated(read_ratings(source.ratings, source.split))
 
 
-def _of_set(source: TrainingSource, read: ReadSet, found: Examples) -> str:
+def _of_set(source: TrainingSource, sets: ReadSets, found: Examples) -> str:
     """Add the examples of a split to those found; return a sentence that names the splits of the set."""
-    wanted = split_name(source.split)
+    assert source.dataset is not None
+    read, wanted = sets.read(source.dataset), _splits(source)
     for split, labels in read.labels.items():
         pairs = (one for one in labels if isinstance(one, Preference))
         rated = (one for one in labels if isinstance(one, Rating))
-        if wanted in ("", ALL, split):
+        if wanted & {ALL, split}:
             found.examples.extend(_pairs(pairs, found.ties))
             found.examples.extend(_rated(rated))
-        else:
+        elif (source.dataset, split) not in sets.used:
             found.unused[split or "no split"] = sum(1 for _ in (*_pairs(pairs, Counter()), *rated))
     for split, reasons in read.left_out.items():
-        if wanted in ("", ALL, split):
+        if wanted & {ALL, split}:
             found.left_out.update(reasons)
     splits = ", ".join(sorted(split or "not stated" for split in read.labels))
     return f"; its splits are {splits}" if splits else ""
+
+
+def _splits(source: TrainingSource) -> set[str]:
+    """The splits of a data set that a source names, as 'train' or 'train+valid'."""
+    return {split_name(split) for split in (source.split or ALL).split("+")}
 
 
 def _pairs(preferences: Iterable[Preference], ties: Counter[str]) -> Iterator[TrainingExample]:
@@ -167,18 +181,19 @@ def _hold_out(training: Sequence[Examples], source: TrainingSource) -> tuple[lis
 
 def _require_apart(training: Sequence[Examples], validation: Sequence[Examples]) -> None:
     """InputError if an example is in both parts, whoever labelled it and whichever take comes first."""
-    trained = {_row(example): group for group in training for example in group.examples}
+    row_of = partial(_identify, resolve=cache(Path.resolve))
+    trained = {row_of(example): group for group in training for example in group.examples}
     for group in validation:
-        both = [example for example in group.examples if _row(example) in trained]
+        both = [example for example in group.examples if row_of(example) in trained]
         if both:
-            names, takes = trained[_row(both[0])].name, " and ".join(take.name for take in both[0].takes)
+            names, takes = trained[row_of(both[0])].name, " and ".join(take.name for take in both[0].takes)
             raise InputError(
                 f"{group.name}: {len(both):,} of its {len(group.examples):,} rows for validation are also trained on, "
                 f"in {names} (the first is about {takes}): name another split, or use 'validation: {{share: 0.2}}'"
             )
 
 
-def _row(example: TrainingExample) -> tuple[str, ...]:
+def _identify(example: TrainingExample, resolve: Callable[[Path], Path]) -> tuple[object, ...]:
     prompt = example.prompt
-    sounds = [prompt.reference] if isinstance(prompt.reference, Path) else []
-    return (prompt.text, prompt.lyrics, *(str(sound.resolve()) for sound in (*sounds, *sorted(example.takes))))
+    reference = resolve(prompt.reference) if isinstance(prompt.reference, Path) else None
+    return (prompt.text, prompt.lyrics, reference, *sorted(map(resolve, example.takes)))

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -154,14 +155,11 @@ def _encode(embeddings: Embeddings, groups: Sequence[Examples], accelerator: Acc
 def _fingerprint(groups: Sequence[Examples]) -> str:
     """Twelve hex digits that change with any example, whatever the current folder."""
     digest = hashlib.sha256()
+    resolve = cache(Path.resolve)
     for group in groups:
         for example in group.examples:
-            prompt = (example.prompt.text, example.prompt.lyrics, str(_resolved(example.prompt.reference)))
-            digest.update(
-                repr((prompt, *map(_resolved, example.takes), example.labels)).encode("utf-8", "surrogatepass")
-            )
+            reference = example.prompt.reference
+            resolved = resolve(reference) if isinstance(reference, Path) else reference
+            prompt = (example.prompt.text, example.prompt.lyrics, str(resolved))
+            digest.update(repr((prompt, *map(resolve, example.takes), example.labels)).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()[:12]
-
-
-def _resolved(sound: object) -> object:
-    return sound.resolve() if isinstance(sound, Path) else sound
