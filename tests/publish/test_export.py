@@ -14,6 +14,14 @@ from cmi.preferences import read_preferences, read_ratings
 from cmi.publish.export import export_record, export_set, export_table
 from cmi.rewardbench.data import find
 
+from ..rewardbench.data import conftest
+
+
+@pytest.fixture
+def make():
+    """Makers of data sets in the published layouts."""
+    return conftest
+
 
 def rows_of(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
