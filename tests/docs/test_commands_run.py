@@ -12,7 +12,7 @@ import pytest
 from .commands import COMMANDS, ROOT, Command, read_blocks
 
 CANNOT_RUN = {  # the reason: a pattern of commands
-    "downloads data sets, packages or weights": r"^data (get|check|export)|^studio fetch|clap-music|audiobox|songeval|-real",
+    "downloads data sets, packages or weights": r"^data (get|check)|^studio fetch|clap-music|audiobox|songeval|-real",
     "nano downloads musicnn's weights": r"--model nano|scorer:nano|^score take1\.wav|^pick takes/ |^pick takes --curve"
     r"|takes/takes\.jsonl",
     "goes on from a run of nano": r"runs/(nano|real)",
@@ -22,6 +22,7 @@ CANNOT_RUN = {  # the reason: a pattern of commands
     "needs a PostgreSQL server": r"postgresql://",
     "starts a Ray cluster": r"--ray ",
     "needs a checkpoint of CMI-RM": r"CMI-RM/|^train |runs/(mine|paper)",
+    "needs a published data set": r"^data export",
     "needs the released answers": r"released/|qwen2",
     "needs a model in an environment of its own": r"worker:",
     "needs data, answers or scores of your own": r"^bench data make|bench-data|\$variant|answers-plain|mine\.json"
