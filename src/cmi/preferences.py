@@ -276,10 +276,10 @@ def rating_row(rating: Rating, folder: Path) -> dict[str, Any]:
     prompt = rating.prompt
     return {
         "id": rating.id,
-        "audio": _relative(rating.take.audio, folder),
+        "audio": relative_path(rating.take.audio, folder),
         "text": prompt.text,
         "lyrics": prompt.lyrics,
-        "reference": "" if prompt.reference is None else _relative(prompt.reference, folder),
+        "reference": "" if prompt.reference is None else relative_path(prompt.reference, folder),
         **{str(axis): value for axis, value in rating.ratings.items()},
         **rating.about,
     }
