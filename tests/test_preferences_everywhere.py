@@ -23,7 +23,7 @@ from cmi.arena.store.schema import pairs as pairs_table
 from cmi.cli import app
 from cmi.preferences import draw_split, read_pairs, read_preferences, write_preferences
 from cmi.reward.train.config import TrainingSource
-from cmi.reward.train.data import read_examples
+from cmi.reward.train.reading import read_examples
 from cmi.rewardbench.runs.run_folder import read_items
 
 PAIRS = 12

@@ -21,10 +21,11 @@ from ablation_data import TESTED, AblationData
 from cmi._util.device import choose_device
 from cmi.reward.model.head import RewardHead
 from cmi.reward.train.config import TrainConfig, TrainingSource
-from cmi.reward.train.data import TrainingExample, read_examples
+from cmi.reward.train.data import TrainingExample
 from cmi.reward.train.embeddings import Embeddings, items_of, usable
 from cmi.reward.train.forward import Trainee, load, score
 from cmi.reward.train.journal import Scores, measure
+from cmi.reward.train.reading import read_examples
 from cmi.reward.train.setup import Report, load_model, new_embeddings, uses_bf16
 from cmi.take import Prompt
 

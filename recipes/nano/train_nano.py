@@ -35,9 +35,9 @@ from cmi.reward.model.encoders.nano import DIM, TAGS, Features, Nano, levelled, 
 from cmi.reward.model.head import Downsampling, HeadConfig, RewardHead, masked_mean
 from cmi.reward.model.reward_model import RewardModel
 from cmi.reward.train.config import TrainConfig, load_config
-from cmi.reward.train.data import read_examples
 from cmi.reward.train.embeddings import Embeddings, reference_job, take_job
 from cmi.reward.train.loop import train
+from cmi.reward.train.reading import read_examples
 from cmi.reward.train.setup import load_model, new_embeddings
 
 FITTED_ON = 4000  # takes

@@ -49,6 +49,7 @@ from cmi.take import (
 FIELDS = ("id", "text", "lyrics", "reference", "a", "b", "axis", "choice", "confidence", "rater")
 ABOUT = (
     *("split", "truth", "month"),  # studio
+    "source",  # the data set that it was exported from
     *("generator_a", "generator_b", "system_a", "system_b", "gold"),  # arena, studio
     *("pair", "modality", "first", "feedback", "seconds", "voted", "corrections", "kind", "repeat"),  # arena
     "soft",  # judge
@@ -59,6 +60,8 @@ RATINGS = Columns((*TAKES.main, *RATED), TAKES.others)
 AXES: tuple[Axis, ...] = get_args(Axis)
 NAME = "preferences"  # of the file in a folder
 FILES = tuple(NAME + suffix for suffix in (".jsonl", ".jsonl.gz", ".json", ".csv", ".csv.gz", ".parquet"))
+RATING_FILES = tuple(name.replace(NAME, "ratings") for name in FILES)
+PROMPT_ID = "x_prompt_id"  # the publisher's id of a prompt
 SPLITS = {"train": 0.8, "valid": 0.1, "test": 0.1}
 
 _AXES: dict[str, str] = {axis: axis for axis in AXES}
@@ -202,17 +205,37 @@ def group_by_rater(preferences: Iterable[Preference]) -> list[dict[Axis, Prefere
     return groups
 
 
-def draw_split(prompt: Prompt) -> str:
-    """Draw a prompt's split from its words alone: it is the same in every file.
+def draw_split(prompt: Prompt | str) -> str:
+    """Draw the split of a prompt, or of its words, from its words alone: it is the same in every file.
 
     >>> draw_split(Prompt("slow sad piano")) == draw_split(Prompt("Slow sad  piano", reference=Path("like.wav")))
     True
     """
-    words = " ".join(f"{prompt.text} {prompt.lyrics}".casefold().split())
-    if not words and isinstance(prompt.reference, Path):
-        words = prompt.reference.name
-    draw = int(hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:8], 16) / 2**32
+    draw = draw_number(prompt if isinstance(prompt, str) else prompt_words(prompt))
     return "train" if draw < SPLITS["train"] else "valid" if draw < SPLITS["train"] + SPLITS["valid"] else "test"
+
+
+def draw_number(words: str) -> float:
+    """Draw a number from 0 to 1 that depends on the words alone."""
+    return int(hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:8], 16) / 2**32
+
+
+def prompt_words(prompt: Prompt) -> str:
+    """Return the words that tell a prompt from others; its reference's name if it has none, '' if it is empty."""
+    words = " ".join(f"{prompt.text} {prompt.lyrics}".casefold().split())
+    return prompt.reference.name if not words and isinstance(prompt.reference, Path) else words
+
+
+def prompt_key(label: "Preference | Rating") -> str:
+    """Return what splits keep together: the prompt's words, else its stated id, else the recordings' names."""
+    takes = (label.pair.a, label.pair.b) if isinstance(label, Preference) else (label.take.audio,)
+    known = prompt_words(label.prompt) or str(label.about.get(PROMPT_ID, ""))
+    return known or " ".join(sorted(take.name for take in takes if isinstance(take, Path)))
+
+
+def split_name(stated: str) -> str:
+    """Return the usual name of a split: 'valid' for 'val', 'validation' or 'dev'."""
+    return "valid" if stated in ("val", "validation", "dev") else stated
 
 
 def write_preferences(preferences: Iterable[Preference], path: Path | str) -> None:
@@ -245,6 +268,20 @@ def preference_row(preference: Preference, folder: Path) -> dict[str, Any]:
         "confidence": preference.confidence,
         "rater": preference.rater,
         **preference.about,
+    }
+
+
+def rating_row(rating: Rating, folder: Path) -> dict[str, Any]:
+    """Return the row of a rated take in a file in `folder`."""
+    prompt = rating.prompt
+    return {
+        "id": rating.id,
+        "audio": relative_path(rating.take.audio, folder),
+        "text": prompt.text,
+        "lyrics": prompt.lyrics,
+        "reference": "" if prompt.reference is None else relative_path(prompt.reference, folder),
+        **{str(axis): value for axis, value in rating.ratings.items()},
+        **rating.about,
     }
 
 

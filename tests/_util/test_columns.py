@@ -15,7 +15,7 @@ from cmi.judge.labels import label_preferences
 from cmi.preferences import read_pairs, read_preferences, write_preferences
 from cmi.reward.pick.candidates import read_manifest
 from cmi.reward.train.config import TrainingSource
-from cmi.reward.train.data import read_examples
+from cmi.reward.train.reading import read_examples
 from cmi.rewardbench.data import own, studio
 from cmi.studio.generate import generate_set
 from cmi.studio.make import make_set

@@ -14,7 +14,7 @@ from cmi.arena.exchange.importing import read_source
 from cmi.preferences import FIELDS, read_pairs, read_preferences
 from cmi.reward.pick.candidates import read_manifest
 from cmi.reward.train.config import TrainingSource
-from cmi.reward.train.data import read_examples
+from cmi.reward.train.reading import read_examples
 from cmi.rewardbench.data import cmi_pref, cmi_pref_pseudo, music_arena, musiceval, own, released
 from cmi.rewardbench.data.parquet import PREPARED
 from cmi.take import read_takes

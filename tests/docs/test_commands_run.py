@@ -21,7 +21,8 @@ CANNOT_RUN = {  # the reason: a pattern of commands
     "uploads to the hub": r"--push ",
     "needs a PostgreSQL server": r"postgresql://",
     "starts a Ray cluster": r"--ray ",
-    "needs a checkpoint of CMI-RM": r"CMI-RM/|^train |runs/mine",
+    "needs a checkpoint of CMI-RM": r"CMI-RM/|^train |runs/(mine|paper)",
+    "needs a published data set": r"^data export",
     "needs the released answers": r"released/|qwen2",
     "needs a model in an environment of its own": r"worker:",
     "needs data, answers or scores of your own": r"^bench data make|bench-data|\$variant|answers-plain|mine\.json"

@@ -9,7 +9,7 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources.abc import Traversable
@@ -139,8 +139,21 @@ def _known_fields(model: Any, location: tuple[int | str, ...]) -> list[str]:
     """Return the field names of the dataclass at `location` inside `model`."""
     for part in location:
         kind = _dataclass_or_container(model)
-        model = get_type_hints(kind)[str(part)] if is_dataclass(kind) else get_args(kind)[get_origin(kind) is dict]
-    return [field.name for field in fields(_dataclass_or_container(model))]
+        model = _hints(kind)[str(part)] if is_dataclass(kind) else get_args(kind)[get_origin(kind) is dict]
+    hints = get_type_hints(_dataclass_or_container(model), include_extras=True)
+    return [_names_in_file(name, hint)[0] for name, hint in hints.items()]
+
+
+def _hints(kind: Any) -> dict[str, Any]:
+    """Return the hints of a dataclass by the names that a file may use for its fields."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {called: hint for name, hint in hints.items() for called in _names_in_file(name, hint)}
+
+
+def _names_in_file(name: str, hint: Any) -> list[str]:
+    """Return the aliases of a field, `pydantic.AliasChoices`, or its name."""
+    aliases = [getattr(one, "validation_alias", None) for one in getattr(hint, "__metadata__", ())]
+    return next(([*alias.choices] for alias in aliases if alias is not None), [name])
 
 
 def _dataclass_or_container(hint: Any) -> Any:

@@ -114,3 +114,31 @@ def check(
     problems = [problem for each in found for problem in each.problems]
     if problems:
         raise InputError("; ".join(problems))
+
+
+@app.command()
+def export(
+    name: Annotated[str, typer.Argument(help="A data set: NAME, NAME=FOLDER, or a file or folder of yours.")],
+    out: Annotated[Path, typer.Argument(help="The folder to write.")],
+    copies: Annotated[bool, typer.Option("--copy", help="Copy recordings; by default they are linked.")] = False,
+    folder: Folder = None,
+    how: ShowOptions = AS_TABLE,
+) -> None:
+    """Turn a data set into preferences and ratings with train, valid and test; the same command resumes.
+
+    Splits are those published. Where no valid split is, the prompts decide which tenth of train it is; where none is,
+    they decide about all three.
+
+    Examples:
+
+        cmi data export cmi-pref sets/cmi-pref
+
+        cmi data export votes/ sets/votes --copy
+    """
+    from cmi.publish.export import export_record, export_set, export_table
+    from cmi.rewardbench.data import find
+
+    found = find(name, folder)
+    with progress() as bar:
+        done = export_set(found, out, copies, bar.stepper(f"rows of {found.dataset.name}"))
+    show([export_table(found, out, done)], [export_record(found, out, done)], "datasets", {}, how)

@@ -1,5 +1,6 @@
-"""What is in a data set, and a folder of it that is ready to publish.
+"""A data set in one format, what is in it, and a folder of it that is ready to publish.
 
+export        a data set as preferences and ratings with train, valid and test
 sources       rows of preferences, ratings, takes and known data sets, in one shape
 recordings    lengths and hashes of recordings, cached
 counts        count rows in one pass; `statistics` turns the counts into a record, `tables` and `page` show it

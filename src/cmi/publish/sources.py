@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from cmi._util.errors import InputError
 from cmi._util.fields import is_nan, number_field
 from cmi._util.records import read_table
-from cmi.preferences import FILES, RATED, RATINGS, read_rows
+from cmi.preferences import FILES, RATED, RATING_FILES, RATINGS, read_rows
 from cmi.rewardbench.data import ALL, DataSet, data_sets, find, own, published, studio
 from cmi.rewardbench.data.parquet import PREPARED
 from cmi.rewardbench.data.rows import LeftOut
@@ -21,7 +21,6 @@ from cmi.rewardbench.items import RatedItem
 from cmi.take import TAKES, Audio, Prompt, take_rows
 
 MANIFEST = "takes.jsonl"
-RATING_FILES = tuple(name.replace("preferences", "ratings") for name in FILES)
 _OF_FILES = (own.NAME, studio.NAME, published.NAME)  # data sets that are files in our own formats
 
 

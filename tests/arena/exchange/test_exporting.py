@@ -18,7 +18,7 @@ from cmi.arena.store.schema import pairs as pairs_table
 from cmi.arena.store.votes import Ballot, counted, save
 from cmi.preferences import read_preferences
 from cmi.reward.train.config import TrainingSource
-from cmi.reward.train.data import read_examples
+from cmi.reward.train.reading import read_examples
 from cmi.rewardbench.data import own
 
 

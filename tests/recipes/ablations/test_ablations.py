@@ -18,7 +18,7 @@ from simulated_labels import Experts
 from cmi._util.errors import InputError
 from cmi.reward.model.encoders.muq_mulan import RATE
 from cmi.reward.train.config import TrainConfig, load_config
-from cmi.reward.train.data import read_examples
+from cmi.reward.train.reading import read_examples
 from cmi.stats.comparison import Comparison
 from cmi.testing.simulated_judge import Hearing, NoisyJudge
 

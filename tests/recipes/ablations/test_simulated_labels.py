@@ -13,7 +13,7 @@ from simulated_labels import Experts, judged, preferred, qualities, rated, verdi
 from cmi._util.errors import InputError
 from cmi.preferences import Preference, preference_row, read_preferences
 from cmi.reward.train.config import TrainingSource
-from cmi.reward.train.data import read_examples
+from cmi.reward.train.reading import read_examples
 from cmi.stats.correlation import spearman
 from cmi.stats.intervals import wilson
 from cmi.take import Axis, Choice, Pair, Prompt

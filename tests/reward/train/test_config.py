@@ -35,7 +35,7 @@ def test_what_is_stated_is_read_and_the_rest_has_defaults(write_config, tmp_path
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"sede": 1}, "'sede' is not known; did you mean 'seed'? Known fields: model, data,"),
+        ({"sede": 1}, "'sede' is not known; did you mean 'seed'? Known fields: model, train,"),
         (
             {"model": {"checkpoint": "here", "heads": 3}},
             "'model.heads' is not known; did you mean 'head'? Known",
@@ -115,7 +115,7 @@ def test_configurations_that_come_with_cmi_are_named_without_a_path(tmp_path, mo
     one, two = map(load_config, bundled_configs())
     assert (one.steps, one.batch, one.loss.label_smoothing, one.model.head) == (2000, 48, 0.2, "fresh")
     assert (two.batch, two.loss.label_smoothing, two.loss.mapping, two.model.head) == (48, 0.0, "tanh", "keep")
-    assert not one.data[0].path.is_absolute()
+    assert [source.dataset for source in (*one.data, *two.data)] == ["cmi-pref-pseudo", "cmi-pref", "musiceval"]
     with pytest.raises(InputError, match="no such file; expected a YAML file or one of paper-stage1, paper-stage2"):
         load_config("paper-stage3")
 

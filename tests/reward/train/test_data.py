@@ -1,11 +1,14 @@
 """Examples from files: axes are joined, ties left out and counted, bad rows named."""
 
+import math
+
 import pytest
 
 from cmi._util.errors import InputError
 from cmi.reward.train.config import ModalityDropout, TrainingSource
-from cmi.reward.train.data import Batches, Label, TrainingExample, count, read_examples, with_dropout
+from cmi.reward.train.data import Batches, Label, TrainingExample, count, with_dropout
 from cmi.reward.train.journal import measure
+from cmi.reward.train.reading import read_examples
 from cmi.take import Prompt
 
 from .conftest import write_rows
@@ -134,6 +137,8 @@ def test_validation_is_counted_by_axis():
     assert found["pairs"]["musicality"]["accuracy"] == 1
     assert found["pairs"]["overall"]["accuracy"] == 0  # a tie is not judged rightly
     assert found["value"] == 0.5
+    assert found["pairs"]["musicality"]["cross_entropy"] == pytest.approx(math.log(1 + math.exp(-1)))
+    assert found["pairs"]["overall"]["cross_entropy"] == pytest.approx(math.log(2))
     assert found["ratings"]["alignment"] == {"spearman": pytest.approx(1), "n": 3}
     assert measure(rated, ranks)["value"] == pytest.approx(1)
     assert measure(rated[:1], ranks[:1])["ratings"]["alignment"]["spearman"] is None

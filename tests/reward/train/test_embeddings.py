@@ -14,10 +14,11 @@ from cmi.cli import app
 from cmi.reward.engine.token_cache import TokenCache
 from cmi.reward.model.head import Downsampling, RewardHead
 from cmi.reward.train.config import LossSettings, TrainingSource, load_config
-from cmi.reward.train.data import TrainingExample, read_examples
+from cmi.reward.train.data import TrainingExample
 from cmi.reward.train.dry_run import dry_run
 from cmi.reward.train.embeddings import Embeddings, items_of, take_job, usable
 from cmi.reward.train.forward import Trainee, count_labels, load, objective, score
+from cmi.reward.train.reading import read_examples
 from cmi.take import Prompt
 
 CPU = torch.device("cpu")

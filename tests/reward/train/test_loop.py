@@ -20,6 +20,7 @@ from cmi.reward.train import loop
 from cmi.reward.train.config import Optimizer, load_config
 from cmi.reward.train.forward import objective, score
 from cmi.reward.train.loop import learning_rate, train
+from cmi.reward.train.outcome import outcome_table
 
 from .conftest import write_rows
 
@@ -58,11 +59,13 @@ def test_it_learns_what_is_better_and_what_was_asked_for(write_config, music, tm
             assert torch.equal(encoders[0][key], encoders[1][key])
 
     card = (tmp_path / "out" / "README.md").read_text()
-    assert "| data | pairs.jsonl (train) | pairs | 28 |" in card
+    assert "| training | pairs.jsonl (train) | pairs | 28 |" in card
     assert '"label_smoothing": 0.2' in card
     assert str(music) not in card
     assert "| musicality, accuracy | 40 |" in card
     assert list((tmp_path / "out" / "training" / "tensorboard").iterdir())
+    assert (tmp_path / "out" / "training" / "curve.svg").read_text().count("pairs.jsonl (valid): musicality") == 2
+    assert "Training did not help" not in card
 
 
 @pytest.mark.parametrize("mapping", ["tanh", "linear", "none", "ordinal"])
@@ -201,6 +204,22 @@ def test_it_stops_when_validation_gets_no_better(write_config, tmp_path):
     path = write_config(steps=200, validate_every=2, early_stop=3, optimizer={"lr": 0, "warmup": 0})
     outcome = trained(path, tmp_path / "out")
     assert (outcome.best_step, outcome.steps) == (0, 6)
+    assert outcome_table(outcome).notes[0].startswith("Training did not help: step 0 was best")
+    assert "Training did not help" in (tmp_path / "out" / "README.md").read_text()
+
+
+def test_each_source_of_validation_has_its_curve(write_config, music, tmp_path):
+    pairs, ratings = {"preferences": str(music / "pairs.jsonl")}, {"ratings": str(music / "ratings.jsonl")}
+    sources = [{**pairs, "split": "valid"}, {**ratings, "split": "valid"}]
+    outcome = trained(write_config(validation=sources, steps=4), tmp_path / "out")
+    first, last = (record for record in curve(tmp_path / "out") if record["id"].startswith("validation"))
+    assert set(first["sources"]) == {"pairs.jsonl (valid)", "ratings.jsonl (valid)"}
+    own = last["sources"]["pairs.jsonl (valid)"]["pairs"]["musicality"]
+    assert own == last["pairs"]["musicality"]
+    assert 0.2 < own["cross_entropy"] < 2
+    shown = [row[0] for row in outcome_table(outcome).rows]
+    assert "pairs.jsonl (valid): alignment, cross-entropy" in shown
+    assert "ratings.jsonl (valid): musicality, rank correlation" in shown
 
 
 def test_what_can_not_be_heard_is_left_out_and_said(write_config, music, tmp_path):

@@ -145,6 +145,11 @@ def muq_config(shapes: Shapes) -> MuQMuLanConfig:
 def encoder_config(shapes: Shapes) -> MuQMuLanConfig:
     xlmr = "text_module.model"
     text_tower = tower_config(shapes, "text_module.transformer.layers")
+    audio_layers = "audio_module.transformer.layers"
+    if any(key.startswith(audio_layers) for key in shapes):
+        audio_tower = tower_config(shapes, audio_layers)
+    else:  # as MuQ-MuLan was published: nothing but a projection is on top of MuQ
+        audio_tower = replace(text_tower, depth=0, dim=shape(shapes, "audio_module.proj.weight", 2)[0])
     vocabulary, xlmr_dim = shape(shapes, f"{xlmr}.embeddings.word_embeddings.weight", 2)
     positions = shape(shapes, f"{xlmr}.embeddings.position_embeddings.weight", 2)[0]
     if positions < TEXT_TOKENS + 2:
@@ -159,7 +164,7 @@ def encoder_config(shapes: Shapes) -> MuQMuLanConfig:
         xlmr_heads=_heads(xlmr_dim, text_tower.dim_head, xlmr),  # as wide as the tower's
         xlmr_ff=shape(shapes, f"{xlmr}.encoder.layer.0.intermediate.dense.weight", 2)[0],
         xlmr_positions=positions,
-        audio_tower=tower_config(shapes, "audio_module.transformer.layers"),
+        audio_tower=audio_tower,
         text_tower=text_tower,
     )
 

@@ -5,23 +5,43 @@ another type or lies out of its range is an InputError that names the file, the 
 
 Relative paths start at the file's folder. The configurations that come with cmi are named without a path
 (`paper-stage1`); theirs start at the current folder.
+
+A source of data may also be just a name: of a data set (`cmi-pref`, `cmi-pref=FOLDER`) or of a file. Its split is then
+`train` for training and `valid` for validation, and `validation: {share: 0.2}` holds out training data.
 """
 
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, AliasChoices, Field, ValidationInfo
 
-from cmi._util.config import config_path, read_config
+from cmi._util.config import check_config, config_path, read_table
 from cmi._util.errors import InputError
 from cmi.reward.engine.windows import WINDOWS
 from cmi.reward.model.head import Downsampling
 from cmi.reward.train.loss import Mapping
 
+MUQ_MULAN = ("muq-mulan", "OpenMuQ/MuQ-MuLan-large")
 # One section of a recording is judged in a step: windows that average over several are for scoring.
 TRAINED_WINDOWS = tuple(name for name, window in WINDOWS.items() if window.section == window.limit)
+
+
+def _resolve_set(given: str, info: ValidationInfo) -> str:
+    """Resolve the path in NAME=FOLDER, or of a file, against the configuration's folder."""
+    # Not at the top: the benchmark runs our models. Its readers of data sets do not.
+    from cmi.rewardbench.data import data_sets, named
+
+    name, equals, folder = given.partition("=")
+    if given in data_sets():
+        return given
+    if not equals or name == "own":
+        return str(config_path(Path(folder or given), info))
+    try:
+        return f"{named(name).name}={config_path(Path(folder), info)}"
+    except InputError as error:
+        raise ValueError(f"is {given!r}: {error}") from error
 
 
 ConfigPath = Annotated[Path, AfterValidator(config_path)]
@@ -50,7 +70,10 @@ class Architecture:
 
 @dataclass(frozen=True)
 class Start:
-    """A checkpoint (a folder, or a hub id at a revision) whose encoder is frozen, and whose head is kept or new."""
+    """A checkpoint (a folder, a hub id at a revision, or `nano`): its encoder is frozen, its head is kept or new.
+
+    `muq-mulan` (published) or `muq-mulan=FOLDER` is an encoder alone, for a fresh head.
+    """
 
     checkpoint: str
     revision: str | None = None
@@ -58,35 +81,53 @@ class Start:
     architecture: Architecture | None = None
 
     def __post_init__(self) -> None:
+        if self.is_encoder and self.head != "fresh":
+            raise ValueError(f"starts from {self.checkpoint!r}, which has no head to keep: set 'head' to fresh")
         if self.architecture is not None and self.head != "fresh":
             raise ValueError("has an 'architecture', which is for a fresh head: set 'head' to fresh")
+
+    @property
+    def is_encoder(self) -> bool:
+        """Whether the checkpoint is MuQ-MuLan, which has no head."""
+        return self.checkpoint.partition("=")[0] in MUQ_MULAN
 
 
 @dataclass(frozen=True)
 class TrainingSource:
-    """A file of preferences or of ratings; of its rows those of a split, if one is named.
+    """A data set, or a file of preferences or of ratings; of its rows those of a split, if one is named.
 
-    In an epoch each example is drawn `weight` times; of a fraction, another random part in every epoch.
+    With a `limit`, that many examples are drawn by the `seed`. In an epoch each example is drawn `weight` times; of a
+    fraction, another random part in every epoch. A source of validation may be a `share` of the training data instead:
+    those of its prompts, which are then not trained on.
     """
 
     preferences: ConfigPath | None = None
     ratings: ConfigPath | None = None
+    dataset: Annotated[str, AfterValidator(_resolve_set)] | None = None
+    share: Annotated[float, Field(ge=0.001, le=0.9)] | None = None
     split: str = ""
     weight: Annotated[float, Field(ge=0.001, le=1000)] = 1.0
+    limit: Count | None = None
+    seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
 
     def __post_init__(self) -> None:
-        if (self.preferences is None) == (self.ratings is None):
-            raise ValueError("must name a file of 'preferences' or one of 'ratings'")
+        if sum(one is not None for one in (self.preferences, self.ratings, self.dataset, self.share)) != 1:
+            raise ValueError("must name a file of 'preferences' or one of 'ratings', or a 'dataset'")
+        if self.share is not None and (self.split or self.limit):
+            raise ValueError("is a 'share' of the training data, which has no 'split' and no 'limit' of its own")
 
     @property
-    def path(self) -> Path:
-        path = self.preferences or self.ratings
-        assert path is not None
-        return path
+    def place(self) -> str:
+        """For messages: the file or the data set."""
+        return str(self.preferences or self.ratings or self.dataset or "validation")
 
     @property
     def name(self) -> str:
-        return self.path.name + (f" ({self.split})" if self.split else "")
+        """Without folders, which are nobody else's business."""
+        if self.share is not None:
+            return f"{100 * self.share:g} % of training"
+        name = self.place.partition("=")[0] if self.dataset else self.place
+        return Path(name).name + (f" ({self.split})" if self.split else "")
 
 
 @dataclass(frozen=True)
@@ -122,7 +163,9 @@ class ModalityDropout:
 @dataclass(frozen=True)
 class TrainConfig:
     model: Start
-    data: Annotated[tuple[TrainingSource, ...], Field(min_length=1)]
+    data: Annotated[
+        tuple[TrainingSource, ...], Field(min_length=1, validation_alias=AliasChoices("train", "data"))
+    ]  # `train` in a file; `data` is its older name
     validation: tuple[TrainingSource, ...] = ()
     loss: LossSettings = LossSettings()
     optimizer: Optimizer = Optimizer()
@@ -141,6 +184,8 @@ class TrainConfig:
     def __post_init__(self) -> None:
         if self.window not in TRAINED_WINDOWS:
             raise ValueError(f"'window' is {self.window!r}, expected one of {', '.join(TRAINED_WINDOWS)}")
+        if any(source.share is not None for source in self.data):
+            raise ValueError("'train' has a 'share', which is for 'validation'")
         if self.early_stop is not None and not self.validation:
             raise ValueError("'early_stop' needs 'validation', which is missing")
 
@@ -154,8 +199,24 @@ def bundled_configs() -> list[str]:
 def load_config(name: str) -> TrainConfig:
     """The configuration in a file, or one of cmi's own by its bare name."""
     if name in bundled_configs() and not Path(name).exists():
-        return read_config(files("cmi.reward.train") / "configs" / f"{name}.yaml", TrainConfig, f"{name}.yaml", Path())
+        table = read_table(files("cmi.reward.train") / "configs" / f"{name}.yaml", f"{name}.yaml")
+        return check_config(_with_sources(table), TrainConfig, f"{name}.yaml", Path())
     path = Path(name)
     if not path.is_file():
         raise InputError(f"{name}: no such file; expected a YAML file or one of {', '.join(bundled_configs())}")
-    return read_config(path, TrainConfig, folder=path.parent)
+    return check_config(_with_sources(read_table(path)), TrainConfig, str(path), path.parent)
+
+
+def _with_sources(table: dict[str, Any]) -> dict[str, Any]:
+    """The content of a file with sources written in full where they are short."""
+    for part, split in (("train", "train"), ("data", "train"), ("validation", "valid")):
+        given = table.get(part)
+        if isinstance(given, str) or (part == "validation" and isinstance(given, dict) and "share" in given):
+            given = [given]
+        if isinstance(given, list):
+            sources = [{"dataset": source} if isinstance(source, str) else source for source in given]
+            table[part] = [
+                {"split": split, **source} if isinstance(source, dict) and "dataset" in source else source
+                for source in sources
+            ]
+    return table

@@ -1,30 +1,26 @@
-"""Examples to learn from, pairs with preferences and takes with ratings, and which of them make up a step.
+"""Examples, pairs with preferences and takes with ratings, and which of them make up a step.
 
-Preferences and ratings come in the format of `cmi.preferences`. What one rater said of one pair is one example, so that
-the pair is heard once for all its axes. Ties ('both', 'neither') teach nothing here: they are left out, and counted.
-
-Which examples make up a step, and what is left out of their prompts, is told by the seed and the step alone: a run
-resumed at any step, or spread over any number of processes, learns from the same batches.
+`cmi.reward.train.reading` reads them. Which examples make up a step, and what is left out of their prompts, is told by
+the seed and the step alone: a run resumed at any step, or spread over any number of processes, learns from the same
+batches.
 """
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cmi._util.errors import InputError
 from cmi.preferences import AXES as AXES
 from cmi.preferences import RATED as RATED
-from cmi.preferences import Preference, group_by_rater, read_preferences, read_ratings
 from cmi.report.tables import Table
 from cmi.reward.train.config import ModalityDropout, TrainingSource
 from cmi.reward.train.loss import confidence_weight
-from cmi.take import Axis, Prompt
+from cmi.take import Axis, Modality, Prompt
 
 
 @dataclass(frozen=True)
@@ -46,6 +42,7 @@ class TrainingExample:
     takes: tuple[Path, ...]
     labels: dict[Axis, Label] = field(hash=False)
     wrong_prompt: Prompt | None = None  # another example's
+    prompt_key: str = field(default="", compare=False)  # examples of one key are held out together
 
     @property
     def is_pair(self) -> bool:
@@ -59,50 +56,18 @@ class TrainingExample:
 
 @dataclass(frozen=True)
 class Examples:
-    """Those of one source, and how many preferences were left out as ties, by axis."""
+    """Those of one source, what was left out: ties by axis and rows by reason, and the counts of unused splits."""
 
     source: TrainingSource
     examples: list[TrainingExample]
-    ties: Counter[str]
+    ties: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+    unused: Counter[str] = field(default_factory=Counter)
+    held_out_of: str = ""  # of a share of the training data: the source that it was taken from
 
-
-def read_examples(sources: Iterable[TrainingSource]) -> list[Examples]:
-    """Each source's examples. InputError if one gives none."""
-    return [_read(source) for source in sources]
-
-
-def _read(source: TrainingSource) -> Examples:
-    ties: Counter[str] = Counter()
-    found = list(_ratings(source) if source.preferences is None else _pairs(source, ties))
-    if not found:
-        of_split = f" of split {source.split!r}" if source.split else ""
-        left_out = f" ({ties.total()} ties were left out)" if ties else ""
-        raise InputError(f"{source.path}: no example{of_split} to learn from{left_out}")
-    return Examples(source, found, ties)
-
-
-def _pairs(source: TrainingSource, ties: Counter[str]) -> Iterator[TrainingExample]:
-    for group in group_by_rater(_decided(read_preferences(source.path, source.split), ties)):
-        pair = next(iter(group.values())).pair
-        assert isinstance(pair.a, Path)
-        assert isinstance(pair.b, Path)
-        labels = {axis: Label(float(one.choice == "a"), one.confidence) for axis, one in group.items()}
-        yield TrainingExample(pair.prompt, (pair.a, pair.b), labels)
-
-
-def _decided(preferences: Iterable[Preference], ties: Counter[str]) -> Iterator[Preference]:
-    for one in preferences:
-        if one.is_tie:
-            ties[one.axis] += 1
-        else:
-            yield one
-
-
-def _ratings(source: TrainingSource) -> Iterator[TrainingExample]:
-    for one in read_ratings(source.path, source.split):
-        assert isinstance(one.take.audio, Path)
-        labels = {axis: Label(value) for axis, value in one.ratings.items()}
-        yield TrainingExample(one.prompt, (one.take.audio,), labels)
+    @property
+    def name(self) -> str:
+        return f"{self.held_out_of}, {self.source.name}" if self.held_out_of else self.source.name
 
 
 class Batches:
@@ -170,16 +135,19 @@ def _dropped(prompt: Prompt, rates: ModalityDropout, rng: random.Random) -> Prom
 
 
 def count(groups: Iterable[Examples]) -> list[dict[str, Any]]:
-    """For each source: examples, labels by axis, examples by modality, ties left out by axis."""
+    """For each source: examples, labels by axis, examples by modality, and what was left out or is not used."""
     return [
         {
-            "source": group.source.name,
-            "kind": "ratings" if group.source.preferences is None else "pairs",
+            "source": group.name,
+            "split": group.source.split,
+            "kind": " and ".join(_tally(_kind(example) for example in group.examples)),
             "weight": group.source.weight,
             "examples": len(group.examples),
             "labels": _tally(axis for example in group.examples for axis in example.labels),
             "modalities": _tally(example.prompt.modality for example in group.examples),
             "ties": dict(group.ties),
+            "left_out": dict(group.left_out),
+            "unused": dict(group.unused),
         }
         for group in groups
     ]
@@ -187,20 +155,33 @@ def count(groups: Iterable[Examples]) -> list[dict[str, Any]]:
 
 def data_table(counts: dict[str, list[dict[str, Any]]], title: str = "Data", notes: Sequence[str] = ()) -> Table:
     """The counts of each part (`data`, `validation`) as a table."""
-    headers = ["used for", "source", "kind", "examples", "labels", "prompts", "ties left out"]
-    rows = [
-        [
-            *(part, group["source"], group["kind"], str(group["examples"])),
-            *(_listed(group["labels"]), _listed(group["modalities"]), _listed(group["ties"]) or "0"),
-        ]
-        for part, groups in counts.items()
-        for group in groups
-    ]
-    return Table(title, headers, rows, labels=3, notes=notes)
+    every = [group for groups in counts.values() for group in groups]
+    axes, modalities = (
+        [name for name in names if any(name in group[kind] for group in every)]
+        for kind, names in (("labels", AXES), ("modalities", get_args(Modality)))
+    )
+    rows, others = [], {}
+    for part, groups in counts.items():
+        for group in groups:
+            numbers = [group["examples"], *(group["labels"].get(axis, 0) for axis in axes)]
+            numbers += [*(group["modalities"].get(name, 0) for name in modalities), sum(group["ties"].values())]
+            used_for = "training" if part == "data" else part
+            rows.append([used_for, group["source"], group["kind"], *(f"{number:,}" for number in numbers)])
+            name = group["source"].removesuffix(f" ({group.get('split')})")
+            if group.get("unused"):
+                others["unused", name] = f"Not used of {name}: {_listed(group['unused'])}."
+            if group.get("left_out"):
+                others["left out", group["source"]] = f"Left out of {group['source']}: {_listed(group['left_out'])}."
+    headers = ["used for", "source", "kind", "examples", *axes, *modalities, "ties left out"]
+    return Table(title, headers, rows, labels=3, notes=[*others.values(), *notes])
+
+
+def _kind(example: TrainingExample) -> str:
+    return "pairs" if example.is_pair else "ratings"
 
 
 def _listed(numbers: dict[str, int]) -> str:
-    return ", ".join(f"{name} {number}" for name, number in numbers.items())
+    return ", ".join(f"{name} {number:,}" for name, number in numbers.items())
 
 
 def _tally(names: Iterable[str]) -> dict[str, int]:

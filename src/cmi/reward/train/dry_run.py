@@ -13,9 +13,10 @@ from cmi.reward.engine.windows import Job
 from cmi.reward.model.encoders import FrozenEncoder
 from cmi.reward.model.reward_model import RewardModel
 from cmi.reward.train.config import TrainConfig
-from cmi.reward.train.data import TrainingExample, count, data_table, read_examples
+from cmi.reward.train.data import Examples, TrainingExample, count, data_table
 from cmi.reward.train.embeddings import Item, items_of
 from cmi.reward.train.forward import Trainee
+from cmi.reward.train.reading import read_data
 from cmi.reward.train.setup import load_model, starting_head, uses_bf16
 
 FP32, BF16 = 4, 2  # bytes
@@ -23,16 +24,29 @@ ADAMW_COPIES = 4  # weights, gradients and two moments
 
 
 def dry_run(config: TrainConfig, device: str = "auto") -> dict[str, Any]:
-    """Counts of the data and estimates, as JSON.
+    """Counts of the data and estimates, as JSON. Without the checkpoint there are no estimates, but the reason.
 
     Lengths are those that the files' headers claim. Memory is what is known beforehand: weights, gradients, AdamW's
     moments, tokens held and the tokens of a batch of the longest example; activations come on top.
     """
-    training, validation = read_examples(config.data), read_examples(config.validation)
-    model = load_model(config.model)
+    training, validation = read_data(config)
+    drawn = sum(round(group.source.weight * len(group.examples)) or 1 for group in training)
+    found = {
+        "data": count(training),
+        "validation": count(validation),
+        "epochs": config.steps * config.batch / drawn,
+    }
+    try:
+        model = load_model(config.model)
+    except InputError as error:
+        return {**found, "no_model": str(error)}
+    return {**found, **_estimates(config, model, [*training, *validation], device)}
+
+
+def _estimates(config: TrainConfig, model: RewardModel, groups: Iterable[Examples], device: str) -> dict[str, Any]:
     bf16 = uses_bf16(config, choose_device(device))
     width = model.encoder.dim * (BF16 if bf16 else FP32)
-    examples = [example for group in (*training, *validation) for example in group.examples]
+    examples = [example for group in groups for example in group.examples]
     items = {item: None for example in examples for item in items_of(example, config.window)}
     sizes, problems = _sizes(["", *items], model)
     longest = max(_length(example, sizes, config.window) for example in examples)
@@ -40,14 +54,11 @@ def dry_run(config: TrainConfig, device: str = "auto") -> dict[str, Any]:
     frozen = _parameters(model.encoder.parameters())
     disk = sum(sizes.values()) * width
     return {
-        "data": count(training),
-        "validation": count(validation),
         "unreadable": {"recordings": len(problems), "reasons": problems[:5]},
         "recordings": sum(isinstance(item, Job) for item in sizes),
         "texts": sum(isinstance(item, str) for item in sizes),
         "tokens": sum(sizes.values()),
         "parameters": {"trained": trained, "frozen": frozen},
-        "epochs": config.steps * config.batch / sum(round(g.source.weight * len(g.examples)) or 1 for g in training),
         "gigabytes": {
             "tokens on disk": disk / GIGABYTE,
             "tokens that cache_gb allows": config.cache_gb,
@@ -96,10 +107,12 @@ def _parameters(parameters: Iterable[Any]) -> int:
 def dry_run_tables(found: dict[str, Any]) -> list[Table]:
     """The same for people."""
     counts = {part: found[part] for part in ("data", "validation")}
-    notes = [f"{reason}." for reason in found["unreadable"]["reasons"]]
-    data = data_table(counts, f"Data: {found['epochs']:.2f} epochs", notes)
+    title = f"Data: {found['epochs']:.2f} epochs"
+    if "no_model" in found:
+        return [data_table(counts, title, [f"Costs are unknown without the model: {found['no_model']}."])]
+    data = data_table(counts, title, [f"{reason}." for reason in found["unreadable"]["reasons"]])
     costs = [[f"parameters {name}", f"{number:,}"] for name, number in found["parameters"].items()]
     costs += [[name, f"{found[name]:,}"] for name in ("recordings", "texts", "tokens")]
-    costs += [["recordings that can't be opened", str(found["unreadable"]["recordings"])]]
+    costs += [["recordings that cannot be opened", str(found["unreadable"]["recordings"])]]
     costs += [[f"GB of {name}", f"{number:.3f}"] for name, number in found["gigabytes"].items()]
     return [data, Table("What it takes; activations come on top", ["what", "how much"], costs)]

@@ -1,5 +1,5 @@
-"""How good a head is, and the curves of a run: `curve.jsonl`, one record for each step and each validation, and
-TensorBoard's events.
+"""How good a head is, and the curves of a run: `curve.jsonl`, one record for each step and each validation,
+TensorBoard's events, and at the end a picture, `curve.svg`.
 
 What a resumed run repeats is in the log already, and the same: it is not written twice.
 """
@@ -12,6 +12,7 @@ from typing import Any
 from torch.utils.tensorboard import SummaryWriter
 
 from cmi._util.runlog import RunLog, read_records
+from cmi.report.pictures import QUIET, new_figure, new_panels, save_picture
 from cmi.reward.train.data import AXES, TrainingExample
 from cmi.stats.correlation import spearman
 from cmi.stats.intervals import wilson
@@ -21,26 +22,45 @@ Scores = Sequence[Mapping[Axis, float]]  # of an example's takes
 
 
 def measure(examples: Sequence[TrainingExample], scores: Sequence[Scores]) -> dict[str, Any]:
-    """Accuracy by axis with its n and 95 % interval; of ratings, the rank correlation (None where undefined).
+    """Accuracy by axis with its n and 95 % interval, and the cross-entropy; of ratings, the rank correlation.
 
     `value` is what training selects by: the mean of the accuracies or, where there are no pairs, of the correlations.
-    A pair whose takes score the same is not judged rightly.
+    A pair whose takes score the same is not judged rightly. A guess has a cross-entropy of log 2 = 0.693. A correlation
+    is None where it is undefined.
     """
     accuracy, correlation = {}, {}
     for axis in AXES:
         labelled = [(e, s, e.labels[axis]) for e, s in zip(examples, scores, strict=True) if axis in e.labels]
-        hits = [
-            s[0 if label.value else 1][axis] > s[1 if label.value else 0][axis] for e, s, label in labelled if e.is_pair
-        ]
-        if hits:
-            low, high = wilson(sum(hits), len(hits))
-            accuracy[axis] = {"accuracy": sum(hits) / len(hits), "n": len(hits), "low": low, "high": high}
+        leads = [
+            s[0 if label.value else 1][axis] - s[1 if label.value else 0][axis] for e, s, label in labelled if e.is_pair
+        ]  # of the preferred take's score
+        if leads:
+            hits = sum(lead > 0 for lead in leads)
+            low, high = wilson(hits, len(leads))
+            accuracy[axis] = {"accuracy": hits / len(leads), "n": len(leads), "low": low, "high": high}
+            accuracy[axis]["cross_entropy"] = sum(map(_cross_entropy, leads)) / len(leads)
         rated = [(s[0][axis], label.value) for e, s, label in labelled if not e.is_pair]
         if rated:
             rho = spearman(*zip(*rated, strict=True))
             correlation[axis] = {"spearman": None if math.isnan(rho) else rho, "n": len(rated)}
     values = [one["accuracy"] for one in accuracy.values()] or [one["spearman"] or 0.0 for one in correlation.values()]
     return {"value": sum(values) / len(values), "pairs": accuracy, "ratings": correlation}
+
+
+def measure_by_source(
+    examples: Sequence[TrainingExample], scores: Sequence[Scores], sources: Sequence[str]
+) -> dict[str, Any]:
+    """The same of all examples and, under `sources`, of those of each source."""
+    parts: dict[str, tuple[list[TrainingExample], list[Scores]]] = {source: ([], []) for source in sources}
+    for example, own, source in zip(examples, scores, sources, strict=True):
+        parts[source][0].append(example)
+        parts[source][1].append(own)
+    return {**measure(examples, scores), "sources": {source: measure(*part) for source, part in parts.items()}}
+
+
+def _cross_entropy(lead: float) -> float:
+    """-log sigmoid(lead)."""
+    return max(-lead, 0.0) + math.log1p(math.exp(-abs(lead)))
 
 
 class Journal:
@@ -62,10 +82,11 @@ class Journal:
 
     def validation(self, step: int, found: dict[str, Any]) -> None:
         self._append({"id": f"validation {step}", "step": step, **found})
+        self._show(step, _curves("validation", found))
+        if len(found["sources"]) > 1:
+            for source, own in found["sources"].items():
+                self._show(step, _curves(f"validation of {source}", own))
         named = {axis: one["accuracy"] for axis, one in found["pairs"].items()}
-        ranked = {axis: one["spearman"] for axis, one in found["ratings"].items() if one["spearman"] is not None}
-        self._show(step, {f"validation/{axis} accuracy": value for axis, value in named.items()})
-        self._show(step, {f"validation/{axis} spearman": value for axis, value in ranked.items()})
         self._validated = "".join(f", {axis} {100 * value:.1f} %" for axis, value in named.items())
 
     def finish(self) -> list[dict[str, Any]]:
@@ -87,3 +108,38 @@ class Journal:
         if self._board is not None:
             for name, value in values.items():
                 self._board.add_scalar(name, value, step)
+
+
+def _curves(name: str, found: dict[str, Any]) -> dict[str, float]:
+    kinds = [("pairs", "accuracy"), ("pairs", "cross_entropy"), ("ratings", "spearman")]
+    values = {
+        f"{name}/{axis} {measured.replace('_', '-')}": one[measured]
+        for kind, measured in kinds
+        for axis, one in found[kind].items()
+    }
+    return {curve: value for curve, value in values.items() if value is not None}
+
+
+def draw_curve(records: Sequence[dict[str, Any]], path: Path) -> bool:
+    """Plot cross-entropy and accuracy of the validations by step, source and axis; False if there are none."""
+    found = [record for record in records if record["id"].startswith("validation")]
+    lines = {
+        (source, axis): [(record["step"], record["sources"][source]["pairs"][axis]) for record in found]
+        for source in (found[0]["sources"] if found else ())
+        for axis in found[0]["sources"][source]["pairs"]
+    }
+    if not lines:
+        return False
+    figure = new_figure(10, 4)
+    for panel, (measured, guess) in zip(
+        new_panels(figure, columns=2), (("cross_entropy", math.log(2)), ("accuracy", 0.5)), strict=True
+    ):
+        panel.axhline(guess, color=QUIET, linewidth=0.8)
+        for (source, axis), points in lines.items():
+            steps, values = [step for step, _ in points], [one[measured] for _, one in points]
+            panel.plot(steps, values, marker="o", markersize=3, label=f"{source}: {axis}")
+        panel.set_xlabel("step")
+        panel.set_title(f"validation: {measured.replace('_', '-')} (grey: a guess)", loc="left", fontsize=9)
+        panel.legend(frameon=False, fontsize=7)
+    save_picture(figure, path)
+    return True

@@ -25,7 +25,7 @@ from cmi.reward.train.config import Optimizer, TrainConfig
 from cmi.reward.train.data import TrainingExample, with_dropout, with_wrong_prompts
 from cmi.reward.train.embeddings import Embeddings
 from cmi.reward.train.forward import LoadedExamples, Trainee, count_labels, load, objective, score
-from cmi.reward.train.journal import Journal, measure
+from cmi.reward.train.journal import Journal, measure_by_source
 from cmi.reward.train.outcome import TrainingOutcome, claim, is_complete, save_outcome
 from cmi.reward.train.setup import Report, TrainingRun, make_plan, set_up, uses_bf16
 from cmi.reward.train.state import Best, copied_head, load_state, save_state
@@ -76,7 +76,7 @@ def train(
         if run.validation:
             with autocast():
                 scores = validation_scores(run, accelerator, size)
-            found = measure(run.validation, scores)
+            found = measure_by_source(run.validation, scores, run.validation_sources)
             journal.validation(step, found)
             value = found["value"]
         else:

@@ -3,14 +3,16 @@
 model.safetensors, config.yaml, README.md, the tokenizer    a complete checkpoint, for `cmi score --model FOLDER`
 training/settings.json                                      what tells this run from any other
 training/curve.jsonl, training/tensorboard/                 losses and validations
+training/curve.svg                                          validations as a picture, if matplotlib is installed
 training/state-.../                                         to resume from
 training/outcome.json                                       written last: the run is complete
 """
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from cmi.reward.model.checkpoint import WEIGHTS
 from cmi.reward.model.head import RewardHead
 from cmi.reward.train.config import TrainConfig
 from cmi.reward.train.data import data_table
+from cmi.reward.train.journal import draw_curve
 from cmi.reward.train.setup import TrainingRun, load_model
 from cmi.reward.train.state import UNFINISHED, Best
 
@@ -105,6 +108,8 @@ def save_outcome(out: Path, config: TrainConfig, run: TrainingRun, best: Best, c
     for path in sorted(made.iterdir(), key=lambda path: path.name == WEIGHTS):
         move_into_place(path, out / path.name)
     made.rmdir()
+    if find_spec("matplotlib") is not None:
+        draw_curve(curve, out / RUN / "curve.svg")
     about = {name: value for name, value in asdict(outcome).items() if name != "folder"}
     write_whole(out / RUN / OUTCOME, json.dumps(about, indent=1, ensure_ascii=False, allow_nan=False))
 
@@ -124,17 +129,29 @@ def outcome_table(outcome: TrainingOutcome) -> Table:
     """The validation before training and that of the head that was kept."""
     title = f"Validation of the head after {outcome.best_step} of {outcome.steps} steps"
     notes = [f"{reason}." for reason in outcome.reasons]
-    rows = []
+    rows: list[list[str]] = []
     if outcome.best is None or outcome.before is None:
         notes.append("Nothing was held out for validation.")
     else:
-        for axis, one in outcome.best["pairs"].items():
-            before = 100 * outcome.before["pairs"][axis]["accuracy"]
-            after, low, high = (100 * one[name] for name in ("accuracy", "low", "high"))
-            numbers = (str(one["n"]), f"{before:.1f}", f"{after:.1f}", f"{low:.1f} - {high:.1f}")
-            rows.append([f"{axis}, accuracy", *numbers])
-        for axis, one in outcome.best["ratings"].items():
-            ranked = (outcome.before["ratings"][axis]["spearman"], one["spearman"])
-            shown = ("-" if number is None else f"{number:.3f}" for number in ranked)
-            rows.append([f"{axis}, rank correlation", str(one["n"]), *shown, ""])
+        if outcome.best_step == 0 and outcome.steps:
+            notes.insert(0, "Training did not help: step 0 was best, and the head is as it was before training.")
+        rows += _rows_of("", outcome.before, outcome.best)
+        by_source = outcome.best.get("sources", {})  # which older runs do not have
+        for source, best in by_source.items() if len(by_source) > 1 else ():
+            rows += _rows_of(f"{source}: ", outcome.before["sources"][source], best)
     return Table(title, ["axis", "n", "before", "after", "95 %"], rows, notes=notes)
+
+
+def _rows_of(source: str, before: dict[str, Any], best: dict[str, Any]) -> Iterator[list[str]]:
+    for axis, one in best["pairs"].items():
+        old = before["pairs"][axis]
+        after, low, high = (100 * one[name] for name in ("accuracy", "low", "high"))
+        numbers = (str(one["n"]), f"{100 * old['accuracy']:.1f}", f"{after:.1f}", f"{low:.1f} - {high:.1f}")
+        yield [f"{source}{axis}, accuracy", *numbers]
+        if "cross_entropy" in one:
+            entropies = (f"{pair['cross_entropy']:.3f}" for pair in (old, one))
+            yield [f"{source}{axis}, cross-entropy", str(one["n"]), *entropies, ""]
+    for axis, one in best["ratings"].items():
+        ranked = (before["ratings"][axis]["spearman"], one["spearman"])
+        shown = ("-" if number is None else f"{number:.3f}" for number in ranked)
+        yield [f"{source}{axis}, rank correlation", str(one["n"]), *shown, ""]

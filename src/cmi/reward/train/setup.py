@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,12 @@ from cmi._util.errors import InputError
 from cmi.reward.engine.token_cache import GIGABYTE, TokenCache
 from cmi.reward.model.head import HeadConfig, RewardHead
 from cmi.reward.model.reward_model import RewardModel
+from cmi.reward.scoring.baselines import muq_mulan
 from cmi.reward.train.config import Architecture, Start, TrainConfig
-from cmi.reward.train.data import Batches, Examples, TrainingExample, count, read_examples
+from cmi.reward.train.data import Batches, Examples, TrainingExample, count
 from cmi.reward.train.embeddings import Embeddings, items_of, usable
 from cmi.reward.train.forward import Trainee
+from cmi.reward.train.reading import read_data
 
 COSTS = ("micro_batch", "memory_gb", "cache_gb")  # what settings change no result
 Report = Callable[[str, int, int, str], None]  # what is being done, how much of it is, of how much, and a remark
@@ -43,6 +46,7 @@ class TrainingRun:
     trainee: Trainee
     batches: Batches
     validation: list[TrainingExample]
+    validation_sources: list[str]  # of each example
     embeddings: Embeddings
     facts: dict[str, Any]
     unheard: list[InputError]
@@ -54,7 +58,7 @@ def uses_bf16(config: TrainConfig, device: torch.device) -> bool:
 
 
 def make_plan(config: TrainConfig) -> TrainingPlan:
-    training, validation = read_examples(config.data), read_examples(config.validation)
+    training, validation = read_data(config)
     model = load_model(config.model)
     facts = {"settings": settings_of(config), "model": model.name, "data": _fingerprint([*training, *validation])}
     facts["counts"] = {"data": count(training), "validation": count(validation)}
@@ -85,18 +89,27 @@ def set_up(
     for group in training:
         kept, problems = usable(group.examples, embeddings.known, config.window)
         if not kept:
-            raise InputError(f"{group.source.path}: none of its examples can be heard ({problems[0]})")
+            raise InputError(f"{group.source.place}: none of its examples can be heard ({problems[0]})")
         groups.append((kept, group.source.weight))
         unheard += problems
-    kept, problems = usable((e for group in validation for e in group.examples), embeddings.known, config.window)
-    if validation and not kept:
-        raise InputError(f"{validation[0].source.path}: none of its examples can be heard ({problems[0]})")
+    held_out: list[TrainingExample] = []
+    sources: list[str] = []
+    for group in validation:
+        kept, problems = usable(group.examples, embeddings.known, config.window)
+        held_out += kept
+        sources += [group.name] * len(kept)
+        unheard += problems
+    if validation and not held_out:
+        raise InputError(f"{validation[0].source.place}: none of its examples can be heard ({unheard[-1]})")
     batches = Batches(groups, config.batch, config.seed)
-    return TrainingRun(trainee, batches, kept, embeddings, plan.facts, unheard + problems)
+    return TrainingRun(trainee, batches, held_out, sources, embeddings, plan.facts, unheard)
 
 
 def load_model(start: Start) -> RewardModel:
     """In full precision: the head is trained in it, and the encoder is rounded from it."""
+    if start.is_encoder:
+        found, encoder = muq_mulan.load_towers(start.checkpoint.partition("=")[2], start.revision)
+        return RewardModel(encoder, RewardHead(HeadConfig(dim=encoder.dim)), found.name, found.folder)
     return RewardModel.from_pretrained(start.checkpoint, start.revision, device="cpu", precision="fp32").plain()
 
 
@@ -142,14 +155,11 @@ def _encode(embeddings: Embeddings, groups: Sequence[Examples], accelerator: Acc
 def _fingerprint(groups: Sequence[Examples]) -> str:
     """Twelve hex digits that change with any example, whatever the current folder."""
     digest = hashlib.sha256()
+    resolve = cache(Path.resolve)
     for group in groups:
         for example in group.examples:
-            prompt = (example.prompt.text, example.prompt.lyrics, str(_resolved(example.prompt.reference)))
-            digest.update(
-                repr((prompt, *map(_resolved, example.takes), example.labels)).encode("utf-8", "surrogatepass")
-            )
+            reference = example.prompt.reference
+            resolved = resolve(reference) if isinstance(reference, Path) else reference
+            prompt = (example.prompt.text, example.prompt.lyrics, str(resolved))
+            digest.update(repr((prompt, *map(resolve, example.takes), example.labels)).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()[:12]
-
-
-def _resolved(sound: object) -> object:
-    return sound.resolve() if isinstance(sound, Path) else sound

@@ -13,7 +13,9 @@ from cmi._util.errors import InputError
 from cmi._util.records import Columns, read_table
 from cmi.preferences import (
     COLUMNS,
+    FILES,
     RATED,
+    RATING_FILES,
     RATINGS,
     Preference,
     Rating,
@@ -48,21 +50,40 @@ def with_splits(items: Iterable[RatedItem]) -> list[RatedItem]:
 
 
 def rows(path: Path, dataset: str = NAME) -> Iterator[RatedItem]:
-    """Read the items of a file of preferences or of ratings; its first row tells which."""
-    file = find_file(path)
-    if file.is_dir():
+    """Read the items of a file of preferences or of ratings, or of those in a folder."""
+    for file in _files(path):
+        if _has_ratings(file):
+            yield from (_rated(one, dataset) for one in read_ratings(file))
+        else:
+            yield from (_pair(group, dataset) for group in group_by_rater(read_preferences(file)))
+
+
+def labels(path: Path) -> Iterator[Preference | Rating]:
+    """Read the same rows as they are, with all their columns."""
+    for file in _files(path):
+        yield from read_ratings(file) if _has_ratings(file) else read_preferences(file)
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [find_file(path)]
+    found = [next((path / name for name in names if (path / name).is_file()), None) for names in (FILES, RATING_FILES)]
+    if not any(found):
         raise InputError(f"{path}: no file of preferences or ratings in it")
+    return [file for file in found if file is not None]
+
+
+def _has_ratings(file: Path) -> bool:
+    """Tell whether a file holds ratings or preferences; its first row tells which."""
     place, row = next(read_table(file), ("", None))
     if row is None:
         raise InputError(f"{file}: no row in it, expected preferences or ratings")
-    if "choice" in row:
-        return (_pair(group, dataset) for group in group_by_rater(read_preferences(file)))
-    if any(axis in row for axis in RATED):
-        return (_rated(one, dataset) for one in read_ratings(file))
-    EITHER.require_known(row, f"{file} {place}", "field")
-    raise InputError(
-        f"{file} {place}: neither 'choice' of a preference nor 'musicality' or 'alignment' of a rated take"
-    )
+    if "choice" not in row and not any(axis in row for axis in RATED):
+        EITHER.require_known(row, f"{file} {place}", "field")
+        raise InputError(
+            f"{file} {place}: neither 'choice' of a preference nor 'musicality' or 'alignment' of a rated take"
+        )
+    return "choice" not in row
 
 
 def _pair(group: Mapping[Axis, Preference], dataset: str) -> RatedItem:

@@ -8,7 +8,6 @@ The paper compares a take with the text alone. `muq-mulan-all` compares it with 
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -17,7 +16,6 @@ from torch.nn import functional
 
 from cmi._util.device import choose_device
 from cmi._util.errors import InputError
-from cmi._util.weights import Shapes
 from cmi.reward.model.checkpoint import check_keys, encoder_config, shape
 from cmi.reward.model.encoders.muq_mulan import RATE, SHORTEST, TEXT_TOKENS, MuQMuLan, MuQMuLanConfig
 from cmi.reward.model.tokenizer import Tokenize, load_tokenizer
@@ -34,7 +32,6 @@ VARIANTS = {
 }
 WINDOW = 10 * RATE
 NAMES = {r"^mulan\.audio\.": "audio_module.", r"^mulan\.text\.": "text_module.", r"^mulan\.": ""}
-AUDIO_LAYERS, TEXT_LAYERS = "audio_module.transformer.layers.", "text_module.transformer.layers."
 
 
 class JointSpace(nn.Module):
@@ -90,13 +87,20 @@ def load(places: Sequence[str], device: str, whole_prompt: bool = False) -> Name
     return NamedScorer(found.name, AlignmentScorer(model.embed_sound, model.embed_text, whole_prompt))
 
 
+def load_towers(place: str = "", revision: str | None = None) -> tuple[sources.FoundCheckpoint, MuQMuLan]:
+    """The two towers alone, in full precision; `place` is a folder or a hub id, by default the published one."""
+    source = SOURCE if revision is None else SOURCE._replace(revision=revision)
+    found, space = sources.build(source, [place] if place else [], _space)
+    return found, space.towers
+
+
 def _space(state: sources.State, _: object) -> JointSpace:
     state = sources.renamed(
         {key: tensor for key, tensor in state.items() if not key.startswith("mulan.contrast.")}, NAMES
     )
     shapes = sources.shapes_of(state)
     with torch.device("meta"):
-        space = JointSpace(_config(shapes), shape(shapes, "audio_to_latents.weight", 2)[0])
+        space = JointSpace(encoder_config(shapes), shape(shapes, "audio_to_latents.weight", 2)[0])
     own = {key.removeprefix("towers."): size for key, size in sources.shapes_of(space.state_dict()).items()}
     check_keys(own, shapes)
     latents = ("audio_to_latents.", "text_to_latents.")
@@ -104,14 +108,3 @@ def _space(state: sources.State, _: object) -> JointSpace:
     space.load_state_dict(placed, strict=False, assign=True)
     space.towers.restore_buffers()
     return space.requires_grad_(False).eval()
-
-
-def _config(shapes: Shapes) -> MuQMuLanConfig:
-    """Sizes by the shapes. The published audio tower has no layers of its own on top of MuQ: its width is read from
-    its projection, and the text tower stands in for the rest of what is asked of one without layers."""
-    if any(key.startswith(AUDIO_LAYERS) for key in shapes):
-        return encoder_config(shapes)
-    lent = {key.replace(TEXT_LAYERS, AUDIO_LAYERS): size for key, size in shapes.items() if TEXT_LAYERS in key}
-    config = encoder_config({**shapes, **lent})
-    width = shape(shapes, "audio_module.proj.weight", 2)[0]
-    return replace(config, audio_tower=replace(config.audio_tower, depth=0, dim=width))

@@ -1,0 +1,199 @@
+"""Read what a run learns from and what it validates on.
+
+Preferences and ratings come in the format of `cmi.preferences`, from files or from data sets by name. What one rater
+said of one pair is one example, so that the pair is heard once for all its axes. Ties ('both', 'neither') teach nothing
+here: they are left out, and counted.
+
+Nothing that is validated on is trained on: a share that is held out takes all examples of its prompts with it, and the
+same row in both parts is an error.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+
+from cmi._util.errors import InputError
+from cmi.preferences import (
+    Preference,
+    Rating,
+    draw_number,
+    group_by_rater,
+    prompt_key,
+    read_preferences,
+    read_ratings,
+    split_name,
+)
+from cmi.reward.train.config import TrainConfig, TrainingSource
+from cmi.reward.train.data import Examples, Label, TrainingExample
+
+ALL = "all"  # splits
+
+
+class ReadSet:
+    """The labels of a data set by split, and what was left out of each split, by reason."""
+
+    def __init__(self, given: str) -> None:
+        # Not at the top: the benchmark runs our models. Its readers of data sets do not.
+        from cmi.rewardbench.data import find
+        from cmi.rewardbench.data.labels import read_labels, split_of, stated_splits
+
+        found = list(read_labels(find(given)))
+        stated = stated_splits(each for each in found if isinstance(each, Preference | Rating))
+        self.labels: dict[str, list[Preference | Rating]] = {}
+        self.left_out: dict[str, Counter[str]] = {}
+        for each in found:
+            if isinstance(each, Preference | Rating):
+                self.labels.setdefault(split_of(each, stated), []).append(each)
+            else:
+                self.left_out.setdefault(split_name(each.split), Counter())[each.reason] += 1
+
+
+class ReadSets:
+    """The data sets of some sources, each of which is read once."""
+
+    def __init__(self, sources: Iterable[TrainingSource]) -> None:
+        self.used = {(source.dataset, split) for source in sources for split in _splits(source)}
+        self._read: dict[str, ReadSet] = {}
+
+    def read(self, given: str) -> ReadSet:
+        if given not in self._read:
+            self._read[given] = ReadSet(given)
+        return self._read[given]
+
+
+def read_data(config: TrainConfig) -> tuple[list[Examples], list[Examples]]:
+    """The examples for training and for validation, which are apart."""
+    sets = ReadSets((*config.data, *config.validation))
+    training = [_read(source, sets) for source in config.data]
+    validation = []
+    for source in config.validation:
+        if source.share is None:
+            validation.append(_read(source, sets))
+        else:
+            training, held_out = _hold_out(training, source)
+            validation += held_out
+    _require_apart(training, validation)
+    return training, validation
+
+
+def read_examples(sources: Sequence[TrainingSource]) -> list[Examples]:
+    """Each source's examples. InputError if a source gives none."""
+    sets = ReadSets(sources)
+    return [_read(source, sets) for source in sources]
+
+
+def _read(source: TrainingSource, sets: ReadSets) -> Examples:
+    found = Examples(source, [])
+    known = ""
+    if source.dataset is None:
+        found.examples.extend(_of_file(source, found.ties))
+    else:
+        known = _of_set(source, sets, found)
+    if not found.examples:
+        of_split = f" of split {source.split!r}" if source.split else ""
+        left_out = f" ({found.ties.total()} ties were left out)" if found.ties else ""
+        raise InputError(f"{source.place}: no example{of_split} to learn from{left_out}{known}")
+    if source.limit is not None and source.limit < len(found.examples):
+        places = np.random.default_rng(source.seed).permutation(len(found.examples))[: source.limit]
+        found.unused["beyond the limit"] = len(found.examples) - source.limit
+        return replace(found, examples=[found.examples[place] for place in sorted(places.tolist())])
+    return found
+
+
+def _of_file(source: TrainingSource, ties: Counter[str]) -> Iterator[TrainingExample]:
+    if source.preferences is not None:
+        return _pairs(read_preferences(source.preferences, source.split), ties)
+    assert source.ratings is not None
+    return _rated(read_ratings(source.ratings, source.split))
+
+
+def _of_set(source: TrainingSource, sets: ReadSets, found: Examples) -> str:
+    """Add the examples of a split to those found; return a sentence that names the splits of the set."""
+    assert source.dataset is not None
+    read, wanted = sets.read(source.dataset), _splits(source)
+    for split, labels in read.labels.items():
+        pairs = (one for one in labels if isinstance(one, Preference))
+        rated = (one for one in labels if isinstance(one, Rating))
+        if wanted & {ALL, split}:
+            found.examples.extend(_pairs(pairs, found.ties))
+            found.examples.extend(_rated(rated))
+        elif (source.dataset, split) not in sets.used:
+            found.unused[split or "no split"] = sum(1 for _ in (*_pairs(pairs, Counter()), *rated))
+    for split, reasons in read.left_out.items():
+        if wanted & {ALL, split}:
+            found.left_out.update(reasons)
+    splits = ", ".join(sorted(split or "not stated" for split in read.labels))
+    return f"; its splits are {splits}" if splits else ""
+
+
+def _splits(source: TrainingSource) -> set[str]:
+    """The splits of a data set that a source names, as 'train' or 'train+valid'."""
+    return {split_name(split) for split in (source.split or ALL).split("+")}
+
+
+def _pairs(preferences: Iterable[Preference], ties: Counter[str]) -> Iterator[TrainingExample]:
+    for group in group_by_rater(_decided(preferences, ties)):
+        first = next(iter(group.values()))
+        assert isinstance(first.pair.a, Path)
+        assert isinstance(first.pair.b, Path)
+        labels = {axis: Label(float(one.choice == "a"), one.confidence) for axis, one in group.items()}
+        yield TrainingExample(first.prompt, (first.pair.a, first.pair.b), labels, prompt_key=prompt_key(first))
+
+
+def _decided(preferences: Iterable[Preference], ties: Counter[str]) -> Iterator[Preference]:
+    for one in preferences:
+        if one.is_tie:
+            ties[one.axis] += 1
+        else:
+            yield one
+
+
+def _rated(ratings: Iterable[Rating]) -> Iterator[TrainingExample]:
+    for one in ratings:
+        assert isinstance(one.take.audio, Path)
+        labels = {axis: Label(value) for axis, value in one.ratings.items()}
+        yield TrainingExample(one.prompt, (one.take.audio,), labels, prompt_key=prompt_key(one))
+
+
+def _hold_out(training: Sequence[Examples], source: TrainingSource) -> tuple[list[Examples], list[Examples]]:
+    """Part the examples of the prompts that are drawn from the others."""
+    assert source.share is not None
+    kept, held_out = [], []
+    for group in training:
+        draws = [draw_number(f"{source.seed} {example.prompt_key}") < source.share for example in group.examples]
+        inside = [example for example, drawn in zip(group.examples, draws, strict=True) if drawn]
+        outside = [example for example, drawn in zip(group.examples, draws, strict=True) if not drawn]
+        if not outside:
+            raise InputError(f"{group.source.place}: all of its prompts are held out for validation: lower its 'share'")
+        kept.append(replace(group, examples=outside))
+        if inside:
+            held_out.append(Examples(source, inside, held_out_of=group.source.name))
+    if not held_out:
+        raise InputError(
+            f"'validation' is {source.name}, which holds no prompt: raise its 'share' or change its 'seed'"
+        )
+    return kept, held_out
+
+
+def _require_apart(training: Sequence[Examples], validation: Sequence[Examples]) -> None:
+    """InputError if an example is in both parts, whoever labelled it and whichever take comes first."""
+    row_of = partial(_identify, resolve=cache(Path.resolve))
+    trained = {row_of(example): group for group in training for example in group.examples}
+    for group in validation:
+        both = [example for example in group.examples if row_of(example) in trained]
+        if both:
+            names, takes = trained[row_of(both[0])].name, " and ".join(take.name for take in both[0].takes)
+            raise InputError(
+                f"{group.name}: {len(both):,} of its {len(group.examples):,} rows for validation are also trained on, "
+                f"in {names} (the first is about {takes}): name another split, or use 'validation: {{share: 0.2}}'"
+            )
+
+
+def _identify(example: TrainingExample, resolve: Callable[[Path], Path]) -> tuple[object, ...]:
+    prompt = example.prompt
+    reference = resolve(prompt.reference) if isinstance(prompt.reference, Path) else None
+    return (prompt.text, prompt.lyrics, reference, *sorted(map(resolve, example.takes)))
