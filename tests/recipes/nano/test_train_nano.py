@@ -88,7 +88,7 @@ def test_from_a_set_to_a_model_that_scores(studio, tmp_path, monkeypatch, wheel)
     take = next(row.pair.takes[0] for row in rows if row.id == names[2])
     heard = model.scorer().score([take])[0]
     assert all(map(torch.isfinite, torch.tensor(heard)))
-    held = embeddings.sound(train_nano.take_job(take.audio.resolve(), config.window)).float()
+    held = embeddings.tokens(train_nano.take_job(take.audio.resolve(), config.window)).float()
     samples = torch.from_numpy(load(take.audio, 32_000).samples)
     with torch.inference_mode():
         fresh = RewardModel.from_pretrained(tmp_path / "start", device="cpu").hear(samples)[0]
