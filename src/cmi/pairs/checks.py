@@ -4,6 +4,7 @@ A file is recognised by its path, size and time of change; after any change it i
 what is measured (`AudioCheck`) and its fingerprint, so a second run decodes nothing.
 """
 
+import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import batched
@@ -26,6 +27,7 @@ FEW = 8  # files up to which starting processes does not pay
 SHORTEST = 0.1  # seconds that are decoded for their features
 
 Vector = NDArray[np.float32]
+log = logging.getLogger("cmi.pairs")
 
 
 class AudioCheck(NamedTuple):
@@ -88,6 +90,7 @@ class Checker:
         checks = self._checks(digests.values())
         missing = [path for path, digest in digests.items() if digest not in checks]
         keys = unknown | dict(zip(missing, _file_keys(missing), strict=True))
+        log.info("%d of %d recordings were checked before", len(digests) - len(missing), len(paths))
         on_checked(len(paths) - len(keys), len(paths))
         for done, (path, digest, check, print_) in enumerate(self._check_new(list(keys)), len(paths) - len(keys) + 1):
             if digest and digest not in checks:

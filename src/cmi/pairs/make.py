@@ -117,23 +117,17 @@ def make_pairs(
 def _identify(prompts: Sequence[Prompt], checker: Checker) -> _Identified:
     references = [prompt.reference for prompt in prompts if isinstance(prompt.reference, Path)]
     digests = checker.digest_all(list(dict.fromkeys(references)))
-    found = _Identified([], [], [])
-    known: dict[tuple[str, str, str], int] = {}
+    keys: list[tuple[str, str, str] | None] = []
     for prompt in prompts:
-        digest = ""
-        if isinstance(prompt.reference, Path):
-            digest = digests.get(prompt.reference, "")
-            if not digest:
-                found.numbers.append(None)
-                continue
-        key = normalise_text(prompt.text), normalise_text(prompt.lyrics), digest
-        if key not in known:
-            known[key] = len(known)
-            found.prompts.append(prompt)
-            own = [Trait("recording", digest)] if digest else []
-            found.traits.append(frozenset([*prompt_traits(prompt), *own]))
-        found.numbers.append(known[key])
-    return found
+        digest = digests.get(prompt.reference, "") if isinstance(prompt.reference, Path) else ""
+        is_lost = prompt.reference is not None and not digest
+        keys.append(None if is_lost else (normalise_text(prompt.text), normalise_text(prompt.lyrics), digest))
+    first = {key: prompt for key, prompt in zip(reversed(keys), reversed(prompts), strict=True) if key}
+    numbers = {key: number for number, key in enumerate(sorted(first))}  # so that the order of files tells nothing
+    traits = [
+        frozenset([*prompt_traits(first[key]), *([Trait("recording", key[2])] if key[2] else [])]) for key in numbers
+    ]
+    return _Identified([first[key] for key in numbers], traits, [numbers[key] if key else None for key in keys])
 
 
 def _sample(
