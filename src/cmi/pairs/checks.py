@@ -89,7 +89,7 @@ class Checker:
         digests, unknown = self._known(paths)
         checks = self._checks(digests.values())
         missing = [path for path, digest in digests.items() if digest not in checks]
-        keys = unknown | dict(zip(missing, _file_keys(missing), strict=True))
+        keys = unknown | dict(zip(missing, file_keys(missing), strict=True))
         log.info("%d of %d recordings were checked before", len(digests) - len(missing), len(paths))
         on_checked(len(paths) - len(keys), len(paths))
         for done, (path, digest, check, print_) in enumerate(self._check_new(list(keys)), len(paths) - len(keys) + 1):
@@ -110,7 +110,7 @@ class Checker:
 
     def _known(self, paths: Sequence[Path]) -> tuple[dict[Path, str], dict[Path, bytes]]:
         """The digests of files that are as they were, and the keys of those that are new or have changed."""
-        keys = {path: key for path, key in zip(paths, _file_keys(paths), strict=True) if key}
+        keys = {path: key for path, key in zip(paths, file_keys(paths), strict=True) if key}
         vectors = self._cache.get_many(FILES, list(keys.values()))
         digests = {path: _to_digest(vectors[key]) for path, key in keys.items() if key in vectors}
         return digests, {path: key for path, key in keys.items() if path not in digests}
@@ -128,7 +128,7 @@ class Checker:
                 yield from pool.map(_check, some)
 
 
-def _file_keys(paths: Sequence[Path]) -> list[bytes]:
+def file_keys(paths: Sequence[Path]) -> list[bytes]:
     """A key that changes with the file; empty if there is no such file."""
     keys = []
     for path in paths:

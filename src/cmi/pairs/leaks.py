@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from cmi._util.errors import InputError
 from cmi.audio import content_hash
-from cmi.preferences import NamedPair, Preference, PreferenceRow, draw_split, normalise_text, read_rows
+from cmi.preferences import NamedPair, Preference, PreferenceRow, draw_split, read_rows
 from cmi.take import Audio, Prompt
 
 TraitKind = Literal["text", "lyrics", "recording"]
@@ -61,6 +61,11 @@ def find_leaks(source: Path | str | Iterable[Preference | PreferenceRow | NamedP
             found[trait].setdefault(split, row.id)
             shown.setdefault(trait, what)
     return [Leak(trait.kind, shown[trait], splits) for trait, splits in found.items() if len(splits) > 1]
+
+
+def normalise_text(text: str) -> str:
+    """Return a text without case and with single spaces, as `cmi.preferences.draw_split` reads it."""
+    return " ".join(text.casefold().split())
 
 
 def prompt_traits(prompt: Prompt) -> Iterator[Trait]:
