@@ -51,8 +51,6 @@ def write_file(path: Path) -> None:
 
 def fill_cache(folder: Path) -> None:
     """What checking the files would have found, had they been music; in a process of its own, as it imports numpy."""
-    from itertools import batched
-
     import numpy as np
 
     from cmi._util.cache import VectorCache
@@ -61,7 +59,9 @@ def fill_cache(folder: Path) -> None:
 
     rng = np.random.default_rng(0)
     with VectorCache(folder / "cache") as cache:
-        for paths in batched(sorted(folder.rglob("*.wav")), BATCH):
+        files = sorted(folder.rglob("*.wav"))
+        for start in range(0, len(files), BATCH):
+            paths = files[start : start + BATCH]
             digests = [hashlib.sha256(path.read_bytes()).digest() for path in paths]
             vectors = [np.frombuffer(digest, np.uint8).astype(np.float32) for digest in digests]
             cache.put_many(FILES, zip(file_keys(paths), vectors, strict=True))

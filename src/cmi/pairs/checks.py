@@ -7,7 +7,6 @@ what is measured (`AudioCheck`) and its fingerprint, so a second run decodes not
 import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import batched
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -22,7 +21,7 @@ from cmi.features import RATE, SECONDS, TakeFeatures, measure_features
 from cmi.pairs.fingerprint import fingerprint
 
 FILES, CHECKS, PRINTS = ("cmi.pairs files 1", "cmi.pairs checks 1", "cmi.pairs fingerprints 1")  # keys in the cache
-AT_ONCE = 64  # files checked between two writes to the cache
+AT_ONCE = 64  # files given to the processes at a time
 FEW = 8  # files up to which starting processes does not pay
 SHORTEST = 0.1  # seconds that are decoded for their features
 
@@ -76,11 +75,9 @@ class Checker:
     def digest_all(self, paths: Sequence[Path]) -> dict[Path, str]:
         """Return the SHA-256 of every file that exists, without decoding it."""
         known, new = self._known(paths)
-        for some in batched(new, AT_ONCE):
-            found = {path: digest for path in some if (digest := _digest(path))}
-            self._cache.put_many(FILES, [(new[path], _to_vector(digest)) for path, digest in found.items()])
-            known |= found
-        return known
+        found = {path: digest for path in new if (digest := _digest(path))}
+        self._cache.put_many(FILES, [(new[path], _to_vector(digest)) for path, digest in found.items()])
+        return known | found
 
     def check_all(
         self, paths: Sequence[Path], on_checked: Callable[[int, int], None] = lambda done, total: None
@@ -92,14 +89,11 @@ class Checker:
         keys = unknown | dict(zip(missing, file_keys(missing), strict=True))
         log.info("%d of %d recordings were checked before", len(digests) - len(missing), len(paths))
         on_checked(len(paths) - len(keys), len(paths))
-        for done, (path, digest, check, print_) in enumerate(self._check_new(list(keys)), len(paths) - len(keys) + 1):
-            if digest and digest not in checks:
-                self._cache.put_many(PRINTS, [(bytes.fromhex(digest), print_)] if len(print_) else [])
-                self._cache.put_many(CHECKS, [(bytes.fromhex(digest), np.array(check, np.float32))])
-                checks[digest] = check
-            if digest:
-                self._cache.put_many(FILES, [(keys[path], _to_vector(digest))])
-                digests[path] = digest
+        for done, found in enumerate(self._check_new(list(keys)), len(paths) - len(keys) + 1):
+            if found.digest:
+                self._keep(keys[found.path], found)
+                digests[found.path] = found.digest
+                checks[found.digest] = found.check
             on_checked(done, len(paths))
         return CheckedFiles(digests, checks)
 
@@ -115,17 +109,25 @@ class Checker:
         digests = {path: _to_digest(vectors[key]) for path, key in keys.items() if key in vectors}
         return digests, {path: key for path, key in keys.items() if path not in digests}
 
+    def _keep(self, file_key: bytes, found: "_Found") -> None:
+        key = bytes.fromhex(found.digest)
+        if len(found.fingerprint):
+            self._cache.put_many(PRINTS, [(key, found.fingerprint)])
+        if found.is_final:
+            self._cache.put_many(CHECKS, [(key, np.array(found.check, np.float32))])
+        self._cache.put_many(FILES, [(file_key, _to_vector(found.digest))])
+
     def _checks(self, digests: Iterable[str]) -> dict[str, AudioCheck]:
         found = self._cache.get_many(CHECKS, [bytes.fromhex(digest) for digest in set(digests)])
         return {key.hex(): AudioCheck(*map(float, vector)) for key, vector in found.items()}
 
-    def _check_new(self, paths: Sequence[Path]) -> Iterator[tuple[Path, str, AudioCheck, Vector]]:
+    def _check_new(self, paths: Sequence[Path]) -> Iterator["_Found"]:
         if len(paths) <= FEW or self._workers == 1:
             yield from map(_check, paths)
             return
         with process_pool(self._workers) as pool:
-            for some in batched(paths, AT_ONCE):
-                yield from pool.map(_check, some)
+            for start in range(0, len(paths), AT_ONCE):
+                yield from pool.map(_check, paths[start : start + AT_ONCE])
 
 
 def file_keys(paths: Sequence[Path]) -> list[bytes]:
@@ -140,21 +142,27 @@ def file_keys(paths: Sequence[Path]) -> list[bytes]:
     return keys
 
 
-def _check(path: Path) -> tuple[Path, str, AudioCheck, Vector]:
-    nothing = np.zeros(0, np.float32)
+class _Found(NamedTuple):
+    path: Path
+    digest: str  # '' if the file cannot be read
+    check: AudioCheck
+    fingerprint: Vector = np.zeros(0, np.float32)
+    is_final: bool = True
+
+
+def _check(path: Path) -> _Found:
     digest = _digest(path)
     try:
         peaks = measure_peaks(path)
         if peaks.seconds < SHORTEST:
-            return path, digest, AudioCheck(*peaks, -math.inf, 0.0, 0.0), nothing
+            return _Found(path, digest, AudioCheck(*peaks, -math.inf, 0.0, 0.0))
         sound = load(path, RATE, SECONDS)
         about = measure_features(sound)
         check = AudioCheck(*peaks, about.loudness, about.brightness, about.density)
-        return path, digest, check, fingerprint(sound)
-    except MissingExtra:
-        raise
-    except InputError:
-        return path, digest, UNREADABLE, nothing
+        return _Found(path, digest, check, fingerprint(sound))
+    except InputError as error:
+        # With the extra installed, the file may be readable the next time.
+        return _Found(path, digest, UNREADABLE, is_final=not isinstance(error, MissingExtra))
 
 
 def _digest(path: Path) -> str:

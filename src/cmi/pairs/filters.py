@@ -14,7 +14,6 @@ near-identical      the same sound as another take of the prompt (`cmi.pairs.fin
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import batched
 from typing import Literal, NamedTuple, get_args
 
 from cmi.pairs.checks import AudioCheck, CheckedFiles, Checker
@@ -108,7 +107,9 @@ def _copies(takes: Sequence[GoodTake], checker: Checker) -> Iterator[tuple[GoodT
     by_prompt: defaultdict[int, list[GoodTake]] = defaultdict(list)
     for one in takes:
         by_prompt[one.prompt].append(one)
-    for some in batched(by_prompt.values(), PROMPTS_AT_ONCE):
+    groups = list(by_prompt.values())
+    for start in range(0, len(groups), PROMPTS_AT_ONCE):
+        some = groups[start : start + PROMPTS_AT_ONCE]
         prints = checker.fingerprints(sorted({one.digest for group in some for one in group}))
         for group in some:
             distinct: dict[str, GoodTake] = {}
