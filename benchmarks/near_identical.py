@@ -45,7 +45,7 @@ def with_noise(samples: Samples, decibels: float) -> Samples:
 
 
 CHANGES: dict[str, Change] = {
-    "12 dB softer": lambda samples: samples / 4,
+    "12 dB softer": lambda samples: samples * np.float32(0.25),
     "MP3": lambda samples: code(samples, "MP3"),
     "OGG Vorbis": lambda samples: code(samples, "OGG", "VORBIS"),
     "8-bit PCM": lambda samples: code(samples, "WAV", "PCM_U8"),

@@ -1,10 +1,10 @@
 """Recognise the same sound again after a gain, a codec, another rate or a shift of up to two seconds.
 
-    30 s or less from the beginning -> power in 8 bands (60 Hz to 8 kHz), 8 times a second -> decibels, without each
-    band's mean
+    30 s or less from the beginning -> power in 8 bands (60 Hz to 8 kHz), 8 times a second -> decibels
 
-Two fingerprints are compared by their correlation where they overlap, at the shift at which it is greatest. Two takes
-of one prompt with a correlation of SAME or more are the same sound (docs/pairs.md has error rates).
+Two fingerprints are compared by their correlation where they overlap, without the mean of each band, at the shift at
+which it is greatest. Two takes of one prompt with a correlation of SAME or more are the same sound (docs/pairs.md has
+error rates). Recordings with less than SHORTEST in common are not compared.
 """
 
 import numpy as np
@@ -15,14 +15,14 @@ from cmi.audio import Waveform
 from cmi.features import RATE
 
 SECONDS = 30.0
-FRAME, HOP = 8192, 2756  # samples; an eighth of a second
+FRAME, HOP = 16_384, 2756  # samples; long frames, so that a shift by half a hop changes little
 BANDS = 8
 LOWEST, HIGHEST = 60.0, 8000.0  # hertz
-RANGE = 60.0  # decibels below the loudest, from which nothing is heard
+RANGE = 40.0  # decibels below the loudest that count; noise and codecs fill what is below
 FARTHEST = 16  # frames of shift, 2 s
-SHORTEST = 24  # frames of overlap, 3 s
+SHORTEST = 24  # frames of overlap: 3.7 s of sound
 UNHEARD = 0.05  # decibels squared; keeps the correlation of steady tones low
-SAME = 0.97
+SAME = 0.9
 
 Array = NDArray[np.float32]
 
@@ -38,26 +38,33 @@ def fingerprint(sound: Waveform) -> Array:
     edges = np.searchsorted(np.fft.rfftfreq(FRAME, 1 / RATE), np.geomspace(LOWEST, HIGHEST, BANDS + 1))
     bands = np.add.reduceat(power[:, : edges[-1]], edges[:-1], axis=1)  # (T, BANDS)
     level = 10 * np.log10(np.maximum(bands, max(float(bands.max()), 1e-12) * 10 ** (-RANGE / 10)))
-    return (level - level.mean(axis=0)).astype(np.float32).ravel()
+    return (level - level.mean(axis=0)).astype(np.float32).ravel()  # small numbers, for exact sums
 
 
 def correlations(prints: list[Array]) -> NDArray[np.float64]:
     """(n, n): how much each two fingerprints correlate at their best shift; 0 if they hardly overlap."""
-    lengths = np.array([len(one) // BANDS for one in prints])
+    count, lengths = len(prints), np.array([len(one) // BANDS for one in prints])
     longest = int(lengths.max(initial=0))
-    levels = np.zeros((len(prints), longest, BANDS), np.float32)
+    levels = np.zeros((count, longest, BANDS), np.float32)
     for row, one, length in zip(levels, prints, lengths, strict=True):
         row[:length] = one.reshape(-1, BANDS)
-    energy = np.square(levels, dtype=np.float64).sum(axis=2) + UNHEARD * BANDS
-    energy = np.concatenate([np.zeros((len(prints), 1)), energy.cumsum(axis=1)], axis=1)  # (n, longest + 1)
-    best = np.zeros((len(prints), len(prints)))
-    rows = np.arange(len(prints))
-    for shift in range(min(FARTHEST, max(0, longest - 1)) + 1):
-        late, early = levels[:, shift:].reshape(len(prints), -1), levels[:, : longest - shift].reshape(len(prints), -1)
-        overlap = np.minimum(lengths[:, None] - shift, lengths[None, :])  # (late, early)
-        overlap = np.maximum(overlap, 0)
-        of_late = energy[rows[:, None], shift + overlap] - energy[:, shift][:, None]
-        of_early = energy[rows[None, :], overlap]
-        found = np.where(overlap >= SHORTEST, (late @ early.T) / np.sqrt(np.maximum(of_late * of_early, 1e-30)), 0.0)
+    sums = np.zeros((count, longest + 1, BANDS))
+    squares = np.zeros((count, longest + 1))
+    levels.cumsum(axis=1, dtype=np.float64, out=sums[:, 1:])
+    np.square(levels).sum(axis=2).cumsum(axis=1, dtype=np.float64, out=squares[:, 1:])
+    rows, best = np.arange(count), np.zeros((count, count))
+    for shift in range(min(FARTHEST, max(0, longest - SHORTEST)) + 1):
+        overlap = np.maximum(np.minimum(lengths[:, None] - shift, lengths[None, :]), 0)  # (late, early)
+        late_sum = sums[rows[:, None], shift + overlap] - sums[:, None, shift]  # (late, early, BANDS)
+        early_sum = sums[rows[None, :], overlap]
+        late_square = squares[rows[:, None], shift + overlap] - squares[:, None, shift]
+        early_square = squares[rows[None, :], overlap]
+        late, early = levels[:, shift:].reshape(count, -1), levels[:, : longest - shift].reshape(count, -1)
+        frames = np.maximum(overlap, 1)
+        together = late @ early.T - (late_sum * early_sum).sum(axis=2) / frames
+        late_alone = late_square - np.square(late_sum).sum(axis=2) / frames
+        early_alone = early_square - np.square(early_sum).sum(axis=2) / frames
+        unheard = UNHEARD * BANDS * frames
+        found = np.where(overlap >= SHORTEST, together / np.sqrt((late_alone + unheard) * (early_alone + unheard)), 0.0)
         best = np.maximum(best, np.maximum(found, found.T))
     return best

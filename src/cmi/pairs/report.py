@@ -26,6 +26,7 @@ AUDIBLE: dict[str, tuple[str, Callable[[TakeFeatures, TakeFeatures], float]]] = 
     "denser": ("10 %", lambda a, b: _tenths(a.density, b.density)),
 }
 NO_NAME = "(no name)"
+WIDEST = 12  # systems up to which every two have a cell
 
 
 def summarise(made: MadePairs) -> dict[str, Any]:
@@ -115,13 +116,22 @@ def _splits_table(report: dict[str, Any]) -> Table:
 def _systems_table(report: dict[str, Any]) -> Table:
     pairs = {(row["a"], row["b"]): row["pairs"] for row in report["systems"]}
     names = sorted({name for match in pairs for name in match})
+    is_matrix = len(names) <= WIDEST
     rows = []
-    for a in names:
-        own = [pairs.get((a, b), 0) for b in names]
-        as_b = sum(pairs.get((b, a), 0) for b in names)
-        rows.append([a or NO_NAME, *map(count, own), count(sum(own)), count(as_b)])
-    headers = ["a \\ b", *(name or NO_NAME for name in names), "as a", "as b"]
-    return Table("Pairs by system", headers, rows, notes=["A row's system is a, a column's is b."])
+    for name in names:
+        as_a, as_b = ([pairs.get(match, 0) for match in matches] for matches in _matches(name, names))
+        both = [a + b for other, a, b in zip(names, as_a, as_b, strict=True) if other != name] or [0]
+        cells = as_a if is_matrix else [min(both), max(both)]
+        rows.append([name or NO_NAME, *map(count, [*cells, sum(as_a), sum(as_b)])])
+    if is_matrix:
+        headers = ["a \\ b", *(name or NO_NAME for name in names), "as a", "as b"]
+        return Table("Pairs by system", headers, rows, notes=["A row's system is a, a column's is b."])
+    note = "fewest, most: pairs with one other system; report.json has them all."
+    return Table("Pairs by system", ["system", "fewest", "most", "as a", "as b"], rows, notes=[note])
+
+
+def _matches(name: str, names: list[str]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    return [(name, other) for other in names], [(other, name) for other in names]
 
 
 def _nulls_table(report: dict[str, Any]) -> Table:
