@@ -102,7 +102,9 @@ def main() -> None:
             written = sum(1 for _ in file)
     peak = usage.ru_maxrss / 1024
     takes = given.prompts * given.per_prompt_takes
-    print(f"{takes:,} takes, {given.prompts:,} prompts -> {written:,} pairs: {seconds:.1f} s, peak {peak:.0f} MB")
+    processor = usage.ru_utime + usage.ru_stime
+    print(f"{takes:,} takes, {given.prompts:,} prompts -> {written:,} pairs")
+    print(f"{seconds:.1f} s, {processor:.1f} s of them on a processor, peak {peak:.0f} MB")
 
 
 if __name__ == "__main__":

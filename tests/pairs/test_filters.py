@@ -125,6 +125,12 @@ def test_a_second_run_decodes_nothing(spoil, checker, monkeypatch):
         assert reasons(manifest, again) == first == {"page.wav": "unreadable"}
 
 
+def test_a_second_run_finds_the_same_digits(spoil, checker):
+    pool = read_pool([spoil({})])
+    first, second = (make_pairs(pool, PairSettings(same_system=True), checker) for _ in range(2))
+    assert [pair.a.check for pair in first.pairs] == [pair.a.check for pair in second.pairs]
+
+
 def test_a_file_that_changed_is_checked_again(spoil, tmp_path, checker):
     manifest = spoil({"later.wav": b"not yet"})
     assert reasons(manifest, checker) == {"later.wav": "unreadable"}

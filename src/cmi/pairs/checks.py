@@ -119,7 +119,7 @@ class Checker:
 
     def _checks(self, digests: Iterable[str]) -> dict[str, AudioCheck]:
         found = self._cache.get_many(CHECKS, [bytes.fromhex(digest) for digest in set(digests)])
-        return {key.hex(): AudioCheck(*map(float, vector)) for key, vector in found.items()}
+        return {key.hex(): _as_cached(vector) for key, vector in found.items()}
 
     def _check_new(self, paths: Sequence[Path]) -> Iterator["_Found"]:
         if len(paths) <= FEW or self._workers == 1:
@@ -158,11 +158,16 @@ def _check(path: Path) -> _Found:
             return _Found(path, digest, AudioCheck(*peaks, -math.inf, 0.0, 0.0))
         sound = load(path, RATE, SECONDS)
         about = measure_features(sound)
-        check = AudioCheck(*peaks, about.loudness, about.brightness, about.density)
-        return _Found(path, digest, check, fingerprint(sound))
+        check = [*peaks, about.loudness, about.brightness, about.density]
+        return _Found(path, digest, _as_cached(check), fingerprint(sound))
     except InputError as error:
         # With the extra installed, the file may be readable the next time.
         return _Found(path, digest, UNREADABLE, is_final=not isinstance(error, MissingExtra))
+
+
+def _as_cached(values: Iterable[float]) -> AudioCheck:
+    """Round as the cache does, so that a second run finds exactly what the first did."""
+    return AudioCheck(*map(float, np.array(list(values), np.float32)))
 
 
 def _digest(path: Path) -> str:
