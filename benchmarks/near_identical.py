@@ -3,9 +3,9 @@
     cmi studio generate takes --prompts 20 --candidates 10 --seed 0
     python benchmarks/near_identical.py takes [--copies 60]
 
-Pairs of different takes should not be found: those of one prompt, which are all that the command compares, and those of
-two prompts. Copies should be found: each is a take after one change. The last column is the correlation that is nearest
-to the threshold from the wrong side: the highest of different takes, the lowest of copies.
+Pairs of different takes should not be found: those of one prompt, as the command compares them, and those of two
+prompts. Copies should be found: each is a take after one change. The last column is the correlation that is nearest to
+the threshold from the wrong side: the highest of different takes, the lowest of copies.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from cmi.audio import Waveform, load, resample
 from cmi.features import RATE
-from cmi.pairs.fingerprint import SAME, correlations, fingerprint
+from cmi.pairs.fingerprint import SAME, fingerprint, similarities
 from cmi.pairs.pool import read_pool
 from cmi.stats.intervals import Share
 
@@ -71,7 +71,7 @@ def main() -> None:
     given = parser.parse_args()
     pool = read_pool(given.takes)
     sounds = [load(take.path, RATE, 120.0) for take in pool.takes]
-    matrix = correlations([fingerprint(sound) for sound in sounds])
+    matrix = similarities([fingerprint(sound) for sound in sounds])
     prompts = np.array([take.prompt for take in pool.takes])
     upper = np.triu(np.ones(matrix.shape, bool), 1)
     same = prompts[:, None] == prompts[None, :]
@@ -83,7 +83,7 @@ def main() -> None:
     for name, change in CHANGES.items():
         copies = [fingerprint(Waveform(np.ascontiguousarray(change(sound.samples)), RATE)) for sound in some]
         pairs = zip(map(fingerprint, some), copies, strict=True)
-        values = np.array([correlations([one, copy])[0, 1] for one, copy in pairs])
+        values = np.array([similarities([one, copy])[0, 1] for one, copy in pairs])
         show(f"copies: {name}", values, float(values.min()))
 
 

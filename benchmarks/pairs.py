@@ -37,8 +37,8 @@ def write_takes(folder: Path, prompts: int, takes: int, systems: int) -> None:
             if number % 4 > 1:
                 prompt["reference"] = f"references/{number}.wav"
                 write_file(folder / prompt["reference"])
-            for system in draw.sample(range(systems), takes):
-                audio = f"audio/system-{system:02d}/{number}.wav"
+            for place, system in enumerate(draw.choices(range(systems), k=takes)):
+                audio = f"audio/system-{system:02d}/{number}-{place}.wav"
                 write_file(folder / audio)
                 row = {"audio": audio, "generator": f"system-{system:02d}", "group": str(number), **prompt}
                 manifest.write(json.dumps(row) + "\n")

@@ -110,6 +110,13 @@ def test_takes_of_different_tunes_are_no_copies(spoil, checker):
     assert reasons(spoil({f"{seed}.wav": melody(seed) for seed in range(100, 130)}), checker) == {}
 
 
+def test_the_same_sound_by_two_systems_is_left_out_only_if_it_is_the_same_file(spoil, tmp_path, checker):
+    soundfile.write(tmp_path / "x.wav", melody(0), RATE)
+    same = (tmp_path / "x.wav").read_bytes()
+    manifest = spoil({"copy.wav": same, "softer.wav": melody(1) * 0.5}, generator="other")
+    assert list(reasons(manifest, checker).values()) == ["same file"]
+
+
 def test_two_steady_tones_are_no_copies(spoil, checker):
     moments = np.arange(5 * RATE) / RATE
     tones = {f"{hertz}.wav": 0.3 * np.sin(2 * np.pi * hertz * moments) for hertz in (220, 247)}

@@ -8,16 +8,22 @@ short               shorter than `min_seconds`
 silent              below QUIETEST
 clipped             more than `max_clipped` of its frames are at full scale
 same file           the same bytes as another take of the prompt
-near-identical      the same sound as another take of the prompt (`cmi.pairs.fingerprint`)
+near-identical      the same sound as another take of the prompt by the same system (`cmi.pairs.fingerprint`)
+
+Takes of two systems are not compared by their sound: systems that share a composer, as the studio with and without
+flaws, may differ in what a fingerprint does not hold.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cmi.pairs.checks import AudioCheck, CheckedFiles, Checker
-from cmi.pairs.fingerprint import SAME, correlations
+from cmi.pairs.fingerprint import SAME, similarities
 from cmi.pairs.pool import PooledTake
 
 Reason = Literal[
@@ -25,7 +31,7 @@ Reason = Literal[
 ]
 REASONS: tuple[Reason, ...] = get_args(Reason)
 QUIETEST = -60.0  # dBFS RMS
-PROMPTS_AT_ONCE = 500  # whose fingerprints are in memory
+GROUPS_AT_ONCE = 500  # of takes, whose fingerprints are in memory
 
 
 @dataclass(frozen=True)
@@ -104,24 +110,31 @@ def _reason(take: PooledTake, prompt: int | None, digest: str, files: CheckedFil
 
 def _copies(takes: Sequence[GoodTake], checker: Checker) -> Iterator[tuple[GoodTake, Reason | None]]:
     """Yield each take with the reason why it is a copy of an earlier take of its prompt, or None."""
-    by_prompt: defaultdict[int, list[GoodTake]] = defaultdict(list)
+    seen: set[tuple[int, str]] = set()
+    groups: defaultdict[tuple[int, str], list[GoodTake]] = defaultdict(list)
     for one in takes:
-        by_prompt[one.prompt].append(one)
-    groups = list(by_prompt.values())
-    for start in range(0, len(groups), PROMPTS_AT_ONCE):
-        some = groups[start : start + PROMPTS_AT_ONCE]
+        if (one.prompt, one.digest) in seen:
+            yield one, "same file"
+        else:
+            seen.add((one.prompt, one.digest))
+            groups[one.prompt, one.take.system].append(one)
+    yield from ((group[0], None) for group in groups.values() if len(group) == 1)
+    several = [group for group in groups.values() if len(group) > 1]
+    for start in range(0, len(several), GROUPS_AT_ONCE):
+        some = several[start : start + GROUPS_AT_ONCE]
         prints = checker.fingerprints(sorted({one.digest for group in some for one in group}))
         for group in some:
-            distinct: dict[str, GoodTake] = {}
-            for one in group:
-                if distinct.setdefault(one.digest, one) is not one:
-                    yield one, "same file"
-            comparable = [digest for digest in distinct if digest in prints]
-            same = correlations([prints[digest] for digest in comparable]) >= SAME
-            kept: list[int] = []
-            for number, digest in enumerate(comparable):
-                is_copy = bool(same[number, kept].any())
-                yield distinct.pop(digest), "near-identical" if is_copy else None
-                if not is_copy:
-                    kept.append(number)
-            yield from ((one, None) for one in distinct.values())
+            yield from _near_copies(group, prints)
+
+
+def _near_copies(
+    group: Sequence[GoodTake], prints: Mapping[str, NDArray[np.float32]]
+) -> Iterator[tuple[GoodTake, Reason | None]]:
+    nothing = np.zeros(0, np.float32)
+    same = similarities([prints.get(one.digest, nothing) for one in group]) >= SAME
+    kept: list[int] = []
+    for number, one in enumerate(group):
+        is_copy = bool(same[number, kept].any())
+        yield one, "near-identical" if is_copy else None
+        if not is_copy:
+            kept.append(number)

@@ -3,8 +3,8 @@
     30 s or less from the beginning -> power in 8 bands (60 Hz to 8 kHz), 8 times a second -> decibels
 
 Two fingerprints are compared by their correlation where they overlap, without the mean of each band, at the shift at
-which it is greatest. Two takes of one prompt with a correlation of SAME or more are the same sound (docs/pairs.md has
-error rates). Recordings with less than SHORTEST in common are not compared.
+which it is greatest. SAME or more is the same sound (docs/pairs.md has error rates). Recordings with less than SHORTEST
+in common are not compared.
 """
 
 import numpy as np
@@ -22,7 +22,8 @@ RANGE = 40.0  # decibels below the loudest that count; noise and codecs fill wha
 FARTHEST = 16  # frames of shift, 2 s
 SHORTEST = 24  # frames of overlap: 3.7 s of sound
 UNHEARD = 0.05  # decibels squared; keeps the correlation of steady tones low
-SAME = 0.9
+ALIKE = 0.8  # by whole frames; a copy that is shifted by half a frame reaches 0.9
+SAME = 0.98
 
 Array = NDArray[np.float32]
 
@@ -41,8 +42,19 @@ def fingerprint(sound: Waveform) -> Array:
     return (level - level.mean(axis=0)).astype(np.float32).ravel()  # small numbers, for exact sums
 
 
-def correlations(prints: list[Array]) -> NDArray[np.float64]:
-    """(n, n): how much each two fingerprints correlate at their best shift; 0 if they hardly overlap."""
+def similarities(prints: list[Array]) -> NDArray[np.float64]:
+    """(n, n): how much each two fingerprints correlate at their best shift; 0 if they hardly overlap.
+
+    Those that may be the same are compared a second time, at shifts by a quarter of a frame.
+    """
+    found = _correlations(prints)
+    for i, j in np.argwhere(np.triu(found >= ALIKE, 1)).tolist():
+        found[i, j] = found[j, i] = _correlate_finely(prints[i], prints[j])
+    return found
+
+
+def _correlations(prints: list[Array]) -> NDArray[np.float64]:
+    """(n, n): as `similarities`, at shifts by whole frames."""
     count, lengths = len(prints), np.array([len(one) // BANDS for one in prints])
     longest = int(lengths.max(initial=0))
     levels = np.zeros((count, longest, BANDS), np.float32)
@@ -68,3 +80,26 @@ def correlations(prints: list[Array]) -> NDArray[np.float64]:
         found = np.where(overlap >= SHORTEST, together / np.sqrt((late_alone + unheard) * (early_alone + unheard)), 0.0)
         best = np.maximum(best, np.maximum(found, found.T))
     return best
+
+
+def _correlate_finely(one: Array, other: Array) -> float:
+    """The correlation of two fingerprints at their best shift, to a quarter of a frame."""
+    a, b = one.reshape(-1, BANDS), other.reshape(-1, BANDS)
+    best = 0.0
+    for early, late in ((a, b), (b, a)):
+        for quarters in range(4 * FARTHEST + 1):
+            whole, part = divmod(quarters, 4)
+            ahead = late[whole:]
+            if part:  # between two frames; frames overlap so much that a straight line will do
+                ahead = ahead[:-1] + (ahead[1:] - ahead[:-1]) * np.float32(part / 4)
+            frames = min(len(early), len(ahead))
+            if frames < SHORTEST:
+                break
+            best = max(best, _correlation(early[:frames], ahead[:frames]))
+    return best
+
+
+def _correlation(a: Array, b: Array) -> float:
+    a, b = a - a.mean(axis=0), b - b.mean(axis=0)
+    unheard = UNHEARD * a.size
+    return float(np.vdot(a, b)) / float(np.sqrt((np.vdot(a, a) + unheard) * (np.vdot(b, b) + unheard)))
