@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 
 from cmi._util.errors import InputError
 from cmi.pairs.checks import UNREADABLE
-from cmi.pairs.filters import Filtered, GoodTake, Limits
+from cmi.pairs.filters import Filtered, GoodTake, TakeLimits
 from cmi.pairs.leaks import Trait, find_leaks, prompt_traits
 from cmi.pairs.make import PairSettings, _Identified, _sample, make_pairs, write_pairs
 from cmi.pairs.pool import PooledTake, read_pool
@@ -152,7 +152,7 @@ def test_takes_that_cannot_make_a_pair_are_an_error_that_says_why(write_takes, c
     manifest = write_takes(TEXTS[:2], ["one", "two"], seconds=1.0)
     with pytest.raises(InputError, match=r"all 4 takes were left out \(4 short\)"):
         make_pairs(read_pool([manifest]), PairSettings(), checker)
-    made = make_pairs(read_pool([manifest]), PairSettings(limits=Limits(min_seconds=0.5)), checker)
+    made = make_pairs(read_pool([manifest]), PairSettings(limits=TakeLimits(min_seconds=0.5)), checker)
     assert len(made.pairs) == 2
 
 

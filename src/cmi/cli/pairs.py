@@ -58,7 +58,7 @@ def pairs(
     with require_extra("making pairs", "reward"):
         from cmi._util.files import claim
         from cmi.pairs.checks import Checker
-        from cmi.pairs.filters import Limits
+        from cmi.pairs.filters import TakeLimits
         from cmi.pairs.make import PairSettings, make_pairs, write_pairs
         from cmi.pairs.pool import read_pool
         from cmi.pairs.report import summarise, tables
@@ -74,7 +74,7 @@ def pairs(
         shares=parse_shares(split),
         hold_out=tuple(hold_out_system or ()),
         test_pairs=test_pairs,
-        limits=Limits(min_seconds, max_clipped),
+        limits=TakeLimits(min_seconds, max_clipped),
         seed=seed,
     )
     command = {"takes": list(map(str, takes)), "votes": str(votes or ""), **settings.record()}

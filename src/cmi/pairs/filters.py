@@ -35,7 +35,7 @@ GROUPS_AT_ONCE = 500  # of takes, whose fingerprints are in memory
 
 
 @dataclass(frozen=True)
-class Limits:
+class TakeLimits:
     """What a take must have."""
 
     min_seconds: float = 3.0
@@ -51,14 +51,14 @@ class GoodTake(NamedTuple):
     check: AudioCheck
 
 
-class LeftOut(NamedTuple):
+class DroppedTake(NamedTuple):
     take: PooledTake
     reason: Reason
 
 
 class Filtered(NamedTuple):
     good: list[GoodTake]
-    left_out: list[LeftOut]
+    left_out: list[DroppedTake]
 
 
 def filter_takes(
@@ -66,32 +66,34 @@ def filter_takes(
     prompts: Sequence[int | None],
     files: CheckedFiles,
     checker: Checker,
-    limits: Limits,
+    limits: TakeLimits,
 ) -> Filtered:
     """Return the good takes, by prompt, system and content, and the others with the reason.
 
     `prompts` has the number of each take's prompt; None if its reference cannot be read.
     """
     good: list[GoodTake] = []
-    left_out: list[LeftOut] = []
+    left_out: list[DroppedTake] = []
     for take, prompt in zip(takes, prompts, strict=True):
         digest = files.digests.get(take.path, "")
         reason = _reason(take, prompt, digest, files, limits)
         if reason is None and prompt is not None:
             good.append(GoodTake(take, prompt, digest, files.checks[digest]))
         elif reason is not None:
-            left_out.append(LeftOut(take, reason))
+            left_out.append(DroppedTake(take, reason))
     good.sort(key=lambda one: (one.prompt, one.take.system, one.digest))
     kept: list[GoodTake] = []
     for one, copy_of in _copies(good, checker):
         if copy_of is None:
             kept.append(one)
         else:
-            left_out.append(LeftOut(one.take, copy_of))
+            left_out.append(DroppedTake(one.take, copy_of))
     return Filtered(kept, left_out)
 
 
-def _reason(take: PooledTake, prompt: int | None, digest: str, files: CheckedFiles, limits: Limits) -> Reason | None:
+def _reason(
+    take: PooledTake, prompt: int | None, digest: str, files: CheckedFiles, limits: TakeLimits
+) -> Reason | None:
     if not digest:
         return "unreadable" if take.path.exists() else "missing"
     check = files.checks[digest]

@@ -21,7 +21,7 @@ from cmi._util.cache import content_key
 from cmi._util.errors import InputError
 from cmi._util.files import write_whole
 from cmi.pairs.checks import Checker
-from cmi.pairs.filters import Filtered, GoodTake, LeftOut, Limits, filter_takes
+from cmi.pairs.filters import DroppedTake, Filtered, GoodTake, TakeLimits, filter_takes
 from cmi.pairs.leaks import Trait, normalise_text, prompt_traits
 from cmi.pairs.pool import TakePool
 from cmi.pairs.sampling import (
@@ -51,7 +51,7 @@ class PairSettings:
     shares: Mapping[str, float] = field(default_factory=lambda: SPLITS)
     hold_out: tuple[str, ...] = ()  # systems
     test_pairs: int | None = None
-    limits: Limits = field(default_factory=Limits)
+    limits: TakeLimits = field(default_factory=TakeLimits)
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -79,7 +79,7 @@ class MadePairs:
     pairs: list[MadePair]
     prompts: int  # different ones
     takes: int  # read
-    left_out: list[LeftOut]
+    left_out: list[DroppedTake]
     possible: int  # pairs of takes that are left
     would_leak: int  # of them: the prompt's or the system's split is another
     settings: PairSettings
