@@ -20,7 +20,9 @@ from torch.nn import functional
 from cmi.reward.model.checkpoint import WEIGHTS
 
 CHOSEN = "256"
-UNSTEADY = Path(__file__).with_name("unsteady.txt")  # numbers that mp3 or ogg move by 0.17 deviations: not heard
+UNSTEADY = Path(__file__).with_name(
+    "unsteady.txt"
+)  # numbers that mp3 or ogg move by 0.17 deviations: not heard
 SHARES = (0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0)
 TEMPERATURES = torch.logspace(-1.5, 0.8, 70)
 BINS = 10
