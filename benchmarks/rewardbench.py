@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
+from cmi.features import TakeFeatures
 from cmi.rewardbench.analysis.analyse import GROUPS, AnalysisSetting, analyse
-from cmi.rewardbench.evaluation.nulls import TakeFeatures
 from cmi.rewardbench.items import RatedItem, Vote
 from cmi.rewardbench.runs.run_folder import About, System
 from cmi.rewardbench.runs.sources import Source, by_modality

@@ -21,7 +21,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
-from typing import NoReturn, Protocol
+from typing import NamedTuple, NoReturn, Protocol
 
 import numpy as np
 import soundfile
@@ -41,6 +41,7 @@ SHORTEST = 0.05  # seconds
 LONGEST = 2 * 3600.0  # seconds
 MOST_CHANNELS = 64
 LOWEST_RATE, HIGHEST_RATE = 4_000, 768_000  # hertz
+FULL_SCALE = 0.999  # of 1.0, from which a sample counts as clipped
 SILENCE = 2.0**-24  # half a step of 24-bit audio; Opus decodes digital silence to 1e-34, not to 0
 
 _BLOCK = 2**18  # samples decoded at once, over all channels
@@ -135,6 +136,33 @@ def duration(path: Path) -> float:
         if source.frames is None:
             raise InputError(f"{path}: the header does not say how long it is")
         return source.frames / source.rate
+
+
+class Peaks(NamedTuple):
+    """How long a file's sound is, and how much of it is at full scale."""
+
+    seconds: float
+    is_whole: bool  # False if the file is shorter than its header says
+    peak: float
+    clipped: float  # the share of frames in which a channel is at full scale
+
+
+def measure_peaks(path: Path) -> Peaks:
+    """Decode a file, at most LONGEST of it, block by block."""
+    frames, clipped, peak = 0, 0, 0.0
+    with _opened(path) as source:
+        for block in source.blocks(0, math.floor(LONGEST * source.rate)):
+            level = np.abs(block[:, 0])
+            for channel in block.T[1:]:
+                np.maximum(level, np.abs(channel), out=level)
+            frames += len(level)
+            clipped += int(np.count_nonzero(level >= FULL_SCALE))
+            peak = max(peak, float(level.max(initial=0.0)))
+        stated, rate = source.stated or 0.0, source.rate
+    if not frames:
+        raise InputError(f"{path}: no sound that can be decoded")
+    is_whole = min(stated / rate, LONGEST) - frames / rate <= _SLACK
+    return Peaks(frames / rate, is_whole, peak, clipped / frames)
 
 
 def require_sound(waveform: Waveform, name: str | Path = "audio") -> None:

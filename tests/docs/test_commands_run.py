@@ -38,9 +38,14 @@ EXIT_CODES = {  # the page shows an error
     "docs/data.md cmi score --manifest takes.csv": 2,
     "docs/publish.md cmi data publish set/ published/ --contact data@example.org": 2,
 }
+PROMPTS = '{"text": "A slow waltz"}\n{"text": "A folk tune", "lyrics": "We hear"}\n'
 FILES = {
     "docs/data.md": {"takes.csv": "audio,prompt\ntake.wav,slow piano\n"},
-    "docs/generate.md": {"prompts.jsonl": '{"text": "A slow waltz"}\n{"text": "A folk tune", "lyrics": "We hear"}\n'},
+    "docs/generate.md": {"prompts.jsonl": PROMPTS},
+    "docs/pairs.md": {
+        "prompts.jsonl": PROMPTS,
+        "votes.csv": "a,b,axis,choice,generator_a,generator_b\n1.wav,2.wav,overall,a,studio,studio-flaws-0.2\n",
+    },
     "docs/prompts.md": {
         "ideas.txt": "slow sad piano\nfast techno\na waltz for two violins\n",
         "lyrics/rain.txt": "rain on the roof\nrain on the road\n",

@@ -47,22 +47,40 @@ def rank(preferences: "Iterable[Preference]") -> list[RankedSystem]:
     1 new +0.35, 95 % from -0.04 to +0.73
     2 old -0.35, 95 % from -0.73 to +0.04
     """
+    return [
+        row
+        for fit in fit_systems(preferences)
+        for row in ranked_systems(fit.axis, fit.names, fit.comparisons, fit.fitted)
+    ]
+
+
+class SystemFit(NamedTuple):
+    """The fitted strengths of systems on one axis, numbered as in `names`."""
+
+    axis: str
+    names: list[str]
+    comparisons: Comparisons
+    fitted: Ranking
+
+
+def fit_systems(preferences: "Iterable[Preference]") -> list[SystemFit]:
+    """Fit Bradley-Terry to votes, axis by axis, as `rank` does."""
     by_axis: dict[str, list[tuple[str, str, Preference]]] = {}
     for one in preferences:
         a, b = (str(one.about.get(f"system_{side}") or one.about.get(f"generator_{side}") or "") for side in "ab")
         if a and b and a != b and one.about.get("kind") != "gold" and not one.about.get("repeat"):
             by_axis.setdefault(one.axis, []).append((a, b, one))
-    return [row for axis, votes in sorted(by_axis.items()) for row in _ranked(axis, votes)]
+    return [_fit(axis, votes) for axis, votes in sorted(by_axis.items())]
 
 
-def _ranked(axis: str, votes: "Sequence[tuple[str, str, Preference]]") -> list[RankedSystem]:
+def _fit(axis: str, votes: "Sequence[tuple[str, str, Preference]]") -> SystemFit:
     names = sorted({name for a, b, _ in votes for name in (a, b)})
     first, second = (np.array([names.index(name) for name in side]) for side in list(zip(*votes, strict=True))[:2])
     outcome = np.array([{"a": 1, "b": -1}.get(vote.choice, 0) for _, _, vote in votes])
     clusters = _codes([vote.rater for _, _, vote in votes]), _codes([vote.pair for _, _, vote in votes])
     comparisons = Comparisons(first, second, outcome, len(names))
     fitted, _ = fit_with_prior(bradley_terry, comparisons, None, clusters)
-    return ranked_systems(axis, names, comparisons, fitted)
+    return SystemFit(axis, names, comparisons, fitted)
 
 
 def _codes(values: Sequence[Any]) -> NDArray[np.int64]:

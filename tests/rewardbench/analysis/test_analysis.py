@@ -6,12 +6,12 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
+from cmi.features import TakeFeatures
 from cmi.rewardbench.analysis.aggregate import aggregate
 from cmi.rewardbench.analysis.agreement import between_axes, between_raters
 from cmi.rewardbench.analysis.analyse import ANALYSES, AnalysisSetting, analyse, flat
 from cmi.rewardbench.analysis.paired_runs import window_changes
 from cmi.rewardbench.analysis.predictors import predictors, weights
-from cmi.rewardbench.evaluation.nulls import TakeFeatures
 from cmi.rewardbench.items import RatedItem, Vote
 from cmi.rewardbench.runs.run_folder import About, System
 from cmi.rewardbench.runs.sources import Source

@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 
 from cmi.audio import Waveform
+from cmi.features import measure_features
 from cmi.reward.scoring.scorers import load_scorer
 from cmi.rewardbench.evaluation.cells import evaluate
-from cmi.rewardbench.evaluation.nulls import measure_features, null_scores
+from cmi.rewardbench.evaluation.nulls import null_scores
 from cmi.take import Prompt, Take
 
 

@@ -14,13 +14,13 @@ from typing import NamedTuple
 from cmi._util.errors import InputError
 from cmi._util.files import make_folder
 from cmi._util.runlog import RunLog
+from cmi.features import measure_features
 from cmi.report.tables import Table
 from cmi.reward.engine.windows import DEFAULT_WINDOW
 from cmi.reward.scoring.score_log import score_takes
 from cmi.reward.scoring.scorers import NamedScorer, described, is_reward_model, load_scorer
 from cmi.rewardbench.data import data_folder, data_sets, find
 from cmi.rewardbench.evaluation.cells import RESAMPLES, RewardCell
-from cmi.rewardbench.evaluation.nulls import measure_features
 from cmi.rewardbench.items import RatedItem
 from cmi.rewardbench.runs.run_folder import (
     HEARD,

@@ -26,9 +26,9 @@ from cmi._util.files import make_folder, write_whole
 from cmi._util.records import read_records
 from cmi._util.runlog import read_records as read_log
 from cmi.audio import Waveform, content_hash
+from cmi.features import TakeFeatures
 from cmi.report.tables import to_plain
 from cmi.reward.scoring.score_log import take_key
-from cmi.rewardbench.evaluation.nulls import TakeFeatures
 from cmi.rewardbench.items import RatedItem, Vote
 from cmi.rewardbench.tasks import Key, Scores, key
 from cmi.take import Audio, Axis, Prompt, Score

@@ -9,10 +9,11 @@ from functools import cached_property
 from pathlib import Path
 
 from cmi._util.errors import InputError
+from cmi.features import TakeFeatures
 from cmi.report.tables import Table
 from cmi.rewardbench.evaluation.ceilings import ceiling_table, ceilings
 from cmi.rewardbench.evaluation.cells import RESAMPLES, Grouping, Results, evaluate
-from cmi.rewardbench.evaluation.nulls import TakeFeatures, null_scores
+from cmi.rewardbench.evaluation.nulls import null_scores
 from cmi.rewardbench.items import RatedItem
 from cmi.rewardbench.runs.released_results import CONFIDENCES, as_items, duration_bin, read_released
 from cmi.rewardbench.runs.run_folder import About, System, read_run
