@@ -6,7 +6,17 @@ import sys
 
 import pytest
 
-PACKAGES = ["cmi", "cmi.bench", "cmi.judge", "cmi.llm", "cmi.rewardbench", "cmi.stats", "cmi.studio", "cmi.testing"]
+PACKAGES = [
+    "cmi",
+    "cmi.bench",
+    "cmi.judge",
+    "cmi.llm",
+    "cmi.pairs",
+    "cmi.rewardbench",
+    "cmi.stats",
+    "cmi.studio",
+    "cmi.testing",
+]
 
 
 @pytest.mark.parametrize("package", PACKAGES)
