@@ -57,9 +57,11 @@ recipes/nano/test_train_ear.py recipes/nano/test_train_nano.py reward/model/enco
 reward/scoring/test_scorer.py reward/train/test_embeddings.py reward/train/test_loop.py reward/scoring/baselines
 rewardbench/data/test_download_hub.py studio/test_corpus.py studio/test_generate.py studio/test_make.py
 studio/test_mir.py studio/test_show.py studio/test_test_splits.py studio/test_truth.py studio/test_vocals.py
-studio/test_vocoder.py test_lock_file.py
+studio/test_vocoder.py test_lock_file.py reward/model/test_hub.py llm/test_keys.py llm/test_limits.py
+generate/test_service.py generate/test_worker.py rewardbench/data/test_download.py rewardbench/data/test_recipes.py
 """.split()  # files and folders whose tests take a second or more each, or start processes or servers
 HERE = Path(__file__).parent
+SLOW_TESTS = set((HERE / "slow_tests.txt").read_text("utf-8").split())  # functions that take a second or so
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -67,7 +69,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         place = item.path.relative_to(HERE) if item.path.is_relative_to(HERE) else item.path
         names = {place.as_posix(), *(folder.as_posix() for folder in place.parents)}
-        if names & set(SLOW_FILES) or SLOW_FIXTURES & set(getattr(item, "fixturenames", ())):
+        names.add(f"{place.as_posix()}::{getattr(item, 'originalname', '')}")
+        needs = {*getattr(item, "fixturenames", ()), *(["lazy_postgres"] if "postgres" in item.name else [])}
+        if names & SLOW_TESTS.union(SLOW_FILES) or SLOW_FIXTURES & needs:
             item.add_marker("slow")
 
 
