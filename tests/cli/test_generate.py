@@ -69,3 +69,14 @@ def test_a_run_without_takes_is_one_sentence(folder, rows, sentence):
     (folder / "prompts.csv").write_text(rows)
     done = run()
     assert sentence in str(done.exception)
+
+
+def test_a_service_gets_no_reference_from_elsewhere_unless_its_folder_is_allowed(folder, tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("REPLICATE_API_TOKEN", "secret")
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "private.wav"
+    elsewhere.write_bytes(b"RIFF")
+    (folder / "prompts.csv").write_text(f"text,reference\na waltz,{elsewhere}\n")
+    words = ["generate", "prompts.csv", "takes", "--system", "replicate-musicgen", "--dry-run"]
+    refused = CliRunner().invoke(app, words)
+    assert "recordings from elsewhere are sent to an endpoint only if you allow" in str(refused.exception)
+    assert CliRunner().invoke(app, [*words, "--audio-from", str(elsewhere.parent)]).exit_code == 0

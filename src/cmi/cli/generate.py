@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cmi._util.errors import InputError, require_extra
-from cmi.cli.options import AsJson, DryRun, MaxCost
+from cmi.cli.options import AsJson, AudioFrom, DryRun, MaxCost
 from cmi.cli.output import note, print_result
 from cmi.cli.progress import progress
 from cmi.report.tables import Table
 
 if TYPE_CHECKING:
     from cmi.generate.run import SystemSummary
+    from cmi.take import PromptRow
 
 SYSTEMS = "studio, a system or a service by name, your own as module:Class, or worker:COMMAND"
 
@@ -36,6 +37,7 @@ def generate(
     workers: Annotated[int, typer.Option(min=1, help="Processes, each with the system loaded.")] = 1,
     max_takes: Annotated[int | None, typer.Option(min=1, help="Stop when OUT has this many.")] = None,
     max_cost: MaxCost = None,
+    audio_from: AudioFrom = None,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for a worker's take.")] = 1800.0,
     dry_run: DryRun = False,
     as_json: AsJson = False,
@@ -59,10 +61,13 @@ def generate(
         from cmi.generate.run import GenerationPlan, run_generation
         from cmi.take import read_prompts
 
+    asked = list(read_prompts(prompts))
+    systems = list(dict.fromkeys(system or ["studio"]))
+    _require_sendable(systems, asked, [prompts.parent, *(audio_from or [])])
     plan = GenerationPlan(
-        list(read_prompts(prompts)),
+        asked,
         out,
-        list(dict.fromkeys(system or ["studio"])),
+        systems,
         range(seed, seed + takes),
         seconds,
         drop_unsupported,
@@ -78,6 +83,18 @@ def generate(
     print_result([_table(summaries, dry_run)], record, as_json)
     if not dry_run:
         _require_takes(summaries)
+
+
+def _require_sendable(systems: list[str], prompts: "list[PromptRow]", folders: list[Path]) -> None:
+    """InputError if a service would get a reference from elsewhere on the machine."""
+    from cmi.generate.load import is_service
+
+    if services := [name for name in systems if is_service(name)]:
+        from cmi.generate.service_file import read_service
+        from cmi.llm import require_sendable
+
+        if any("reference" in read_service(name).accepts for name in services):
+            require_sendable(((f"prompt {row.id!r}", row.prompt.reference) for row in prompts), folders)
 
 
 def _table(summaries: "list[SystemSummary]", dry_run: bool) -> Table:

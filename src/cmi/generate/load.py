@@ -51,8 +51,7 @@ def find_generator(name: str, timeout: float = TIMEOUT) -> Callable[[], Generato
     if (make := find_system(system)) is not None:
         chosen = read_settings(settings, make, system)
         return lambda: check_generator(make(**chosen), name)
-    is_shipped = re.fullmatch(r"[\w.-]+", name) and (files("cmi.generate") / "services" / f"{name}.toml").is_file()
-    if is_shipped or name.endswith(".toml"):
+    if is_service(name):
         return lambda: _load_service(name)
     if _CLASS.fullmatch(name):
         return lambda: _load_class(name)
@@ -60,6 +59,12 @@ def find_generator(name: str, timeout: float = TIMEOUT) -> Callable[[], Generato
         f"--system {name!r} is not a generator: choose from {', '.join([*list_systems(), *_services()])}, "
         "module:Class, worker:COMMAND, or the TOML file of a service"
     )
+
+
+def is_service(name: str) -> bool:
+    """Whether it names a description of a service that comes with cmi, or a TOML file."""
+    is_name = re.fullmatch(r"[\w.-]+", name) is not None
+    return name.endswith(".toml") or (is_name and (files("cmi.generate") / "services" / f"{name}.toml").is_file())
 
 
 def check_generator(generator: Any, spec: str) -> Generator:
