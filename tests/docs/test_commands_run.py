@@ -46,6 +46,7 @@ FILES = {
         "prompts.jsonl": PROMPTS,
         "votes.csv": "a,b,axis,choice,generator_a,generator_b\n1.wav,2.wav,overall,a,studio,studio-flaws-0.2\n",
     },
+    "docs/services.md": {"prompts.jsonl": PROMPTS},
     "docs/prompts.md": {
         "ideas.txt": "slow sad piano\nfast techno\na waltz for two violins\n",
         "lyrics/rain.txt": "rain on the roof\nrain on the road\n",

@@ -80,7 +80,8 @@ def test_from_a_set_to_a_model_that_scores(studio, tmp_path, monkeypatch, wheel)
     train_nano.prepare(studio, tmp_path, 1, 2, cpu)
     config = train_nano.config_for(tmp_path)
     config = replace(config, steps=2, batch=4, validate_every=1, validation=(replace(config.data[2], split=None),))
-    config = replace(config, data=(replace(config.data[0], split=None), *config.data[1:]))
+    pairs, others, _, *more = config.data
+    config = replace(config, data=(replace(pairs, split=None), others, *more))  # the third is validated on
     embeddings = train_nano.held_embeddings(config, tmp_path, cpu)
     outcome = train(config, tmp_path / "nano", "cpu", embeddings=embeddings)
     assert outcome is not None and outcome.steps == 2 and outcome.unheard == 0
