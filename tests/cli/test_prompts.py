@@ -48,5 +48,10 @@ def test_a_dry_run_leaves_nothing(ideas, tmp_path):
 def test_bad_input_is_one_sentence(ideas, tmp_path):
     with pytest.raises(InputError, match="--quota paper is a mix"):
         cmi(ideas, "--out", tmp_path / "pool.jsonl", "--quota", "paper")
+    empty = tmp_path / "empty.jsonl"
+    empty.touch()
+    with pytest.raises(InputError, match="empty: no prompt that fits"):
+        cmi(empty, "--out", tmp_path / "pool.jsonl")
+    assert not (tmp_path / "pool.jsonl").exists()
     with pytest.raises(InputError, match="expected a name that ends in"):
         cmi(ideas, "--out", tmp_path / "pool.xml")

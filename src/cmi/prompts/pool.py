@@ -131,6 +131,8 @@ def build_pool(
     supply = Supply(None if plan.lyrics_from else len(lyrics), len(references))
     usable = [not repeat for repeat in repeats]
     choice = choose(candidates, usable, wanted, plan.total, supply, plan.vocal_share)
+    if not choice.chosen:
+        raise InputError(f"{', '.join(source.name for source in sources)}: no prompt that fits")
     report.short += choice.short
     report.modalities = {name: ModalityCounts(count) for name, count in choice.wanted.items()}
     pool = PromptPool(plan, sources, choice, lyrics, references)
