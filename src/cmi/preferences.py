@@ -30,6 +30,7 @@ from cmi._util.errors import InputError
 from cmi._util.fields import Row, is_nan, label_field, number_field, number_rows, text_field
 from cmi._util.files import whole_file
 from cmi._util.hub import require_packages
+from cmi._util.json_text import parse_json
 from cmi._util.printable import ESCAPE, printable
 from cmi._util.records import Columns, read_table
 from cmi.take import (
@@ -341,8 +342,8 @@ def _about(row: Row, known: Sequence[str]) -> dict[str, Any]:
     found = {name: value for name, value in others.items() if value not in (None, "") and not is_nan(value)}
     for name in _NOT_TEXT:
         if isinstance(found.get(name), str):
-            with suppress(ValueError, RecursionError):
-                found[name] = json.loads(found[name].lower() if name in ("gold", "repeat") else found[name])
+            with suppress(ValueError):
+                found[name] = parse_json(found[name].lower() if name in ("gold", "repeat") else found[name])
     for name, same in _SAME.items():
         if name in found:
             found[same] = found.pop(name)

@@ -10,7 +10,6 @@ hopeless      401, 403, 404, redirect, exhausted quota: every request would fail
 
 import asyncio
 import email.utils
-import json
 import os
 import random
 import time
@@ -23,6 +22,7 @@ import httpx
 
 from cmi import __version__
 from cmi._util.errors import LONGEST_REASON
+from cmi._util.json_text import parse_json
 from cmi._util.redaction import Redact, shown_url
 
 FaultKind = Literal["refused", "broken", "unreachable", "rejected", "oversized", "hopeless"]
@@ -148,8 +148,8 @@ def _error_of(content: bytes) -> dict[str, Any]:
     """The OpenAI-style error object of a body; for any other body, its text as the message."""
     text = content.decode("utf-8", "replace")
     try:
-        said = json.loads(text)
-    except (ValueError, RecursionError):
+        said = parse_json(text)
+    except ValueError:
         return {"message": text}
     error = said.get("error", said) if isinstance(said, dict) else said
     if isinstance(error, dict):

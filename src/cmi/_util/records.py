@@ -17,6 +17,7 @@ from typing import Any, TextIO
 
 from cmi._util.errors import InputError
 from cmi._util.hub import require_packages
+from cmi._util.json_text import parse_json
 
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 LARGEST_RECORD = 64 * 2**20  # characters
@@ -119,8 +120,8 @@ def read_text(path: Path) -> str:
 def read_json(path: Path) -> Any:
     """Return the value that a JSON file holds as a whole."""
     try:
-        return json.loads(read_text(path))
-    except (ValueError, RecursionError) as error:
+        return parse_json(read_text(path))
+    except ValueError as error:
         raise InputError(f"{path}: not JSON, or cut off ({error})") from error
 
 
@@ -174,8 +175,8 @@ def _lines(path: Path, file: TextIO, head: str) -> Iterator[tuple[int, Any]]:
             raise InputError(f"{path} line {number}: longer than {LARGEST_RECORD:,} characters")
         if line.strip():
             try:
-                yield number, json.loads(line)
-            except (json.JSONDecodeError, RecursionError, ValueError) as error:
+                yield number, parse_json(line)
+            except ValueError as error:
                 raise InputError(f"{path} line {number}: not JSON ({error})") from error
 
 

@@ -16,6 +16,7 @@ from weakref import WeakSet
 
 from cmi._util.errors import InputError
 from cmi._util.files import sync_file, take_lock
+from cmi._util.json_text import parse_json
 
 PARTIAL = ".partial"
 
@@ -162,8 +163,8 @@ def _lines(file: BinaryIO, name: Path) -> Iterator[tuple[int, int, dict[str, Any
         try:
             if not line.endswith(b"\n"):
                 raise ValueError("no end of line")
-            record = json.loads(line.decode("utf-8"))
-        except (ValueError, RecursionError):
+            record = parse_json(line.decode("utf-8"))
+        except ValueError:
             is_last = not line.endswith(b"\n") or not file.read(1)
             if is_last and name.suffix == PARTIAL:
                 return

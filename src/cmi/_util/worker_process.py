@@ -25,6 +25,7 @@ from collections.abc import Callable, Sequence
 from typing import IO, Any
 
 from cmi._util.errors import InputError
+from cmi._util.json_text import parse_json
 
 START_TRIES = 2
 DEATHS = 5
@@ -223,7 +224,7 @@ class WorkerProcess:
 def _message(line: bytes) -> Message | None:
     """Parse a line of the protocol; None for other output."""
     try:
-        message = json.loads(line)
-    except (ValueError, RecursionError):
+        message = parse_json(line)
+    except ValueError:
         return None
     return message if isinstance(message, dict) else None

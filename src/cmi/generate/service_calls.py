@@ -15,6 +15,7 @@ import httpx
 
 from cmi._util.errors import InputError
 from cmi._util.http import FIRST_PAUSE, Fault, HttpAnswer, Tries, make_client, send_request, short
+from cmi._util.json_text import parse_json
 from cmi._util.redaction import is_address, read_key, redactor, url_secrets
 from cmi.generate import GenerationError, GeneratorStopped
 from cmi.generate.service_file import AnswerErrors, ServiceFile, fill_path, find_field
@@ -42,8 +43,8 @@ class ServiceAnswer:
     def fields(self) -> dict[str, Any]:
         """The JSON object; Fault if the answer is something else, such as a page of HTML."""
         try:
-            found = json.loads(self.content)
-        except (ValueError, RecursionError):
+            found = parse_json(self.content)
+        except ValueError:
             found = None
         if not isinstance(found, dict):
             begins = short(self.content[:60].decode("utf-8", "replace"))

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from cmi._util.json_text import is_deep
 from cmi.judge.prompt_file import Role
 from cmi.judge.verdict import Opinion, Verdict
 from cmi.llm.reading import read_integer
@@ -40,7 +41,7 @@ def parse(text: str, role: Role) -> Verdict:
         opinions, reason = found[-1]
     except Unparsed as error:
         return Verdict(raw=text, why=str(error))
-    except (ValueError, OverflowError, RecursionError):  # JSON beyond Python's limits
+    except (ValueError, OverflowError):  # JSON beyond Python's limits
         return Verdict(raw=text, why="it has JSON that cannot be read")
     return Verdict(opinions, reason, text)
 
@@ -71,9 +72,11 @@ def _decoded(text: str) -> Iterator[dict[str, Any]]:
         tries += 1
         if tries > MOST_OBJECTS:
             raise Unparsed(f"it has more than {MOST_OBJECTS:,} braces")
+        if is_deep(text, position):
+            raise Unparsed("its braces are nested too deeply")
         try:
             value, position = decoder.raw_decode(text, position)
-        except (json.JSONDecodeError, RecursionError):
+        except json.JSONDecodeError:
             position = text.find("{", position + 1)
             continue
         yield value

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeVar
 
 from cmi._util.http import Fault
+from cmi._util.json_text import parse_json
 from cmi.llm.http import DONE
 from cmi.llm.message import UNFINISHED, separate_reasoning
 
@@ -122,11 +123,11 @@ def _reasoning(message: dict[str, Any]) -> str:
 def _json(text: str) -> dict[str, Any]:
     """Parse an object; Fault for invalid JSON, Unreadable for any other JSON value."""
     try:
-        value = json.loads(text, parse_int=read_integer)
+        value = parse_json(text, parse_int=read_integer)
     except json.JSONDecodeError as error:
         raise Fault("broken", f"a body that is not JSON ({error})", billed=True) from None
-    except RecursionError:
-        raise Unreadable("it is nested too deeply") from None
+    except ValueError as error:
+        raise Unreadable(str(error)) from None
     return _require(value, dict, "it")
 
 
