@@ -32,6 +32,7 @@ app = typer.Typer(no_args_is_help=True, help="CMI-Bench: do audio language model
 app.command()(run)
 data = typer.Typer(no_args_is_help=True, help="Turn data sets into instruction files.")
 app.add_typer(data, name="data")
+app.command()(bench_analysis.compare)
 app.command()(bench_analysis.bias)
 app.command()(bench_analysis.prompts)
 app.command("map")(bench_analysis.map_)
@@ -89,6 +90,9 @@ def table(
     scoring: ScoringOptions,
     sources: Sources = None,
     protocol: Annotated[Protocol, typer.Option(help="Which protocol's table.")] = "paper",
+    rows: Annotated[str, typer.Option(help="Only these rows, such as GTZ.,NI.")] = "",
+    models: Annotated[str, typer.Option(help="Only these models, yours or published ones, such as mine,qwen2.")] = "",
+    published: Annotated[bool, typer.Option("--published/--no-published", help="With the published numbers.")] = True,
     how: ShowOptions = AS_TABLE,
 ) -> None:
     """Show models in the layout of the paper's Table 3, beside its eleven models and the SOTA column.
@@ -100,9 +104,11 @@ def table(
         cmi bench table qwen2.json mine.json --format latex -o table3.tex
 
         cmi bench table answers/ --annotations annotations/ --protocol strict
+
+        cmi bench table mine.json --models mine,qwen2,salmonn --rows GTZ.,NI,NP --format latex
     """
     from cmi.bench.scoring.many_files import read_scores
-    from cmi.bench.scoring.tables import counts_table, null_tables, table3
+    from cmi.bench.scoring.tables import Table3Part, counts_table, null_tables, table3
 
     settings = scoring.settings(protocol)
     cells, to_score = [], []
@@ -112,9 +118,11 @@ def table(
         to_score += [source] if scores is None else []
     cells += _scored(to_score, settings, scoring.log) if to_score else []
     cells = list(dict.fromkeys(cell for cell in cells if cell.protocol == protocol))
+    part = Table3Part(rows.split(",") if rows else [], models.split(",") if models else [], published)
+    cells = part.cells_in(cells)
     records = [cell.to_json() for cell in cells]
     provenance = settings.provenance() if to_score else {}
-    tables = [table3(cells, protocol), *([counts_table(cells, protocol), *null_tables(cells)] if cells else [])]
+    tables = [table3(cells, protocol, part), *([counts_table(cells, protocol), *null_tables(cells)] if cells else [])]
     show(tables, records, "cells", provenance, how)
 
 

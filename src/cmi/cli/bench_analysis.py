@@ -1,4 +1,4 @@
-"""`cmi bench bias`, `prompts`, `map`, `contamination` and `browse`: what stands behind the scores."""
+"""`cmi bench compare`, `bias`, `prompts`, `map`, `contamination` and `browse`: what stands behind the scores."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ from cmi.cli.options import (
 from cmi.cli.output import show
 from cmi.cli.progress import progress
 from cmi.report.pictures import require_picture
+from cmi.report.tables import to_plain
 
 if TYPE_CHECKING:
     from cmi.bench.analysis.model_scores import ScoreMatrix
@@ -140,6 +141,51 @@ def prompts(
     tables = prompt_tables(results, protocol, variants.notes())
     records = [asdict(one) for one in results]
     show(tables, records, "sensitivities", provenance, how)
+
+
+def compare(
+    runs: Annotated[list[str], typer.Argument(help="PATH or NAME=PATH: response files, or folders of them.")],
+    annotations: Annotations = None,
+    protocol: Annotated[
+        Literal["paper", "strict", "both"],
+        typer.Option(help="How to score; `both` compares the two protocols of each model."),
+    ] = "strict",
+    model: Annotated[str, typer.Option(help="Compare this one with the others; by default the first.")] = "",
+    embedder: Embedder = "minilm",
+    bertscore: BertScore = "",
+    resamples: Resamples = 1000,
+    how: ShowOptions = AS_TABLE,
+) -> None:
+    """Compare models on the same questions: paired differences, intervals and exact tests, by data set and overall.
+
+    Wordings of one model are compared in the same way: name each folder of answers.
+
+    Examples:
+
+        cmi bench compare answers/mine answers/qwen2 --annotations annotations/
+
+        cmi bench compare few-shot=answers/few-shot plain=answers/plain --annotations annotations/
+
+        cmi bench compare answers/qwen2 --protocol both
+    """
+    from cmi.bench.analysis.compare import compare_all, compare_tables, find_contenders, pair_contenders
+    from cmi.bench.scoring.many_files import require_tools
+    from cmi.bench.scoring.responses import find_annotations
+
+    contenders = find_contenders(runs, ("paper", "strict") if protocol == "both" else (protocol,))
+    pairs = pair_contenders(contenders, model)
+    truths = find_annotations(annotations) if annotations else {}
+    tools = _tools(embedder, bertscore)
+    require_tools(tools)
+    with progress() as bar:
+        step = bar.name_stepper("compared")
+        differences, overall = compare_all(contenders, pairs, truths, tools, resamples, step)
+    provenance = {
+        **{"cmi": __version__, "protocol": protocol, "embedder": embedder, "resamples": resamples},
+        "overall": to_plain([asdict(one) for one in overall]),
+    }
+    records = [{**asdict(one), "verdict": one.verdict} for one in differences]
+    show(compare_tables(differences, overall), records, "differences", provenance, how)
 
 
 def map_(

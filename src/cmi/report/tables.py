@@ -20,7 +20,9 @@ _MARKDOWN = str.maketrans({"<": "&lt;", "|": r"\|"})
 _LATEX = str.maketrans(
     {"<": r"\textless{}", ">": r"\textgreater{}"}
     | {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}", "^": r"\^{}", "~": r"\~{}"}
-    | {"▲": r"$\uparrow$", "▼": r"$\downarrow$", "·": r"$\cdot$", "–": "--", "\\": r"\textbackslash{}"}
+    | dict.fromkeys("▲↑", r"$\uparrow$")
+    | dict.fromkeys("▼↓", r"$\downarrow$")
+    | {"·": r"$\cdot$", "–": "--", "\\": r"\textbackslash{}"}
 )
 
 

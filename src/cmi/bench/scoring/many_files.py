@@ -79,7 +79,7 @@ def score_all(
 ) -> list[BenchCell]:
     """Score all files under all protocols and add verdicts. Results in the log are not computed again."""
     tools = Tools(settings.embedder, settings.bertscore, settings.cache, on_embedded)
-    _require_requested_tools(tools)
+    require_tools(tools)
     annotations = find_annotations(settings.annotations) if settings.annotations else {}
     cells: list[BenchCell] = []
     with RunLog(log, key="key") if log else nullcontext() as run_log:
@@ -101,7 +101,7 @@ def score_all(
     return with_verdicts(cells)
 
 
-def _require_requested_tools(tools: Tools) -> None:
+def require_tools(tools: Tools) -> None:
     """InputError if a requested model does not load; only the default embedder may be missing."""
     asked_for: list[object] = [tools.embedder] if tools.embedder_name != DEFAULT_EMBEDDER else []
     asked_for += [tools.bert_scorer] if tools.bertscore_name else []

@@ -134,13 +134,13 @@ def _cells(
 def _draws(systems: dict[str, Evaluation], resamples: int) -> dict[str, Array]:
     """Draw every metric of every system on the same resampled recordings: (b, m) each."""
     first = next(iter(systems.values()))
-    if not first.n or _is_exact(first):
+    if not first.n or is_exact(first):
         return {name: np.full((1, len(system.metrics)), np.nan) for name, system in systems.items()}
     resamples = min(resamples, first.most_resamples or resamples)
     return draw({name: system.values for name, system in systems.items()}, first.clusters, resamples)
 
 
-def _is_exact(evaluation: Evaluation) -> bool:
+def is_exact(evaluation: Evaluation) -> bool:
     """Tell whether all metrics are shares of independent items, for which exact methods beat a bootstrap."""
     return evaluation.recordings == evaluation.n and all(metric.is_share for metric in evaluation.metrics)
 
@@ -148,7 +148,7 @@ def _is_exact(evaluation: Evaluation) -> bool:
 def _interval(evaluation: Evaluation, metric: Metric, value: float, draws: Array) -> Interval:
     if not math.isfinite(value):
         return Interval(math.nan, math.nan)
-    if _is_exact(evaluation):
+    if is_exact(evaluation):
         low, high = wilson(int(evaluation.statistics[:, metric.mean_of].sum()), evaluation.n)
         return Interval(metric.scale * low, metric.scale * high)
     if evaluation.is_biased:
@@ -166,7 +166,7 @@ def _against_best_null(
         return cell
     difference = cell.value - nulls[best]
     model, null = systems[cell.model], systems[best]
-    if _is_exact(model):
+    if is_exact(model):
         ours, theirs = (one.statistics[:, one.metrics[i].mean_of] for one in (model, null))
         p = mcnemar_exact(int(np.sum(ours > theirs)), int(np.sum(theirs > ours)))
     else:

@@ -62,7 +62,7 @@ def find_responses(paths: Iterable[Path]) -> list[ResponseFile]:
                     raise InputError(f"{path}: name it <model>_<data set>.jsonl, with one of {', '.join(DATASETS)}")
                 continue
             key = (response_file.model, response_file.dataset.name)
-            found[key] = _preferred(found.get(key), response_file)
+            found[key] = prefer(found.get(key), response_file, "score them apart")
     if not found:
         raise InputError(f"{' '.join(map(str, paths))}: no response files named <model>_<data set>.jsonl here")
     order = list(DATASETS)
@@ -102,12 +102,13 @@ def _recognise(path: Path) -> ResponseFile | None:
     return ResponseFile(path, model, named[1], is_second_run)
 
 
-def _preferred(old: ResponseFile | None, new: ResponseFile) -> ResponseFile:
+def prefer(old: ResponseFile | None, new: ResponseFile, advice: str) -> ResponseFile:
+    """Return the second run of two; InputError with advice for two first or two second runs."""
     if old is None or old.path == new.path or (new.is_second_run and not old.is_second_run):
         return new
     if old.is_second_run and not new.is_second_run:
         return old
-    raise InputError(f"{old.path} and {new.path} both answer {new.dataset.name} for {new.model}: score them apart")
+    raise InputError(f"{old.path} and {new.path} both answer {new.dataset.name} for {new.model}: {advice}")
 
 
 @dataclass(frozen=True)

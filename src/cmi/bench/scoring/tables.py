@@ -2,10 +2,12 @@
 
 import csv
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
+from cmi._util.errors import InputError
 from cmi.bench.catalog import DATASETS
 from cmi.bench.scoring.one_file import NULL_PREFIX, BenchCell
 from cmi.report.numbers import interval, number, p_value, signed
@@ -90,28 +92,60 @@ def null_tables(cells: Sequence[BenchCell]) -> list[Table]:
     return tables
 
 
-def table3(cells: Sequence[BenchCell], protocol: str) -> Table:
+@dataclass(frozen=True)
+class Table3Part:
+    """What of Table 3 is shown: some rows and models, or all if none is named; with or without published numbers."""
+
+    rows: Sequence[str] = ()
+    models: Sequence[str] = ()  # the user's, or keys of MODELS
+    published: bool = True
+
+    def cells_in(self, cells: Sequence[BenchCell]) -> list[BenchCell]:
+        """Return the cells that are shown; InputError for a row or a model that there is not."""
+        own = list(dict.fromkeys(cell.model for cell in cells if not cell.is_null))
+        for option, names, known in (
+            ("--rows", self.rows, DATASETS.rows),
+            ("--models", self.models, (*own, *(MODELS if self.published else ()))),
+        ):
+            unknown = [name for name in names if name not in known]
+            if unknown:
+                raise InputError(f"{option}: no {', '.join(unknown)}; there are {', '.join(known)}")
+        return [cell for cell in cells if self.has_row(cell.row) and (cell.is_null or self.has_model(cell.model))]
+
+    def has_row(self, row: str) -> bool:
+        return not self.rows or row in self.rows
+
+    def has_model(self, model: str) -> bool:
+        return not self.models or model in self.models
+
+
+def table3(cells: Sequence[BenchCell], protocol: str, part: Table3Part | None = None) -> Table:
     """Lay cells out like Table 3: the user's models, the best null, then the published numbers."""
-    cells = [cell for cell in cells if cell.protocol == protocol]
+    part = part or Table3Part()
+    cells = part.cells_in([cell for cell in cells if cell.protocol == protocol])
     models = list(dict.fromkeys(cell.model for cell in cells if not cell.is_null))
     by_place = {(cell.model, cell.row, cell.metric): cell for cell in cells}
-    printed = {(line.row, line.metric): line for line in published_rows()}
-    columns = list(MODELS) if protocol == "paper" else []  # no published number was computed by the strict rules
+    printed = {(line.row, line.metric): line for line in published_rows() if part.published}
+    # No published number was computed by the strict rules.
+    published = [model for model in MODELS if part.has_model(model) and part.published and protocol == "paper"]
     rows = []
-    for row, metric in _places(cells, protocol):
+    for row, metric in _places(cells, published):
+        if not part.has_row(row):
+            continue
         mine = [by_place.get((model, row, metric)) for model in models]
         best_null = next(
             (f"{number(cell.null_value)} {cell.best_null}" for cell in mine if cell and cell.best_null), ""
         )
         line = printed.get((row, SOTA_METRIC.get(metric, metric)))
-        numbers = [line.by_model[model] if line else "" for model in columns]
+        numbers = [line.by_model[model] if line else "" for model in published]
         better = line.better if line else next((cell.better for cell in mine if cell), "higher")
         arrow = " ↑" if better == "higher" else " ↓"
         comparable = line and (protocol == "paper" or row not in SOTA_DIFFERS)
-        sota = (line.sota or "-") if line and comparable else ""
-        rows.append([row, metric + arrow, *map(_brief, mine), *([best_null] if models else []), *numbers, sota])
-    headers = ["", "", *models, *(["best null"] if models else []), *(MODELS[model] for model in columns), "SOTA"]
-    title = f"CMI-Bench, protocol {protocol}" + (", beside the published Table 3" if columns else "")
+        sota = [(line.sota or "-") if line and comparable else ""] if part.published else []
+        rows.append([row, metric + arrow, *map(_brief, mine), *([best_null] if models else []), *numbers, *sota])
+    headers = ["", "", *models, *(["best null"] if models else []), *(MODELS[model] for model in published)]
+    headers += ["SOTA"] if part.published else []
+    title = f"CMI-Bench, protocol {protocol}" + (", beside the published Table 3" if published else "")
     return Table(title, headers, rows, labels=2, notes=(*_notes(cells), LEGEND) if models else ())
 
 
@@ -128,10 +162,10 @@ def counts_table(cells: Sequence[BenchCell], protocol: str) -> Table:
     return Table(f"n / unparsed / missing, protocol {protocol}", ["row", *models], rows)
 
 
-def _places(cells: Sequence[BenchCell], protocol: str) -> list[tuple[str, str]]:
-    """Return every (row, metric) in the order of Table 3."""
+def _places(cells: Sequence[BenchCell], published: Sequence[str]) -> list[tuple[str, str]]:
+    """Return every (row, metric) in the order of Table 3: those of the cells and, if models are, the published ones."""
     mine = [(cell.row, cell.metric) for cell in cells]
-    every = [(line.row, line.metric) for line in published_rows()] + mine if protocol == "paper" else mine
+    every = [(line.row, line.metric) for line in published_rows()] + mine if published else mine
     return sorted(dict.fromkeys(every), key=lambda place: DATASETS.rows.index(place[0]))
 
 
