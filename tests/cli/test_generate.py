@@ -44,8 +44,17 @@ def test_a_table_says_what_was_made_and_what_was_not(folder):
 def test_a_system_that_cannot_go_on_is_an_error_after_the_table(folder):
     (folder / "prompts.csv").write_text("text\na waltz\n")
     done = run("--system", "worker:/no/such/program")
-    assert "worker:/no/such/program could not go on: /no/such/program: does not start" in str(done.exception)
+    assert "worker:/no/such/program could not start: /no/such/program: does not start" in str(done.exception)
     assert "tone" in done.stdout and (folder / "takes" / "takes.jsonl").is_file()
+
+
+def test_a_dry_run_names_a_system_that_does_not_start(folder):
+    (folder / "prompts.csv").write_text("text\na waltz\n")
+    done = run("--system", "tone_system:Missing", "--dry-run")
+    assert "tone_system:Missing could not start: " in str(done.exception) and "has no class 'Missing'" in str(
+        done.exception
+    )
+    assert "tone" in done.stdout and not (folder / "takes").exists()
 
 
 def test_a_dry_run_makes_nothing(folder):

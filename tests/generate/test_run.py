@@ -148,7 +148,7 @@ def test_a_missing_reference_is_found_before_anything_is_made(write_prompts, gen
 
 
 def test_a_system_that_does_not_exist_is_found_before_another_runs(write_prompts, generate, tmp_path):
-    with pytest.raises(InputError, match="'nothing-like-it' is not a generator: choose from studio"):
+    with pytest.raises(InputError, match=r"'nothing-like-it' is not a generator: choose from .*studio"):
         generate(write_prompts("a"), "odd_systems:Odd", "nothing-like-it")
     assert not (tmp_path / "takes").exists()
 
@@ -181,6 +181,15 @@ def test_a_system_that_does_not_start_does_not_keep_others_from_it(write_prompts
     stopped, other = generate(write_prompts("a", "b"), "worker:/no/such/program", "odd_systems:Odd", takes=2)
     assert (stopped.system, stopped.left) == ("worker:/no/such/program", 4) and "does not start" in stopped.stopped
     assert other.takes == len(rows("takes.jsonl")) == 4
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_system_that_does_not_load_does_not_keep_others_from_it(write_prompts, generate, workers):
+    broken = ["odd_systems:NotASystem", "odd_systems:Deaf"]
+    *stopped, other = generate(write_prompts("a", "b"), *broken, "odd_systems:Odd", workers=workers)
+    assert [(one.system, one.version, one.left) for one in stopped] == [(name, "", 2) for name in broken]
+    assert "has no method generate" in stopped[0].stopped and "accepts is ('smell',)" in stopped[1].stopped
+    assert (other.takes, other.stopped) == (2, "")
 
 
 def test_a_system_that_only_fails_is_stopped(write_prompts, generate, monkeypatch):

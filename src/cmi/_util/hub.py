@@ -47,10 +47,14 @@ def find_model(name: str, revision: str | None, what: str, otherwise: str = "") 
 
 
 def _fingerprint(folder: Path) -> str:
-    """Return twelve hex digits of the hash of a folder's files; the folder's name does not matter."""
+    """Return twelve hex digits of the hash of a folder's files; the folder's name does not matter.
+
+    The weights of a pipeline (diffusers) are in subfolders.
+    """
     digest = hashlib.sha256()
+    find = folder.rglob if (folder / "model_index.json").exists() else folder.glob
     patterns = (*MODEL_FILES, "1_Pooling/config.json")
-    for path in sorted({path for pattern in patterns for path in folder.glob(pattern)}):
+    for path in sorted({path for pattern in patterns for path in find(pattern)}):
         with path.open("rb") as file:
             content = hashlib.file_digest(file, "sha256").hexdigest()
         digest.update(f"{path.relative_to(folder).as_posix()} {content}\n".encode())

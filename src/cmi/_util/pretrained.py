@@ -42,12 +42,15 @@ def load_pretrained(kind: Any, folder: Path, may_lack: Sequence[str] = (), confi
         raise InputError(f"{folder}: its weights cannot be read ({reason_of(error)})") from error
     except Exception as error:  # a broken model may raise anything
         raise InputError(f"{folder}: not a model that transformers can load ({reason_of(error)})") from error
-    missing = sorted(name for name in report["missing_keys"] if not name.startswith(tuple(may_lack)))
-    if missing:
-        raise InputError(
-            f"{folder}: {len(missing)} of the model's weights are missing ({_some(missing)}); get its files again"
-        )
+    require_all_weights(folder, [name for name in report["missing_keys"] if not name.startswith(tuple(may_lack))])
     return model
+
+
+def require_all_weights(folder: Path, missing: Sequence[str]) -> None:
+    """InputError if some weights of the model in `folder` are `missing`."""
+    if missing:
+        named = _some(sorted(missing))
+        raise InputError(f"{folder}: {len(missing)} of the model's weights are missing ({named}); get its files again")
 
 
 def read_model_config(kind: Any, folder: Path) -> Any:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cmi.generate.run import SystemSummary
     from cmi.take import PromptRow
 
-SYSTEMS = "studio, a system or a service by name, your own as module:Class, or worker:COMMAND"
+SYSTEMS = "studio, a model or a service by name, your own as module:Class, or worker:COMMAND"
 
 
 def generate(
@@ -53,7 +53,9 @@ def generate(
 
         cmi generate prompts.jsonl takes/ --system studio --system studio:flaws=0.5 --workers 4
 
-        cmi generate prompts.jsonl takes/ --system my_models:MyGenerator --seconds 30 --max-takes 100
+        cmi generate prompts.jsonl takes/ --system musicgen:facebook/musicgen-large --system ace-step --seconds 30
+
+        cmi generate prompts.jsonl takes/ --system my_models:MyGenerator --max-takes 100
 
         cmi generate prompts.jsonl takes/ --system "worker:yue/bin/python yue_worker.py" --retry-failed
     """
@@ -81,6 +83,7 @@ def generate(
         summaries = run_generation(plan, lambda name, done, total: bar.report(f"takes of {name}", done, total), dry_run)
     record = {"out": str(out), "systems": [asdict(summary) for summary in summaries]}
     print_result([_table(summaries, dry_run)], record, as_json)
+    _require_started(summaries)
     if not dry_run:
         _require_takes(summaries)
 
@@ -122,15 +125,23 @@ def _counted(reasons: dict[str, int]) -> str:
     return ", ".join(f"{count:,} ({reason})" for reason, count in reasons.items())
 
 
-def _require_takes(summaries: "list[SystemSummary]") -> None:
-    """Say what ended early and what failed; InputError if a system could not go on or there are no takes."""
+def _require_started(summaries: "list[SystemSummary]") -> None:
+    """Say what a limit ended; InputError if a system did not start or could not go on."""
     for one in summaries:
         if one.limit:
             note(f"{one.system}: {one.limit}; {one.left:,} are left")
-    failed = sum(sum(one.failed.values()) for one in summaries)
-    stopped = [f"{one.system} could not go on: {one.stopped}" for one in summaries if one.stopped]
+    stopped = [
+        f"{one.system} could not {'go on' if one.version else 'start'}: {one.stopped}"
+        for one in summaries
+        if one.stopped
+    ]
     if stopped:
         raise InputError(f"{'; '.join(stopped)}; what was finished is kept, and the same command goes on")
+
+
+def _require_takes(summaries: "list[SystemSummary]") -> None:
+    """Say what failed; InputError if there are no takes."""
+    failed = sum(sum(one.failed.values()) for one in summaries)
     if failed and not any(one.takes for one in summaries):
         first = next(one.first_failure for one in summaries if one.failed)
         raise InputError(f"all {failed:,} takes failed, the first: {first}; --retry-failed tries again")

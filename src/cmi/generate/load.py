@@ -1,6 +1,7 @@
 """Load a music generator by its name on the command line.
 
 studio, studio:flaws=0.5         a system of `cmi.generate.systems`, with settings if any
+musicgen:FOLDER,guidance=4       one whose model is a checkpoint: a hub id or a folder
 NAME                             a service that `cmi/generate/services/NAME.toml` describes
 my_module:MyGenerator            your own class, called without arguments
 worker:COMMAND                   a process in its own environment (`cmi.generate.worker`)
@@ -17,7 +18,7 @@ from cmi._util.errors import InputError
 from cmi._util.plugins import load_own
 from cmi.audio import Waveform
 from cmi.generate import PARTS, GeneratedSound, Generator, Part
-from cmi.generate.systems import find_system, list_systems, read_settings
+from cmi.generate.systems import bind_settings, find_system, list_systems
 from cmi.take import Prompt
 
 WORKER = "worker:"
@@ -49,8 +50,8 @@ def find_generator(name: str, timeout: float = TIMEOUT) -> Callable[[], Generato
         words = _words(name.removeprefix(WORKER))
         return lambda: _load_worker(words, timeout)
     if (make := find_system(system)) is not None:
-        chosen = read_settings(settings, make, system)
-        return lambda: check_generator(make(**chosen), name)
+        load = bind_settings(settings, make, system)
+        return lambda: check_generator(load(), name)
     if is_service(name):
         return lambda: _load_service(name)
     if _CLASS.fullmatch(name):

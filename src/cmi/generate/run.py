@@ -102,7 +102,7 @@ def _run_systems(
             with ExitStack() as stack:
                 try:
                     maker = _TakeMaker(spec, plan, stack)
-                except GeneratorStopped as error:  # it does not start; the others may
+                except InputError as error:  # it does not start; the others may
                     wanted = len(plan.prompts) * len(plan.seeds)
                     summaries.append(SystemSummary(spec, "", left=wanted, stopped=str(error)))
                     continue
