@@ -12,7 +12,8 @@ import pytest
 from .commands import COMMANDS, ROOT, Command, read_blocks
 
 CANNOT_RUN = {  # the reason: a pattern of commands
-    "downloads data sets, packages or weights": r"^data (get|check)|^studio fetch|clap-music|audiobox|songeval|-real",
+    "downloads data sets, packages or weights": r"^data (get|check)|^studio fetch|clap-music|audiobox|songeval|-real"
+    r"|--system (musicgen|stable-audio-open)",
     "nano downloads musicnn's weights": r"--model nano|scorer:nano|^score take1\.wav|^pick takes/ |^pick takes --curve"
     r"|takes/takes\.jsonl",
     "goes on from a run of nano": r"runs/(nano|real)",

@@ -53,7 +53,7 @@ def generate(
 
         cmi generate prompts.jsonl takes/ --system studio --system studio:flaws=0.5 --workers 4
 
-        cmi generate prompts.jsonl takes/ --system musicgen:facebook/musicgen-large --system ace-step --seconds 30
+        cmi generate prompts.jsonl takes/ --system musicgen --system ace-step:models/ace,steps=8
 
         cmi generate prompts.jsonl takes/ --system my_models:MyGenerator --max-takes 100
 

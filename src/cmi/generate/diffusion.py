@@ -54,7 +54,8 @@ class DiffusionGenerator(CheckpointGenerator[D]):
         pipeline = load_pipeline(self.pipeline, folder, dtype, self.replaced, self.model_name)
         pipeline.set_progress_bar_config(disable=True)
         self.rate = int(getattr(pipeline, self.decoder).config.sampling_rate)
-        return pipeline.to(self._device)
+        with quiet_diffusers():
+            return pipeline.to(self._device)
 
     @abstractmethod
     def _conditions(self, prompt: Prompt) -> dict[str, Any]:

@@ -75,6 +75,15 @@ def test_a_take_follows_from_its_prompt_and_seed(checkpoint, system, name, setti
     generator.close()
 
 
+@pytest.mark.parametrize(("system", "name"), [one[:2] for one in SYSTEMS], ids=[name for _, name, *_ in SYSTEMS])
+def test_half_precision_makes_another_take_of_the_same_kind(checkpoint, system, name):
+    steps = "" if system.startswith("musicgen") else ",steps=1"
+    half = load_generator(f"{system}:{checkpoint(name)},dtype=bfloat16{steps}")
+    reference = tone(440, 523) if "reference" in half.accepts else None
+    check_sound(half.generate(Prompt("a slow waltz", reference=reference), 0, 1.0), 1.0)
+    assert half.settings["dtype"] == "bfloat16"
+
+
 def test_the_channels_of_a_stereo_model_differ(checkpoint):
     stereo = load_generator(f"musicgen:{checkpoint('musicgen-stereo')}").generate(Prompt("a waltz"), 0, 1.5)
     assert not np.array_equal(stereo.samples[:, 0], stereo.samples[:, 1])
