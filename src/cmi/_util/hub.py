@@ -5,6 +5,7 @@ import importlib.util
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from cmi._util.errors import InputError, MissingExtra
 
@@ -81,6 +82,13 @@ def quiet_transformers() -> Iterator[None]:
     """Silence the messages and progress bars of transformers inside the block."""
     from transformers.utils import logging
 
+    with quiet_library(logging):
+        yield
+
+
+@contextmanager
+def quiet_library(logging: Any) -> Iterator[None]:
+    """Silence a library inside the block, given its module `utils.logging`: that of transformers or of diffusers."""
     verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()

@@ -57,7 +57,7 @@ def read_model_config(kind: Any, folder: Path) -> Any:
     """Read the configuration in a folder with a transformers class or Auto class."""
     from transformers import AutoConfig
 
-    _require_layers(folder)
+    require_layers(folder)
     try:
         with quiet_transformers():
             return (getattr(kind, "config_class", None) or AutoConfig).from_pretrained(folder, **SAFE)
@@ -65,7 +65,8 @@ def read_model_config(kind: Any, folder: Path) -> Any:
         raise InputError(f"{folder}: not a model that transformers can load ({reason_of(error)})") from error
 
 
-def _require_layers(folder: Path) -> None:
+def require_layers(folder: Path) -> None:
+    """InputError if config.json is missing or asks for more layers than any model has."""
     path = folder / "config.json"
     if not path.exists():
         raise InputError(f"{path}: No such file or directory; expected the folder of a model")

@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import Field
 
 from cmi._util.device import choose_device
-from cmi._util.hub import find_model, quiet_transformers, require_packages
+from cmi._util.hub import find_model, quiet_library, quiet_transformers, require_packages
 from cmi.audio import Waveform, load, resample
 from cmi.generate import GeneratedSound, GeneratorStopped, Part
 from cmi.take import Audio, Prompt
@@ -130,16 +130,8 @@ def _seeded(seed: int, device: "torch.device") -> Iterator[None]:
 
 @contextmanager
 def quiet_diffusers() -> Iterator[None]:
-    """Silence the messages, warnings and progress bars of diffusers and of what it uses inside the block."""
+    """Silence diffusers inside the block, and the warnings of what it uses."""
     from diffusers.utils import logging
 
-    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            yield
-    finally:
-        logging.set_verbosity(verbosity)
-        if bars:
-            logging.enable_progress_bar()
+    with quiet_library(logging), warnings.catch_warnings(action="ignore"):
+        yield

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from cmi._util.errors import InputError, MissingExtra, reason_of
 from cmi._util.hub import quiet_transformers
-from cmi._util.pretrained import SAFE, load_pretrained, require_all_weights
+from cmi._util.pretrained import SAFE, load_pretrained, require_all_weights, require_layers
 from cmi._util.records import read_json
 from cmi.generate.checkpoint import CheckpointGenerator, CheckpointSettings, Guidance, Steps, quiet_diffusers
 from cmi.take import Prompt
@@ -21,7 +21,8 @@ INDEX = "model_index.json"
 
 @dataclass(frozen=True, kw_only=True)
 class DiffusionSettings(CheckpointSettings):
-    """
+    """What every diffusion model can be set to.
+
     steps       of denoising
     guidance    how strongly the prompt steers; 1 turns it off
     """
@@ -32,9 +33,7 @@ class DiffusionSettings(CheckpointSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class TextDiffusionSettings(DiffusionSettings):
-    """
-    negative    a text that describes what takes should not sound like
-    """
+    """The same, with `negative`: a text that describes what takes should not sound like."""
 
     negative: str
 
@@ -88,7 +87,9 @@ def load_pipeline(kind: str, folder: Path, dtype: str, replaced: Mapping[str, st
     import diffusers
     import torch
 
-    pipeline = getattr(diffusers, kind)
+    pipeline = getattr(diffusers, kind, None)
+    if pipeline is None:
+        raise InputError(f"{called} needs a newer diffusers than {diffusers.__version__}")
     how = {"dtype": getattr(torch, dtype), "use_safetensors": True}
     parts = {}
     try:
@@ -103,14 +104,14 @@ def load_pipeline(kind: str, folder: Path, dtype: str, replaced: Mapping[str, st
     except ImportError as error:  # a scheduler may need more than diffusers
         raise MissingExtra(f"{called} in this process", "generate") from error
     except Exception as error:  # a broken model may raise anything
-        raise InputError(f"{folder}: not a {kind} that diffusers can load ({reason_of(error)})") from error
+        raise InputError(f"{folder}: cannot be loaded as {kind} ({reason_of(error)})") from error
 
 
 def _read_parts(folder: Path, kind: str) -> dict[str, tuple[str, str]]:
     """Return the library and class of each part of a pipeline."""
     path = folder / INDEX
     if not path.exists():
-        raise InputError(f"{path}: No such file or directory; expected the folder of a {kind} of diffusers")
+        raise InputError(f"{path}: No such file or directory; expected the folder of a diffusers pipeline, {kind}")
     index = read_json(path)
     found = index.get("_class_name") if isinstance(index, dict) else None
     if found != kind:
@@ -142,6 +143,7 @@ def _load_model(kind: Any, folder: Path, how: Mapping[str, Any]) -> Any:
 
     if issubclass(kind, transformers.PreTrainedModel):
         return load_pretrained(kind, folder, dtype=how["dtype"])
+    require_layers(folder)
     model, report = kind.from_pretrained(folder, local_files_only=True, output_loading_info=True, **how)
     require_all_weights(folder, report["missing_keys"])
     return model

@@ -39,7 +39,7 @@ class AboutGenerator(NamedTuple):
 
 
 def load_generator(name: str, timeout: float = TIMEOUT) -> Generator:
-    """Load `studio`, `studio:flaws=0.5`, a service (its name or TOML file), `module:Class` or `worker:COMMAND`."""
+    """Load a system (`studio:flaws=0.5`), a service (its name or TOML file), `module:Class` or `worker:COMMAND`."""
     return find_generator(name, timeout)()
 
 

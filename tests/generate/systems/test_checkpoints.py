@@ -178,13 +178,17 @@ def edit(path: Path, **changes) -> None:
         ),
         (
             "ace-step", "ace-step", lambda folder: edit(folder / "model_index.json", vae=["os", "path"]),
-            "not a AceStepPipeline that diffusers can load .'path' of 'os' is not the class of a model",
+            "cannot be loaded as AceStepPipeline .'path' of 'os' is not the class of a model",
         ),
         (
             "ace-step", "ace-step", lambda folder: (folder / VAE).write_bytes(b"?"),
-            "not a AceStepPipeline that diffusers can load",
+            "cannot be loaded as AceStepPipeline",
         ),
-        ("musicldm", "musicldm", lambda folder: shutil.rmtree(folder / "vocoder"), "not a MusicLDMPipeline that"),
+        ("musicldm", "musicldm", lambda folder: shutil.rmtree(folder / "vocoder"), "cannot be loaded as MusicLDM"),
+        (
+            "ace-step", "ace-step", lambda folder: edit(folder / "transformer/config.json", num_hidden_layers=10**9),
+            "'num_hidden_layers' is 1,000,000,000, expected 1,000 at most",
+        ),
         (
             "audioldm2", "audioldm2", lambda folder: drop_weight(folder / "unet/diffusion_pytorch_model.safetensors"),
             "unet: 1 of the model's weights are missing .conv_in.bias.; get its files again",

@@ -21,7 +21,8 @@ TURBO_STEPS, STEPS = 8, 50
 
 @dataclass(frozen=True, kw_only=True)
 class AceStepSettings(DiffusionSettings):
-    """
+    """What ACE-Step can be set to.
+
     steps       0: as many as the checkpoint was made for
     guidance    a turbo checkpoint takes none
     shift       of the steps towards the noisy end

@@ -27,7 +27,8 @@ CLASSES = {
 
 @dataclass(frozen=True, kw_only=True)
 class MusicGenSettings(CheckpointSettings):
-    """
+    """What MusicGen can be set to; the defaults are those of its authors.
+
     guidance       how strongly the prompt steers; 1 turns it off
     temperature    of the sampling
     top_k          tokens to sample from
