@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 import soundfile
 
+from cmi.testing.chat_endpoint import fake_endpoint, sounds_of
+
 SCORERS = """
 import soundfile
 from cmi.take import Score
@@ -178,7 +180,62 @@ def test_a_judge_needs_pairs(tmp_path):
     (tmp_path / "scorers.py").write_text(SCORERS)
     (tmp_path / "rated.jsonl").write_text(json.dumps({"audio": "x.wav", "musicality": 3}) + "\n")
     cmi(tmp_path, "run", "--model", "scorers:Ear", "--data", "rated.jsonl", "--out", "out")
-    assert "no pairs under one prompt in it" in cmi(tmp_path, "judge", "out", "--model", "judges:Louder", code=2)
+    said = cmi(tmp_path, "judge", "out", "--model", "judges:Louder", code=2)
+    assert "no items for this judge" in said and "rate-musicality" in said
+
+
+def answer_by_loudness(body: dict) -> str:
+    """Choose the louder take, mark a take by its level, and write nonsense about every fifth prompt's music."""
+    levels = [float(abs(sound.samples).max()) for sound in sounds_of(body)]
+    text = json.dumps(body)
+    if "model_a" not in text:
+        return json.dumps({"score": 1 + 4 * levels[0]})
+    if "as music" in text and any(f"\\np{i}\\n" in text for i in (0, 5, 10, 15, 20, 25)):
+        return "A lovely tune."
+    return json.dumps(
+        {"overall_preference": "model_a" if levels[0] > levels[1] else "model_b", "score_a": 3, "score_b": 3}
+    )
+
+
+def test_one_prompt_for_each_task_fills_the_row_of_a_language_model(folder, tmp_path):
+    place = shutil.copytree(folder, tmp_path / "copy")
+    rng = np.random.default_rng(1)
+    rows = []
+    for i in range(12):
+        level = 0.05 + 0.07 * i
+        sound = rng.uniform(-1, 1, 16_000)
+        soundfile.write(place / f"rated{i}.wav", level * sound / abs(sound).max(), 8000)
+        rows.append(
+            {
+                "id": f"r{i}",
+                "audio": f"rated{i}.wav",
+                "text": f"r{i}",
+                "musicality": 1 + 4 * level,
+                "alignment": 5 - 4 * level,
+            }
+        )
+    (place / "rated.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    cmi(place, "run", "--model", "scorers:Ear", "--data", "mine.jsonl", "--data", "rated.jsonl", "--out", "both")
+    prompts = ("strict-musicality", "strict-text-alignment", "rate-musicality", "rate-alignment")
+    options = [word for name in prompts for word in ("--prompt", name)]
+    with fake_endpoint(answer_by_loudness) as server:
+        command = ("judge", "both", "--url", server.url, "--model", "m", "--audio-from", ".", *options)
+        shown = cmi(place, *command)
+        asked = sum(server.calls.values())
+        cmi(place, *command)
+        assert sum(server.calls.values()) == asked  # nothing is asked twice
+    assert "Marks" in shown and "answers are not a verdict" in shown
+    for protocol, expected in (("paper", (29, 23 / 29)), ("strict", (23, 1.0))):
+        rows = json.loads(cmi(place, "table", "both", "--protocol", protocol, "--json"))["cells"]
+        [name] = {row["model"] for row in rows if row["model"].startswith("m, prompts")}
+        own = {(row["task"], row["metric"]): row for row in rows if row["model"] == name and row["group"] == "all"}
+        music = own["musicality preference", "ACC"]
+        assert (music["unparsed"], music["unscored"]) == (6, 1)
+        assert (music["n"], music["value"]) == (expected[0], pytest.approx(expected[1]))
+        assert own["text alignment preference", "ACC"]["unparsed"] == 0
+        assert own["musicality regression", "SRCC"]["value"] > 0.9
+        assert own["text alignment regression", "SRCC"]["value"] < -0.9
+    assert "unparsed" in cmi(place, "table", "both") and "such a pair is wrong" in cmi(place, "table", "both")
 
 
 def test_an_endpoint_is_sent_recordings_of_the_data_only(folder):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cmi.judge.parse import LONGEST, parse
 from cmi.judge.prompt_file import Role, packaged, read_role
-from cmi.judge.verdict import Opinion, Verdict
+from cmi.judge.verdict import Opinion, Verdict, verdict_from_json
 
 OVERALL = read_role("overall")
 TWO = read_role("two-axes")
@@ -109,9 +109,30 @@ def test_control_characters_do_not_reach_the_reason(noise: str):
     assert all(c.isprintable() or c == "\n" for c in verdict.reason)
 
 
-def test_the_six_roles_are_there_and_their_forms_name_their_keys():
+@pytest.mark.parametrize(
+    ("answer", "mark", "why"),
+    [
+        ('{"score": 3.5}', 3.5, ""),
+        ('I would say {"SCORE": "4", "why": "clean"}.', 4.0, ""),
+        ('{"score": 3} and {"score": 3}', 3.0, ""),
+        ('{"score": 3} or {"score": 4}', None, "contradict"),
+        ('{"score": 7}', None, "score"),
+        ('{"score": NaN}', None, "score"),
+        ('{"mark": 3}', None, "score"),
+        ('{"a": 1} {"b": 2}', None, "none of its JSON objects has a mark"),
+        ("4", None, "no JSON object"),
+    ],
+)
+def test_a_mark_for_one_take_is_read_without_guessing(answer: str, mark: float | None, why: str):
+    verdict = parse(answer, read_role("rate-musicality"))
+    assert verdict.marks == ({} if mark is None else {"musicality": mark}) and not verdict.opinions
+    assert why in verdict.why if why else not verdict.why
+    assert verdict_from_json(verdict.to_json()) == verdict
+
+
+def test_the_eight_roles_are_there_and_their_forms_name_their_keys():
     roles = [read_role(name) for name in packaged()]
-    assert len(roles) == 6
+    assert len(roles) == 8
     for role in roles:
         assert all(key in role.form for key in role.schema.schema["required"])
     assert {role.scale for role in roles} == {(1, 5), (1, 10)}

@@ -9,7 +9,7 @@ from cmi._util.errors import InputError
 from cmi.audio import Waveform
 from cmi.judge.prompt_file import fenced, read_role, request_for
 from cmi.llm.message import Sound, Text
-from cmi.take import Pair, Prompt
+from cmi.take import Pair, Prompt, Take
 
 A, B, REFERENCE = (Waveform(np.full(800, level, np.float32), 16_000) for level in (0.1, 0.2, 0.3))
 
@@ -64,6 +64,8 @@ def test_a_role_of_ones_own_with_examples(tmp_path: Path):
         ),
         ('name="m"\nversion=1\nscale=[1,5]\n[axes.beauty]\nchoice="c"\n[texts]\nsystem="s"', "'beauty'"),
         ('name="m"\nversion=1\nscale=[1,5]\n[axes.overall]\nchoice="c"\n[texts]\nsystem="s"', "score_a"),
+        ('name="m"\nversion=1\nscale=[1,5]\n[texts]\nsystem="s"', "for one that rates"),
+        ('name="m"\nversion=1\nscale=[1,5]\n[marks]\noverall="o"\n[texts]\nsystem="s"\nprompt="p"', "no {text} in it"),
     ],
 )
 def test_a_bad_file_is_one_sentence_that_names_it(tmp_path: Path, text: str, why: str):
@@ -76,3 +78,37 @@ def test_a_bad_file_is_one_sentence_that_names_it(tmp_path: Path, text: str, why
 def test_an_unknown_role_names_those_that_there_are():
     with pytest.raises(InputError, match="strict-text-alignment"):
         read_role("nonsense")
+
+
+def test_a_role_with_marks_asks_about_one_take(tmp_path: Path):
+    role = read_role("rate-alignment")
+    request = request_for("k", Take(Prompt("slow piano"), A), role)
+    assert [(m.role, [type(part) for part in m.parts]) for m in request.messages] == [
+        ("system", [Text]),
+        ("user", [Text]),
+        ("user", [Text, Sound]),
+    ]
+    assert '"score": the alignment mark, from 1 to 5' in request.texts[0] and "model_a" not in " ".join(request.texts)
+    assert request.schema and request.schema.schema["required"] == ["score"]
+
+
+def test_a_verbatim_role_is_sent_word_for_word(tmp_path: Path):
+    (tmp_path / "paper.toml").write_text(
+        'name = "paper"\nversion = 1\nscale = [1, 10]\nverbatim = true\n'
+        '[axes.overall]\nchoice = "c"\nscore_a = "x"\nscore_b = "y"\n'
+        '[texts]\nsystem = " You judge. \\n"\nprompt = "The prompt was:{text}"\nlyrics = "Lyrics: {lyrics}"\n'
+        'reference = ""\nfirst = "One:"\nsecond = "Two:"\nreasoning = "Explain."\n'
+    )
+    request = request_for(
+        "k", Pair(Prompt("slow {lyrics}", "la {text}", REFERENCE), A, B), read_role(f"{tmp_path}/paper.toml")
+    )
+    assert request.texts == [
+        " You judge. \n",
+        "The prompt was:slow {lyrics}",
+        "Lyrics: la {text}",
+        "One:",
+        "Two:",
+        "Explain.",
+    ]
+    assert [sound.audio for sound in request.sounds] == [REFERENCE, A, B]
+    assert request.schema and request.schema.schema == {"type": "object"}

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from cmi.judge.load_judge import Spec
     from cmi.judge.run import Asking, Judged
     from cmi.preferences import NamedPair
+    from cmi.take import Take
 
 
 class _PairsByDefault(TyperGroup):
@@ -59,7 +60,7 @@ PromptName = Annotated[str, typer.Option(help="What the judge is told: a role's 
 
 
 @dataclass(frozen=True)
-class JudgeOptions:
+class JudgeChoice:
     """Which judge, what it may be sent, and what it may cost."""
 
     model: Annotated[
@@ -72,13 +73,12 @@ class JudgeOptions:
     endpoint: Annotated[Path | None, typer.Option(help="A TOML file with an endpoint's settings and prices.")] = None
     key_env: KeyEnv = ""
     audio_from: AudioFrom = None
-    prompt: PromptName = "two-axes"
     tie_band: Annotated[float, typer.Option(min=0, help="Of a scorer: differences up to it are ties.")] = 0.0
     max_calls: MaxCalls = None
     max_total_tokens: MaxTotalTokens = None
     max_cost: MaxCost = None
 
-    def spec(self, folders: "Sequence[Path]") -> "Spec":
+    def spec_with(self, prompt: str, folders: "Sequence[Path]") -> "Spec":
         """The judge; an endpoint may be sent recordings from these folders and from those that the user allows."""
         _require_packages()
         from cmi.judge.load_judge import Spec
@@ -88,7 +88,17 @@ class JudgeOptions:
             raise InputError("which judge? name it with --model, or with --endpoint")
         budget = Budget(self.max_calls, self.max_total_tokens, self.max_cost)
         allowed = (*folders, *(self.audio_from or []))
-        return Spec(self.model, self.url, self.endpoint, self.prompt, self.tie_band, budget, self.key_env, allowed)
+        return Spec(self.model, self.url, self.endpoint, prompt, self.tie_band, budget, self.key_env, allowed)
+
+
+@dataclass(frozen=True)
+class JudgeOptions(JudgeChoice):
+    """A judge and its prompt."""
+
+    prompt: PromptName = "two-axes"
+
+    def spec(self, folders: "Sequence[Path]") -> "Spec":
+        return self.spec_with(self.prompt, folders)
 
 
 @app.command()
@@ -279,6 +289,17 @@ def ask_judge(asked: "list[tuple[Asking, NamedPair]]", spec: "Spec", folder: Pat
     if judged.cut_note:
         note(judged.cut_note)
     return judged
+
+
+def ask_rater(takes: "dict[str, Take]", spec: "Spec", folder: Path) -> "Judged":
+    """Ask for marks with a progress bar."""
+    from cmi.judge.load_judge import open_rater
+    from cmi.judge.run import rate_takes
+
+    with open_rater(spec, folder, takes) as rater, progress() as bar:
+        task = bar.add_task(f"takes rated by {rater.name}", total=len(takes))
+        tell_waits(rater, bar, task)
+        return rate_takes(takes, rater, folder, lambda count: bar.advance(task, count))
 
 
 def _require_packages() -> None:

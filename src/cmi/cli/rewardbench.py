@@ -1,5 +1,6 @@
 """`cmi rewardbench`: test reward models against people's ratings and preferences."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ from cmi._util.errors import InputError
 from cmi._util.files import make_folder, write_whole
 from cmi._util.hub import require_packages
 from cmi._util.printable import printable
-from cmi.cli.judge import JudgeOptions, ask_judge
+from cmi.cli.judge import JudgeChoice, ask_judge, ask_rater
 from cmi.cli.options import AS_TABLE, SCORERS, BothOrders, Device, Log, Protocol, Resamples, ShowOptions
 from cmi.cli.output import note, note_if_nothing_asked, show
 from cmi.cli.progress import progress
@@ -209,38 +210,53 @@ def released(
 @app.command("judge")
 def judge_(
     folder: Annotated[Path, typer.Argument(help="A folder of `cmi rewardbench run`.")],
-    judge: JudgeOptions,
+    judge: JudgeChoice,
+    prompt: Annotated[
+        list[str] | None,
+        typer.Option(help="What the judge is told: a role's name, or a file of yours; repeatable, one for each task."),
+    ] = None,
     both_orders: BothOrders = True,
 ) -> None:
-    """Have a judge, such as an audio LLM behind an endpoint, hear the pairs of a run, and put it beside the models.
+    """Have a judge, such as an audio LLM behind an endpoint, hear the items of a run, and put it beside the models.
 
-    Pairs are heard in both orders; the take that is chosen gets 1, the other 0, the mean counts. Rated takes are not
-    asked about. `cmi rewardbench table` then shows the judge like any model. The same command resumes.
+    Pairs are heard in both orders; the take that is chosen gets 1, the other 0, the mean counts. Rated takes are asked
+    about by a prompt that rates, such as rate-musicality. Of several prompts each item gets the one that fits it best.
+    `cmi rewardbench table` then shows the judge like any model. The same command resumes.
 
     Examples:
 
         cmi rewardbench judge runs/nano --url http://localhost:8000/v1 --model my-model
 
-        cmi rewardbench judge runs/nano --endpoint gemini.toml --max-cost 20
+        cmi rewardbench judge runs/nano --endpoint gemini.toml --prompt strict-musicality --prompt rate-musicality
     """
     require_packages("a judge in CMI-RewardBench", "judge", "httpx", "soundfile", "soxr")
-    from cmi.judge.labels import pair_scores, scored_axes
+    from cmi.judge.prompt_file import DEFAULT, read_role
     from cmi.judge.report import run_table
     from cmi.judge.run import askings
-    from cmi.preferences import NamedPair
+    from cmi.preferences import AXES
     from cmi.rewardbench.data import data_folder
+    from cmi.rewardbench.runs.judging import assign, item_scores, joint_name
     from cmi.rewardbench.runs.run_folder import About, judge_folder, read_items, write_pair_scores
-    from cmi.take import Pair
 
-    asked_of = (one.item for one in read_items(folder) if one.item.is_pair and one.item.other_prompt is None)
-    items = {f"{item.dataset} {item.id}": item for item in asked_of}
-    if not items:
-        raise InputError(f"{folder}: no pairs under one prompt in it, and a judge is asked about those alone")
-    pairs = [NamedPair(name, Pair(item.prompt, *item.takes), {}, {}) for name, item in items.items()]
-    spec = judge.spec([folder, data_folder()])
-    place = judge_folder(folder, f"{spec.model} {spec.url} {spec.endpoint or ''} {spec.prompt} {spec.tie_band}")
-    judged = ask_judge(askings(pairs, both_orders), spec, place)
-    found = {(items[name].dataset, items[name].id): scores for name, scores in pair_scores(judged).items()}
-    write_pair_scores(folder, About(judged.judge, scored_axes(judged)), found)
-    print_tables([run_table(judged)])
+    specs = {name: judge.spec_with(name, [folder, data_folder()]) for name in prompt or [DEFAULT]}
+    roles = {name: read_role(name) if spec.is_language_model else None for name, spec in specs.items()}
+    asked = assign((one.item for one in read_items(folder)), roles)
+    if not asked:
+        raise InputError(
+            f"{folder}: no items for this judge: no pairs under one prompt, and rated takes need a language model with"
+            " a prompt such as rate-musicality"
+        )
+    judged = {}
+    for name, assignment in asked.items():
+        model = f"{judge.model} {judge.url} {judge.endpoint or ''}"
+        place = judge_folder(folder, f"{model} {name} {judge.tie_band}")
+        spec = replace(specs[name], chat=judge_folder(folder, model))  # the prompts share their budget
+        if assignment.pairs:
+            judged[name] = ask_judge(askings(assignment.pairs, both_orders), spec, place)
+        else:
+            judged[name] = ask_rater(assignment.takes, spec, place)
+    axes = set().union(*(one.judged_axes for one in asked.values()))
+    about = About(joint_name(judged.values()), tuple(axis for axis in AXES if axis in axes), is_judge=True)
+    write_pair_scores(folder, about, item_scores(asked, judged))
+    print_tables([run_table(one) for one in judged.values()])
     print(f"cmi rewardbench table {printable(str(folder))} shows it beside the models.")

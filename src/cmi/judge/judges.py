@@ -16,16 +16,17 @@ from cmi.judge.parse import parse, why_unusable
 from cmi.judge.prompt_file import Role, request_for
 from cmi.judge.verdict import Judge, Opinion, Verdict, fault_in
 from cmi.llm import Answer, AudioLLM, Failure, Request
-from cmi.take import Axis, Choice, Pair, Score, Scorer, Take
+from cmi.take import Audio, Axis, Choice, Pair, Score, Scorer, Take
 
 TOGETHER = 16  # pairs per call; so many are lost if the process is killed
 
 Asked = tuple[str, Pair]
+Heard = tuple[str, Pair | Take]
 Told = tuple[str, Verdict | InputError]
 
 
 class NamedJudge(Protocol):
-    """A judge with a name, which yields a verdict or an error for each key."""
+    """A judge of pairs with a name, which yields a verdict or an error for each key."""
 
     @property
     def name(self) -> str: ...
@@ -49,22 +50,22 @@ class LanguageModelJudge:
     def name(self) -> str:
         return f"{self.model.name}, prompt {self.role.full_name}"
 
-    def requests(self, asked: Sequence[Asked]) -> list[Request]:
-        """The requests for all pairs that have what the role requires."""
-        return [request_for(key, pair, self.role) for key, pair in asked if not _missing(pair, self.role)]
+    def requests(self, asked: Sequence[Heard]) -> list[Request]:
+        """The requests about all pairs or takes whose prompts have what the role requires."""
+        return [request_for(key, one, self.role) for key, one in asked if not self.role.missing_in(one.prompt)]
 
-    def verdicts(self, asked: Sequence[Asked]) -> Generator[Told, None, None]:
-        for key, pair in asked:
-            if missing := _missing(pair, self.role):
+    def verdicts(self, asked: Sequence[Heard]) -> Generator[Told, None, None]:
+        for key, one in asked:
+            if missing := self.role.missing_in(one.prompt):
                 yield key, InputError(f"the pair has no {missing}, which prompt {self.role.name} requires")
         with closing(self.model.ask_all(self.requests(asked), partial(why_unusable, role=self.role))) as answers:
             for key, answer in answers:
                 yield key, _verdict(answer, self.role)
 
 
-def _missing(pair: Pair, role: Role) -> str:
-    """Name the part that the role requires and the pair's prompt lacks; '' if none."""
-    return role.requires if role.requires and not getattr(pair.prompt, role.requires) else ""
+def recordings_of(asked: Pair | Take) -> tuple[Audio | None, ...]:
+    """The reference, if there is one, and the take or both takes."""
+    return (asked.prompt.reference, *((asked.audio,) if isinstance(asked, Take) else (asked.a, asked.b)))
 
 
 def _verdict(answer: Answer | Failure, role: Role) -> Verdict | InputError:

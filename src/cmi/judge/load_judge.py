@@ -8,7 +8,7 @@ my_judges:MyJudge                 your class with `judge(pairs) -> list[Verdict]
 """
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,14 +17,14 @@ from urllib.parse import urlsplit
 
 from cmi._util.errors import InputError
 from cmi._util.plugins import load_own
-from cmi.judge.judges import Asked, LanguageModelJudge, NamedJudge, PlainJudge, ScorerJudge
+from cmi.judge.judges import Asked, Heard, LanguageModelJudge, NamedJudge, PlainJudge, ScorerJudge, recordings_of
 from cmi.judge.parse import why_unusable
 from cmi.judge.prompt_file import DEFAULT, Role, read_role
 from cmi.judge.run import claim_run
 from cmi.llm import Budget, Chat, Endpoint, Estimate, Prices, load_model, require_sendable
 from cmi.llm.endpoint_file import read_endpoint
 from cmi.preferences import NamedPair
-from cmi.take import Audio, Pair
+from cmi.take import Take
 
 CHAT = "chat"  # subfolder for requests and answers
 ANSWER_TOKENS = 400  # of a model in this process
@@ -42,24 +42,60 @@ class Spec:
     budget: Budget = field(default_factory=Budget)
     key_env: str = ""
     folders: tuple[Path, ...] = ()  # an endpoint gets recordings only from these
+    chat: Path | None = (
+        None  # where requests and answers are kept, and counted towards the budget; by default in the run
+    )
 
     @property
     def is_chat(self) -> bool:
         return bool(self.url or self.endpoint)
+
+    @property
+    def is_language_model(self) -> bool:
+        """Whether the judge is told what to do by a prompt."""
+        return self.is_chat or self.model.startswith("omni:")
 
 
 @contextmanager
 def open_judge(spec: Spec, folder: Path, pairs: Sequence[NamedPair]) -> Iterator[NamedJudge]:
     """Open the judge for a run in `folder` about `pairs`."""
     if spec.is_chat:
-        endpoint, prices = _endpoint(spec)
-        role = read_role(spec.prompt)
-        _require_sendable(spec, role, [(pair.id, pair.pair) for pair in pairs])
-        claim_run(folder, f"{endpoint.model}, prompt {role.full_name}")
-        with Chat(endpoint, folder / CHAT, spec.budget, prices) as chat:
-            yield LanguageModelJudge(chat, role)
-        return
-    yield _local_judge(spec, pairs)
+        with _open_chat(spec, _comparing_role(spec), folder, [(pair.id, pair.pair) for pair in pairs]) as judge:
+            yield judge
+    else:
+        yield _local_judge(spec, pairs)
+
+
+@contextmanager
+def open_rater(spec: Spec, folder: Path, takes: Mapping[str, Take]) -> Iterator[LanguageModelJudge]:
+    """Open a language model that rates single takes, by their names, for a run in `folder`."""
+    role = read_role(spec.prompt)
+    if not role.marks:
+        raise InputError(f"prompt {spec.prompt!r} compares two takes, and [marks] of one that rates a take are needed")
+    kind, _, name = spec.model.partition(":")
+    if spec.is_chat:
+        with _open_chat(spec, role, folder, list(takes.items())) as judge:
+            yield judge
+    elif kind == "omni":
+        yield LanguageModelJudge(load_model(name, max_tokens=ANSWER_TOKENS), role)
+    else:
+        raise InputError(f"judge {spec.model!r} cannot rate single takes: name a chat model or omni:NAME")
+
+
+@contextmanager
+def _open_chat(spec: Spec, role: Role, folder: Path, asked: Sequence[Heard]) -> Iterator[LanguageModelJudge]:
+    endpoint, prices = _endpoint(spec)
+    _require_sendable(spec, role, asked)
+    claim_run(folder, f"{endpoint.model}, prompt {role.full_name}")
+    with Chat(endpoint, spec.chat or folder / CHAT, spec.budget, prices) as chat:
+        yield LanguageModelJudge(chat, role)
+
+
+def _comparing_role(spec: Spec) -> Role:
+    role = read_role(spec.prompt)
+    if role.marks:
+        raise InputError(f"prompt {spec.prompt!r} rates single takes, and these are pairs; name one that compares")
+    return role
 
 
 def estimate(spec: Spec, folder: Path, asked: Sequence[Asked]) -> Estimate:
@@ -70,20 +106,16 @@ def estimate(spec: Spec, folder: Path, asked: Sequence[Asked]) -> Estimate:
     with tempfile.TemporaryDirectory() as elsewhere:
         place = folder / CHAT if (folder / CHAT).is_dir() else Path(elsewhere)
         with Chat(endpoint, place, spec.budget, prices) as chat:
-            role = read_role(spec.prompt)
+            role = _comparing_role(spec)
             _require_sendable(spec, role, asked)
             return chat.estimate(LanguageModelJudge(chat, role).requests(asked), partial(why_unusable, role=role))
 
 
-def _require_sendable(spec: Spec, role: Role, asked: Sequence[Asked]) -> None:
-    recordings = ((f"pair {name!r}", audio) for name, pair in asked for audio in _recordings(pair))
+def _require_sendable(spec: Spec, role: Role, asked: Sequence[Heard]) -> None:
+    recordings = ((f"pair {name!r}", audio) for name, one in asked for audio in recordings_of(one))
     require_sendable(recordings, spec.folders)
-    examples = ((f"prompt {role.name!r}", audio) for example in role.shown for audio in _recordings(example.pair))
+    examples = ((f"prompt {role.name!r}", audio) for example in role.shown for audio in recordings_of(example.pair))
     require_sendable(examples, [Path(spec.prompt).parent, *spec.folders])
-
-
-def _recordings(pair: Pair) -> tuple[Audio | None, ...]:
-    return pair.prompt.reference, pair.a, pair.b
 
 
 def _endpoint(spec: Spec) -> tuple[Endpoint, Prices]:
@@ -109,7 +141,7 @@ def _local_judge(spec: Spec, pairs: Sequence[NamedPair]) -> NamedJudge:
 
         return SimulatedJudge(pairs, parse_errors(name))
     if kind == "omni":
-        return LanguageModelJudge(load_model(name, max_tokens=ANSWER_TOKENS), read_role(spec.prompt))
+        return LanguageModelJudge(load_model(name, max_tokens=ANSWER_TOKENS), _comparing_role(spec))
     if not name:
         raise InputError(
             f"judge {spec.model!r}: a chat model needs --url or --endpoint; "

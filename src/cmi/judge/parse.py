@@ -8,6 +8,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from cmi._util.json_text import is_deep
@@ -36,14 +37,13 @@ def parse(text: str, role: Role) -> Verdict:
     """Parse a verdict; if `text` is not one, it has no opinions and says why."""
     try:
         found = [_verdict(value, role) for value in _objects(text, role)]
-        if any(one[0] != found[0][0] for one in found):
+        if any((one.opinions, one.marks) != (found[0].opinions, found[0].marks) for one in found):
             raise Unparsed("it has several JSON objects that contradict each other")
-        opinions, reason = found[-1]
     except Unparsed as error:
         return Verdict(raw=text, why=str(error))
     except (ValueError, OverflowError):  # JSON beyond Python's limits
         return Verdict(raw=text, why="it has JSON that cannot be read")
-    return Verdict(opinions, reason, text)
+    return replace(found[-1], raw=text)
 
 
 def why_unusable(text: str, role: Role) -> str | None:
@@ -51,16 +51,16 @@ def why_unusable(text: str, role: Role) -> str | None:
 
 
 def _objects(text: str, role: Role) -> list[dict[str, Any]]:
-    """The JSON objects of a text that contain a choice; if none does, its only object."""
+    """The JSON objects of a text that contain a choice or a mark; if none does, its only object."""
     if len(text) > LONGEST:
         raise Unparsed(f"it is longer than {LONGEST:,} characters")
     found = list(_decoded(text))
     if not found:
         raise Unparsed("it has no JSON object")
-    choices = {keys.choice.lower() for keys in role.axes.values()}
-    meant = [value for value in found if choices & value.keys()]
+    wanted = {keys.choice.lower() for keys in role.axes.values()} | {key.lower() for key in role.marks.values()}
+    meant = [value for value in found if wanted & value.keys()]
     if not meant and len(found) > 1:
-        raise Unparsed("none of its JSON objects has a choice")
+        raise Unparsed(f"none of its JSON objects has a {'choice' if role.axes else 'mark'}")
     return meant or found
 
 
@@ -90,13 +90,14 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(zip(names, (value for _, value in pairs), strict=True))
 
 
-def _verdict(value: dict[str, Any], role: Role) -> tuple[dict[Axis, Opinion], str]:
+def _verdict(value: dict[str, Any], role: Role) -> Verdict:
     opinions: dict[Axis, Opinion] = {}
     for axis, keys in role.axes.items():
         marks = [_mark(value, key, role.scale) for key in (keys.score_a, keys.score_b)]
         opinions[axis] = Opinion(_choice(value, keys.choice), *marks)
     reason = value.get(role.reason.lower(), "") if role.reason else ""
-    return opinions, _clean(reason) if isinstance(reason, str) else ""
+    given = {axis: _mark(value, key, role.scale) for axis, key in role.marks.items()}
+    return Verdict(opinions, _clean(reason) if isinstance(reason, str) else "", marks=given)
 
 
 def _choice(value: dict[str, Any], key: str) -> Choice:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import is_dataclass
+from statistics import fmean, pstdev
 from typing import Any
 
 from cmi._util.printable import printable
@@ -17,7 +18,9 @@ SHOWN = 10  # failures that a table names
 
 
 def run_table(judged: Judged) -> Table:
-    """Outcomes of a run by axis and order."""
+    """Outcomes of a run by axis and order, or the marks it gave."""
+    if any(verdict.marks for verdict in judged.verdicts.values()):
+        return _marks_table(judged)
     rows = []
     for axis in judged.axes:
         for order in ORDERS:
@@ -25,6 +28,23 @@ def run_table(judged: Judged) -> Table:
             said = [verdict.opinions[axis].choice for verdict in verdicts if axis in verdict.opinions]
             rows += [(axis, order, outcomes(said))] if said else []
     return _outcome_table("Verdicts", rows, judged)
+
+
+def _marks_table(judged: Judged) -> Table:
+    given = [verdict.marks for verdict in judged.verdicts.values() if verdict.marks]
+    rows = []
+    for axis in given[0]:
+        marks = [one[axis] for one in given]
+        rows.append(
+            [
+                axis,
+                count(len(marks)),
+                number(fmean(marks)),
+                number(pstdev(marks)),
+                *map(number, (min(marks), max(marks))),
+            ]
+        )
+    return Table("Marks", ["axis", "n", "mean", "sd", "least", "greatest"], rows, notes=_notes(judged))
 
 
 def label_table(judged: Judged) -> Table:
@@ -88,7 +108,7 @@ def audit_record(audit: Audit) -> dict[str, Any]:
 
 
 def _notes(judged: Judged) -> list[str]:
-    unparsed = [verdict.why for verdict in judged.verdicts.values() if not verdict.opinions]
+    unparsed = [verdict.why for verdict in judged.verdicts.values() if not verdict.opinions and not verdict.marks]
     notes = [f"judge: {judged.judge}"]
     if unparsed:
         notes.append(

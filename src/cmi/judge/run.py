@@ -11,19 +11,19 @@ answers are stored like any other; failed questions are not, so the same command
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 from cmi._util.errors import InputError
 from cmi._util.files import SETTINGS, claim
 from cmi._util.runlog import RunLog, read_records
-from cmi.judge.judges import NamedJudge
+from cmi.judge.judges import LanguageModelJudge, NamedJudge, Told, recordings_of
 from cmi.judge.verdict import Opinion, Verdict, verdict_from_json
 from cmi.preferences import AXES, NamedPair
-from cmi.take import Axis, Pair
+from cmi.take import Axis, Pair, Take
 
 VERDICTS, SHARDS = "verdicts.jsonl", ".shards"
 
@@ -95,29 +95,59 @@ def judge_pairs(
     on_done: Callable[[int], None] = lambda count: None,
 ) -> Judged:
     """Return a verdict for each question: stored in the folder or its shards, else asked from the judge."""
-    claim_run(folder, judge.name)
-    judged = Judged(judge.name)
-    wanted = {asking.key: (asking, pair) for asking, pair in asked}
+    return _ask(
+        {asking: as_heard(pair.pair, asking.order) for asking, pair in asked},
+        {asking: _content(pair.pair) for asking, pair in asked},
+        *(judge.name, judge.verdicts, folder, on_done),
+    )
+
+
+def rate_takes(
+    takes: Mapping[str, Take],
+    rater: LanguageModelJudge,
+    folder: Path,
+    on_done: Callable[[int], None] = lambda count: None,
+) -> Judged:
+    """Return a verdict with marks for each take: stored in the folder, else asked from the rater."""
+    asked = {Asking(name): take for name, take in takes.items()}
+    return _ask(
+        asked, {asking: _content(take) for asking, take in asked.items()}, rater.name, rater.verdicts, folder, on_done
+    )
+
+
+Subject = TypeVar("Subject", Pair, Take)
+
+
+def _ask(
+    asked: Mapping[Asking, Subject],
+    contents: Mapping[Asking, str],
+    judge: str,
+    ask: Callable[[Sequence[tuple[str, Subject]]], Generator[Told, None, None]],
+    folder: Path,
+    on_done: Callable[[int], None],
+) -> Judged:
+    claim_run(folder, judge)
+    judged = Judged(judge)
+    askings_by_key = {asking.key: asking for asking in asked}
     with RunLog(folder / VERDICTS) as log:
         for key, content, verdict in _kept(folder):
-            if key in wanted:
-                asking, pair = wanted[key]
-                if content != _content(pair.pair):
+            if key in askings_by_key:
+                asking = askings_by_key[key]
+                if content != contents[asking]:
                     raise InputError(
-                        f"{folder}: pair {pair.id!r} had another prompt or other files; choose another folder"
+                        f"{folder}: pair {asking.pair!r} had another prompt or other files; choose another folder"
                     )
                 judged.verdicts[asking] = verdict
         on_done(len(judged.verdicts))
-        todo = [(asking, pair) for asking, pair in wanted.values() if asking not in judged.verdicts]
-        questions = [(asking.key, as_heard(pair.pair, asking.order)) for asking, pair in todo]
-        with closing(judge.verdicts(questions)) as verdicts:
+        questions = [(asking.key, one) for asking, one in asked.items() if asking not in judged.verdicts]
+        with closing(ask(questions)) as verdicts:
             for key, told in verdicts:
-                asking, pair = wanted[key]
+                asking = askings_by_key[key]
                 if isinstance(told, InputError):
                     judged.failures[asking] = str(told)
                 else:
                     verdict = told if asking.order == "forward" else told.swapped
-                    log.append({"id": key, "content": _content(pair.pair), **verdict.to_json()})
+                    log.append({"id": key, "content": contents[asking], **verdict.to_json()})
                     judged.verdicts[asking] = verdict
                 on_done(1)
         if not judged.failures:
@@ -166,9 +196,8 @@ def _shards(folder: Path) -> Path:
     return folder.with_name(folder.name + SHARDS)
 
 
-def _content(pair: Pair) -> str:
-    """Hash a pair's prompt and file names."""
-    recordings = (pair.prompt.reference, pair.a, pair.b)
-    names = [audio.name if isinstance(audio, Path) else "" for audio in recordings]
-    parts = [pair.prompt.text, pair.prompt.lyrics, *names]
+def _content(asked: Pair | Take) -> str:
+    """Hash the prompt and the names of the files."""
+    names = [audio.name if isinstance(audio, Path) else "" for audio in recordings_of(asked)]
+    parts = [asked.prompt.text, asked.prompt.lyrics, *names]
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""A judge's opinions about a pair."""
+"""A judge's opinions about a pair, or its marks for a take."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ class Opinion:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A judge's opinions by axis, or `why` there are none; `raw` is its answer.
+    """A judge's opinions about a pair or its `marks` for a take, by axis, or `why` there are none; `raw` is its answer.
 
     `reasoning` is what a reasoning model wrote before it; `cut` names the recordings that were truncated.
     """
@@ -45,6 +45,7 @@ class Verdict:
     why: str = ""
     reasoning: str = ""
     cut: str = ""
+    marks: Mapping[Axis, float] = field(default_factory=dict)
 
     @property
     def swapped(self) -> "Verdict":
@@ -54,7 +55,7 @@ class Verdict:
     def to_json(self) -> dict[str, Any]:
         opinions = {axis: [o.choice, o.score_a, o.score_b] for axis, o in self.opinions.items()}
         record = {"opinions": opinions, "reason": self.reason, "raw": self.raw, "why": self.why}
-        return record | {name: value for name in ("reasoning", "cut") if (value := getattr(self, name))}
+        return record | {name: value for name in ("reasoning", "cut", "marks") if (value := getattr(self, name))}
 
 
 def fault_in(verdict: Verdict) -> str:
@@ -77,7 +78,7 @@ def fault_in(verdict: Verdict) -> str:
 
 def verdict_from_json(record: Mapping[str, Any]) -> Verdict:
     opinions = {axis: Opinion(*values) for axis, values in record["opinions"].items()}
-    more = (record.get("reasoning", ""), record.get("cut", ""))
+    more = (record.get("reasoning", ""), record.get("cut", ""), record.get("marks", {}))
     return Verdict(opinions, record["reason"], record["raw"], record["why"], *more)
 
 

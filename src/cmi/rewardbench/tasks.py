@@ -16,6 +16,9 @@ Credit of a pair, by protocol
     paper     1 or 0, with equal scores as a vote for b; 0.5 if people said both or neither
     strict    1 or 0, and 0.5 for equal scores; pairs for which people said both or neither are left out
 
+A judge's tie gets 0.5 under either protocol: it is an answer, not an accident of equal scores. If no answer of a judge
+could be read, the pair gets 0 under `paper`, and is left out under `strict`; it is counted as unparsed.
+
 A pair with an unscored take is left out under either protocol, and counted as unscored.
 """
 
@@ -33,6 +36,7 @@ from cmi.take import Axis, Choice, Score
 Protocol = Literal["paper", "strict"]
 Key = tuple[str, str]  # an item's data set and id
 Scores = Mapping[Key, Sequence[Score | None]]  # of each item's takes, in their order; None if unscored
+Unread = frozenset[tuple[Key, str]]  # the items and axes on which no answer of a judge could be read
 Answer = Literal["musicality", "alignment", "mean"]
 
 DECIDED: Mapping[Choice, float] = {"a": 1.0, "b": 0.0, "both": 0.5, "neither": 0.5}
@@ -136,10 +140,20 @@ def _answer(score: Score, by: Answer) -> float:
     return (score.musicality + score.alignment) / 2 if by == "mean" else float(getattr(score, by))
 
 
-def credit(differences: Array, truth: Array, protocol: Protocol) -> Array:
-    """Return the credit of each pair: (n,), NaN if it does not count."""
-    if protocol == "paper":
-        earned = np.where(truth == 0.5, 0.5, (differences > 0) == (truth == 1))
-    else:
-        earned = np.where(truth == 0.5, np.nan, 0.5 + np.sign(differences) * (truth - 0.5))
+def unread_items(asked: Asked, unread: Unread) -> NDArray[np.bool_]:
+    """Tell on which items no answer of a judge could be read: (n,)."""
+    axes = Score._fields if asked.task.answer == "mean" else (asked.task.answer,)
+    return np.array([any((key(item), axis) in unread for axis in axes) for item in asked.items], bool)
+
+
+def credit(
+    differences: Array, truth: Array, protocol: Protocol, judge_unread: NDArray[np.bool_] | None = None
+) -> Array:
+    """Return the credit of each pair: (n,), NaN if it does not count. `judge_unread` (n,) is given for a judge."""
+    by_sign = 0.5 + np.sign(differences) * (truth - 0.5)
+    if protocol == "strict":
+        return np.where(truth == 0.5, np.nan, by_sign)
+    if judge_unread is not None:
+        return np.where(judge_unread, 0.0, by_sign)
+    earned = np.where(truth == 0.5, 0.5, (differences > 0) == (truth == 1))
     return np.where(np.isnan(differences), np.nan, earned)

@@ -24,7 +24,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cmi.rewardbench.items import RatedItem
-from cmi.rewardbench.tasks import TASKS, Array, Asked, Protocol, Scores, Task, answers, ask, credit
+from cmi.rewardbench.tasks import (
+    TASKS,
+    Array,
+    Asked,
+    Protocol,
+    Scores,
+    Task,
+    Unread,
+    answers,
+    ask,
+    credit,
+    unread_items,
+)
 from cmi.stats import Bin, folded, logistic, reliability, weighted_kendall, weighted_pearson, weighted_spearman
 from cmi.stats.comparison import (
     Cell,
@@ -62,13 +74,14 @@ class RewardCell(Cell):
 
     JSON: ClassVar[tuple[str, ...]] = (
         *("model", "dataset", "task", "group", "metric", "protocol", "value", "low", "high", "n", "unscored"),
-        *("undecided", "prompts", "is_null", "best_null", "null_value", "difference", "p"),
+        *("unparsed", "undecided", "prompts", "is_null", "best_null", "null_value", "difference", "p"),
     )
 
     dataset: str
     task: str
     group: str
     unscored: int  # items left out because a take has no score
+    unparsed: int | None  # of a judge: items of which no answer could be read; wrong under paper, left out under strict
     undecided: int  # pairs for which people said both or neither: in n under paper, left out under strict
     prompts: int
 
@@ -119,14 +132,19 @@ def evaluate(
     resamples: int = RESAMPLES,
     by: Grouping | None = None,
     tasks: Sequence[Task] = TASKS,
+    judges: Mapping[str, Unread] | None = None,
 ) -> Results:
-    """Evaluate all models and nulls on all tasks, over all items and in each group of `by`."""
+    """Evaluate all models and nulls on all tasks, over all items and in each group of `by`.
+
+    `judges` are those models that are judges, with what could not be read of their answers.
+    """
     cells: list[RewardCell] = []
     versus: list[Versus] = []
     reliabilities: list[Reliability] = []
     for asked in ask(items, tasks):
         given = {name: answers(asked, scores) for name, scores in {**models, **nulls}.items()}
-        views = list(_views(asked, given, protocol, by))
+        unread = {name: unread_items(asked, of_judge) for name, of_judge in (judges or {}).items()}
+        views = list(_views(asked, given, unread, protocol, by))
         drawn = _draws([view.statistics(models) for view in views], asked, resamples)
         for view, draws in zip(views, drawn, strict=True):
             cells += _cells(view, draws, asked, protocol, models)
@@ -188,6 +206,7 @@ class _View:
     truth: Array
     clusters: NDArray[np.int64]
     unscored: Mapping[str, int]
+    unparsed: Mapping[str, int]  # of judges
     undecided: int
 
     def counted(self, system: str) -> Mask:
@@ -226,7 +245,9 @@ class _View:
         return {pair: self.of(*pair) for pair in wanted}
 
 
-def _views(asked: Asked, given: Mapping[str, Array], protocol: Protocol, by: Grouping | None) -> Iterator[_View]:
+def _views(
+    asked: Asked, given: Mapping[str, Array], unread: Mapping[str, Mask], protocol: Protocol, by: Grouping | None
+) -> Iterator[_View]:
     groups = {EVERYTHING: np.ones(len(asked.items), bool)}
     if by is not None:
         names = [by(item, asked.task) for item in asked.items]
@@ -234,22 +255,25 @@ def _views(asked: Asked, given: Mapping[str, Array], protocol: Protocol, by: Gro
             groups[group] = np.array([name == group for name in names])
     undecided = (asked.truth == 0.5) & asked.task.is_preference
     for group, members in groups.items():
-        unscored = {name: int(np.isnan(values[members]).sum()) for name, values in given.items()}
-        for metric, numbers in _numbers(asked, given, protocol):
+        unparsed = {name: int(mask[members].sum()) for name, mask in unread.items()}
+        unscored = {
+            name: int(np.isnan(values[members]).sum()) - unparsed.get(name, 0) for name, values in given.items()
+        }
+        for metric, numbers in _numbers(asked, given, unread, protocol):
             inside = {name: np.where(members, values, np.nan) for name, values in numbers.items()}
-            counts = unscored, int((undecided & members).sum())
+            counts = unscored, unparsed, int((undecided & members).sum())
             yield _View(metric, group, inside, asked.truth, asked.clusters, *counts)
 
 
 def _numbers(
-    asked: Asked, given: Mapping[str, Array], protocol: Protocol
+    asked: Asked, given: Mapping[str, Array], unread: Mapping[str, Mask], protocol: Protocol
 ) -> Iterator[tuple[Metric, Mapping[str, Array]]]:
     """Yield each metric of the task with the numbers that it is computed from."""
     if not asked.task.is_preference:
         for metric in CORRELATIONS:
             yield metric, given
         return
-    yield ACCURACY, {name: credit(values, asked.truth, protocol) for name, values in given.items()}
+    yield ACCURACY, {name: credit(values, asked.truth, protocol, unread.get(name)) for name, values in given.items()}
     if protocol == "strict":
         decided = asked.truth != 0.5
         yield BRIER, {n: np.where(decided, (logistic(v) - asked.truth) ** 2, np.nan) for n, v in given.items()}
@@ -276,6 +300,7 @@ def _cells(view: _View, draws: Draws, asked: Asked, protocol: Protocol, models: 
             high=finite(high),
             n=int(counted.sum()),
             unscored=view.unscored[name],
+            unparsed=view.unparsed.get(name),
             undecided=view.undecided,
             prompts=prompts,
             better=view.metric.better,

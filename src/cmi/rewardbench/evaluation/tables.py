@@ -100,6 +100,11 @@ CELL_NOTE = (
     "p: against the best null, adjusted by Holm over the model's cells."
 )
 
+JUDGE_NOTE = (
+    "Unparsed: items of which no answer of the judge could be read. Under paper such a pair is wrong; under strict it "
+    "is left out, as such a rating is under both. A judge's tie is half a point under both."
+)
+
 
 def paper_table(name: TableName, cells: Sequence[RewardCell], protocol: Protocol) -> Table:
     """Return a table of the paper with the user's models, the nulls and the published rows."""
@@ -131,24 +136,28 @@ def cell_tables(cells: Iterable[RewardCell], about: str) -> list[Table]:
     for cell in cells:
         places.setdefault((cell.dataset, cell.task), []).append(cell)
     tables = [_cell_table(group, f"{dataset}: {task}, {about}") for (dataset, task), group in places.items()]
-    return [*tables[:-1], *(replace(table, notes=(CELL_NOTE,)) for table in tables[-1:])]
+    notes = (CELL_NOTE, *([JUDGE_NOTE] if any("unparsed" in table.headers for table in tables) else []))
+    return [*tables[:-1], *(replace(table, notes=notes) for table in tables[-1:])]
 
 
 def _cell_table(cells: Sequence[RewardCell], title: str) -> Table:
     grouped = any(cell.group != EVERYTHING for cell in cells)
+    judged = any(cell.unparsed is not None for cell in cells)
     rows = []
     for cell in cells:
         words = [_shown_name(cell), *([cell.group] if grouped else []), cell.metric]
         as_shown = style(cell.metric)
         values = [number(cell.value, *as_shown), interval((cell.low, cell.high), *as_shown)]
-        counts = [str(cell.n), str(cell.prompts), str(cell.unscored), str(cell.undecided)]
+        unparsed = ["" if cell.unparsed is None else str(cell.unparsed)] if judged else []
+        counts = [str(cell.n), str(cell.prompts), str(cell.unscored), *unparsed, str(cell.undecided)]
         against = ["", "", ""]
         if cell.best_null:
             null = f"{number(cell.null_value, *as_shown)} {cell.best_null}"
             against = [null, signed(cell.difference, *as_shown), p_value(cell.p)]
         rows.append([*words, *values, *counts, *against])
     words = ["model", *(["group"] if grouped else []), "metric"]
-    headers = [*words, "value", "95 %", "n", "prompts", "unscored", "undecided", "best null", "v null", "p"]
+    counts = ["n", "prompts", "unscored", *(["unparsed"] if judged else []), "undecided"]
+    headers = [*words, "value", "95 %", *counts, "best null", "v null", "p"]
     return Table(title, headers, rows, labels=len(words))
 
 

@@ -4,7 +4,8 @@
     heard.jsonl                    loudness, length, brightness and density of each take, for nulls
     models/NAME/about.json         the model, its axes, its window, and whether it got the prompt
     models/NAME/scores.jsonl       one line per take, by its key
-    models/NAME/pair_scores.jsonl  instead, for a judge: scores of a pair's two takes that hold in this pair only
+    models/NAME/pair_scores.jsonl  instead, for a judge: scores of an item's takes that hold in this item only, and the
+                                   axes on which no answer could be read
     models/NAME/failures.jsonl     the takes that could not be scored, and why; written when the run ends
 
 A take's key is a hash of its prompt and of its files' paths, sizes and times: a changed file is scored again. The keys
@@ -30,7 +31,8 @@ from cmi.features import TakeFeatures
 from cmi.report.tables import to_plain
 from cmi.reward.scoring.score_log import take_key
 from cmi.rewardbench.items import RatedItem, Vote
-from cmi.rewardbench.tasks import Key, Scores, key
+from cmi.rewardbench.runs.judging import JudgedItem
+from cmi.rewardbench.tasks import Key, Scores, Unread, key
 from cmi.take import Audio, Axis, Prompt, Score
 
 ITEMS, HEARD, MODELS, JUDGES = "items.jsonl", "heard.jsonl", "models", "judges"
@@ -59,6 +61,7 @@ class About:
     axes: tuple[Axis, ...] = ("musicality", "alignment")  # that it scores
     window: str = ""  # '' for the model's default
     prompt: bool = True  # False: without the prompt
+    is_judge: bool = False  # a tie is an answer, and an answer that cannot be read is a wrong one under `paper`
 
     @property
     def name(self) -> str:
@@ -70,6 +73,7 @@ class System(NamedTuple):
 
     about: About
     scores: Scores
+    unread: Unread = frozenset()
 
 
 class Run(NamedTuple):
@@ -169,22 +173,23 @@ def judge_folder(folder: Path, spec: str) -> Path:
     return place
 
 
-def write_pair_scores(folder: Path, about: About, scores: Mapping[Key, tuple[Score, Score]]) -> None:
-    """Write a judge's scores of pairs; they replace earlier ones."""
+def write_pair_scores(folder: Path, about: About, judged: Mapping[Key, JudgedItem]) -> None:
+    """Write a judge's scores of items; they replace earlier ones."""
     lines = [
-        json.dumps({"dataset": dataset, "id": name, "scores": to_plain(both)}) + "\n"
-        for (dataset, name), both in scores.items()
+        json.dumps({"dataset": dataset, "id": name, "scores": to_plain(one.scores), "unread": one.unread}) + "\n"
+        for (dataset, name), one in judged.items()
     ]
     write_whole(model_folder(folder, about) / PAIR_SCORES, "".join(lines))
 
 
-def _read_pair_scores(path: Path) -> dict[Key, tuple[Score | None, ...]]:
-    return {
-        (row["dataset"], row["id"]): tuple(
-            Score(*(math.nan if value is None else value for value in one)) for one in row["scores"]
-        )
-        for _, row in (read_records(path) if path.exists() else ())
-    }
+def _read_pair_scores(path: Path) -> tuple[dict[Key, tuple[Score | None, ...]], Unread]:
+    scores: dict[Key, tuple[Score | None, ...]] = {}
+    unread: set[tuple[Key, str]] = set()
+    for _, row in read_records(path) if path.exists() else ():
+        at = (row["dataset"], row["id"])
+        scores[at] = tuple(Score(*(math.nan if value is None else value for value in one)) for one in row["scores"])
+        unread |= {(at, axis) for axis in row.get("unread", ())}
+    return scores, frozenset(unread)
 
 
 def write_failures(place: Path, failures: Iterable[ScoringFailure]) -> None:
@@ -213,4 +218,5 @@ def _read_system(path: Path, questions: Iterable[AskedItem]) -> System:
         for one in read_log(path.parent / SCORES, missing_ok=True)
     }
     by_take = {key(one.item): tuple(map(by_key.get, one.keys)) for one in questions}
-    return System(about, by_take | _read_pair_scores(path.parent / PAIR_SCORES))
+    by_item, unread = _read_pair_scores(path.parent / PAIR_SCORES)
+    return System(about, by_take | by_item, unread)

@@ -66,7 +66,8 @@ class Source:
         by: Grouping | None = None,
         tasks: Sequence[Task] = TASKS,
     ) -> Results:
-        return evaluate(self.items, self.models, self.nulls, protocol, resamples, by, tasks)
+        judges = {system.about.name: system.unread for system in self.systems if system.about.is_judge}
+        return evaluate(self.items, self.models, self.nulls, protocol, resamples, by, tasks, judges)
 
 
 def by_modality(item: RatedItem, _task: Task) -> str:
