@@ -136,12 +136,26 @@ def test_bad_input_is_one_sentence_and_exit_code_2(run, arguments, sentence):
     assert refused.stdout == ""
 
 
-def test_generated_takes_are_picked_perfectly_by_the_truth(run):
+def test_generated_takes_are_picked_perfectly_by_the_truth(run, tmp_path):
     made = run("studio", "generate", "made", "--prompts", 2, "--candidates", 2, "--seed", 1)
     assert made.returncode == 0, made.stderr
     assert made.stdout == "made/takes.jsonl: 4 takes for 2 prompts\n"
-    truth = "cmi.studio.generate:Truth"
-    shown = run("pick", "made", "--model", truth, "--second", truth, "--curve", "2", "--json")
+    (tmp_path / "same.py").write_text("from cmi.studio.generate import Truth as Same\n")
+    truth, same = "cmi.studio.generate:Truth", "same:Same"
+    shown = run("pick", "made", "--model", truth, "--second", same, "--curve", "2", "--json")
     assert shown.returncode == 0, shown.stderr
     overall = json.loads(shown.stdout)["curve"]["points"][1]
     assert overall["score"]["mean"] == pytest.approx(overall["oracle"])
+
+
+def test_several_scorers_judge_the_picks_and_none_judges_its_own(run):
+    command = ("pick", "takes", "--model", "own_scorers:Loud", "--curve", "1,3", "--second")
+    refused = run(*command, "own_scorers:Loud")
+    assert refused.returncode == 2 and "the model that picks cannot judge its own picks" in refused.stderr
+    shown = run(*command, "own_scorers:Soft", "--second", "tags")
+    assert shown.returncode == 0, shown.stderr
+    found = json.loads(run(*command, "own_scorers:Soft", "--second", "tags", "--json").stdout)
+    soft, tags = found["curves"]
+    assert "judged by all" in shown.stdout and shown.stdout.count("Diversity") == 1
+    assert {point["axis"] for point in soft["curve"]["points"]} == {"overall", "musicality", "alignment"}
+    assert {point["axis"] for point in tags["curve"]["points"]} == {"alignment"}  # all that it scores

@@ -33,7 +33,9 @@ def pick(
         str | None,
         typer.Option(help="What picking from N takes is worth, such as 1,3,10; needs --second."),
     ] = None,
-    second: Annotated[str | None, typer.Option(help="The scorer that judges what --model picks.")] = None,
+    second: Annotated[
+        list[str] | None, typer.Option(help="A scorer that judges what --model picks; repeatable.")
+    ] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw the curve into this .png or .svg.")] = None,
     log: Log = None,
     as_json: AsJson = False,
@@ -49,7 +51,7 @@ def pick(
 
         cmi pick --manifest takes.jsonl --model CMI-RM/ --weights musicality=0.7,alignment=0.3 --log scores.jsonl --json
 
-        cmi pick takes/ --curve 1,3,10 --second audiobox-ce --plot curve.png
+        cmi pick takes/ --curve 1,3,10 --second audiobox-ce --second songeval --second clap-music --plot curve.png
     """
     with require_extra("picking takes", "reward"), loading("torch"):
         from cmi.reward.pick import report as pick_report
@@ -62,8 +64,10 @@ def pick(
 
     if (folder is None) == (manifest is None):
         raise InputError("expected a folder with a subfolder for each prompt, or a list of takes with --manifest")
-    if (curve is None) != (second is None) or (plot is not None and curve is None):
+    if (curve is None) != (not second) or (plot is not None and curve is None):
         raise InputError("a curve needs --curve and --second, and --plot needs both")
+    if model in (second or ()):
+        raise InputError(f"--second {model}: the model that picks cannot judge its own picks; name another one")
     require_picture(plot)
     by, sizes = parse_weights(weights), parse_sizes(curve) if curve is not None else []
     groups = read_folder(folder) if folder is not None else read_manifest(manifest)  # type: ignore[arg-type]
@@ -72,22 +76,26 @@ def pick(
         note_if_nothing_asked(manifest, (take.prompt for take in takes))
     if sizes:
         require_candidates([len(group.candidates) for group in groups], sizes)
-    with loading(" and ".join(filter(None, [model, second]))):
+    with loading(model):
         scorer = load_scorer(model)
-        judge = load_scorer(second) if second is not None else None
     logs = [log] if log else []
     with progress() as bar:
         results = score_takes(takes, scorer, logs, bar.stepper("takes scored", len(takes)))
         scores = dict(zip(takes, results, strict=True))
         picks = [pick_one(group, scores, by) for group in groups]
-        report = pick_report.PickReport(scorer.name, by, picks)
         ranked = [ranked.candidate.take for pick_ in picks for ranked in pick_.ranking]
-        if judge is not None and ranked:
-            results = score_takes(ranked, judge, logs, bar.stepper("takes judged", len(ranked)))
+        curves = []
+        for name in second or () if ranked else ():
+            judge = load_scorer(name)
+            if judge.name == scorer.name:
+                raise InputError(f"--second {name} is {scorer.name}, which picked; name another one")
+            results = score_takes(ranked, judge, logs, bar.stepper(f"takes judged by {judge.name}", len(ranked)))
             second_scores = dict(zip(ranked, results, strict=True))
             prompts, notes = ranked_prompts(picks, second_scores, bar.stepper("takes heard", len(ranked)))
-            found = pick_curve(prompts, sizes, by)
-            report = pick_report.PickReport(scorer.name, by, picks, judge.name, found, notes)
+            found = pick_curve(prompts, sizes, by, judge.axes)
+            curves.append(pick_report.JudgedCurve(judge.name, found, notes))
+            del judge  # its memory is for the next one
+        report = pick_report.PickReport(scorer.name, by, picks, curves)
     if plot is not None and ranked:
         pick_report.draw(report, plot)
     print_result(pick_report.tables(report), pick_report.record(report), as_json)

@@ -118,22 +118,34 @@ def chances(candidates: int, size: int) -> Array:
     return np.array([math.comb(candidates - rank - 1, size - 1) / draws for rank in range(candidates)])
 
 
-def pick_curve(prompts: Sequence[RankedPrompt], sizes: Sequence[int], weights: Weights) -> Curve:
-    """The curve at each of `sizes`, from 1 up; prompts with fewer candidates than the last are left out."""
+def pick_curve(
+    prompts: Sequence[RankedPrompt],
+    sizes: Sequence[int],
+    weights: Weights,
+    axes: Sequence[Axis] = ("musicality", "alignment"),
+) -> Curve:
+    """The curve at each of `sizes`, from 1 up; prompts with fewer candidates than the last are left out.
+
+    `axes` are those that the second scorer knows; the overall score needs both.
+    """
     enough = [prompt for prompt in prompts if len(prompt.second) >= sizes[-1]]
     require_candidates([len(prompt.second) for prompt in prompts], sizes)
     return Curve(
         prompts=len(enough),
         left_out=len(prompts) - len(enough),
-        points=tuple(_points(enough, sizes, weights)),
+        points=tuple(_points(enough, sizes, weights, axes)),
         diversity=tuple(_diversity(enough, sizes)) if len(enough) > 1 else (),
     )
 
 
-def _points(prompts: Sequence[RankedPrompt], sizes: Sequence[int], weights: Weights) -> list[Point]:
-    axes: dict[Axis, Weights] = {"overall": weights, "musicality": Weights(1, 0), "alignment": Weights(0, 1)}
+def _points(
+    prompts: Sequence[RankedPrompt], sizes: Sequence[int], weights: Weights, axes: Sequence[Axis]
+) -> list[Point]:
+    every: dict[Axis, Weights] = {"overall": weights, "musicality": Weights(1, 0), "alignment": Weights(0, 1)}
     found = []
-    for axis, by in axes.items():
+    for axis, by in every.items():
+        if axis not in (axes if len(axes) == 1 else every):
+            continue
         scores = [np.array([by.mean(score) for score in prompt.second]) for prompt in prompts]
         by_size = {size: _expected(scores, size) for size in sizes}  # (P,) each
         for size, picked in by_size.items():

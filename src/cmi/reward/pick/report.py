@@ -14,22 +14,28 @@ from cmi.take import Prompt
 
 
 @dataclass(frozen=True)
+class JudgedCurve:
+    """What the picks are worth by a second scorer."""
+
+    second: str
+    curve: Curve
+    notes: Sequence[str] = ()  # about takes that the curve lacks
+
+
+@dataclass(frozen=True)
 class PickReport:
-    """What was picked by which model; with a second one, what that is worth."""
+    """What was picked by which model, and what that is worth by others."""
 
     model: str
     weights: Weights
     picks: Sequence[Pick]
-    second: str = ""
-    curve: Curve | None = None
-    notes: Sequence[str] = ()  # about takes that the curve lacks
+    curves: Sequence[JudgedCurve] = ()
 
 
 def tables(report: PickReport) -> list[Table]:
-    found = [_picks(report)]
-    if report.curve is not None:
-        found += [_points(report, report.curve), *([_diversity(report.curve)] if report.curve.diversity else [])]
-    return found
+    found = [_picks(report), *(_points(report, judged) for judged in report.curves)]
+    found += [_summary(report)] if len(report.curves) > 1 else []
+    return found + [_diversity(judged.curve) for judged in report.curves[:1] if judged.curve.diversity]
 
 
 def record(report: PickReport) -> dict[str, Any]:
@@ -38,18 +44,20 @@ def record(report: PickReport) -> dict[str, Any]:
         "weights": report.weights._asdict(),
         "picks": [_pick_record(pick) for pick in report.picks],
     }
-    if report.curve is None:
-        return about
-    return {**about, "second": report.second, "curve": {**asdict(report.curve), "notes": list(report.notes)}}
+    curves = [
+        {"second": judged.second, "curve": {**asdict(judged.curve), "notes": list(judged.notes)}}
+        for judged in report.curves
+    ]
+    return about | (curves[0] if len(curves) == 1 else {"curves": curves} if curves else {})
 
 
 def draw(report: PickReport, path: Path) -> None:
-    """The second scorer's mean score against N: what is picked, a random take, the oracle."""
-    assert report.curve is not None
-    axes_names = list(dict.fromkeys(point.axis for point in report.curve.points))
-    figure = new_figure(1 + 3.6 * len(axes_names), 4)
-    for panel, axis in zip(new_panels(figure, columns=len(axes_names)), axes_names, strict=True):
-        points = [point for point in report.curve.points if point.axis == axis]
+    """Each second scorer's mean score against N: what is picked, a random take, the oracle."""
+    shown = [(judged, axis) for judged in report.curves for axis in dict.fromkeys(p.axis for p in judged.curve.points)]
+    several = len(report.curves) > 1
+    figure = new_figure(1 + 3.6 * len(shown), 4)
+    for panel, (judged, axis) in zip(new_panels(figure, columns=len(shown)), shown, strict=True):
+        points = [point for point in judged.curve.points if point.axis == axis]
         sizes, means = [point.n for point in points], [point.score.mean for point in points]
         panel.plot(sizes, [point.oracle for point in points], "k:", label="oracle: best by the second scorer")
         panel.plot(sizes, means, "o-", color=SERIES[0], label="picked")
@@ -60,10 +68,11 @@ def draw(report: PickReport, path: Path) -> None:
         panel.set_xticks(sizes, [str(size) for size in sizes], minor=False)
         panel.minorticks_off()
         panel.set_xlabel("N, takes to pick from")
-        panel.set_title(axis, loc="left", fontsize=10)
+        panel.set_title(f"{axis}, by {judged.second}" if several else axis, loc="left", fontsize=8 if several else 10)
     figure.axes[0].set_ylabel("mean score of the pick")
     figure.axes[0].legend(frameon=False, fontsize=8)
-    title = f"picked by {report.model}, judged by {report.second}: {report.curve.prompts} prompts"
+    seconds = ", ".join(judged.second for judged in report.curves)
+    title = f"picked by {report.model}, judged by {seconds}: {report.curves[0].curve.prompts} prompts"
     figure.suptitle(title, fontsize=9)
     save_picture(figure, path)
 
@@ -94,7 +103,8 @@ def _picks(report: PickReport) -> Table:
     )  # fmt: skip
 
 
-def _points(report: PickReport, curve: Curve) -> Table:
+def _points(report: PickReport, judged: JudgedCurve) -> Table:
+    curve = judged.curve
     rows = [
         [
             *(point.axis, str(point.n), number(point.score.mean, 3), interval(point.score.interval, 3)),
@@ -110,11 +120,24 @@ def _points(report: PickReport, curve: Curve) -> Table:
     if curve.left_out:
         notes.append(f"Left out: {curve.left_out} prompts with fewer takes than the largest N.")
     return Table(
-        f"Picked by {report.model}, judged by {report.second}, n = {curve.prompts} prompts",
+        f"Picked by {report.model}, judged by {judged.second}, n = {curve.prompts} prompts",
         ["axis", "N", "score", "95 %", "v random", "95 %", "oracle"],
         rows,
-        notes=[*notes, *(f"Not in the curve: {note}." for note in report.notes)],
+        notes=[*notes, *(f"Not in the curve: {note}." for note in judged.notes)],
     )
+
+
+def _summary(report: PickReport) -> Table:
+    """All second scorers side by side, as in Table 5 of the paper."""
+    sizes = list(dict.fromkeys(point.n for point in report.curves[0].curve.points))
+    rows = []
+    for judged in report.curves:
+        for axis in dict.fromkeys(point.axis for point in judged.curve.points):
+            means = [number(point.score.mean, 3) for point in judged.curve.points if point.axis == axis]
+            gain = next(point.gain for point in reversed(judged.curve.points) if point.axis == axis)
+            rows.append([judged.second, axis, *means, signed(gain.mean, 3), interval(gain.interval, 3)])
+    headers = ["judged by", "axis", *(f"N = {size}" for size in sizes), f"N = {sizes[-1]} v random", "95 %"]
+    return Table(f"Picked by {report.model}, judged by all", headers, rows, labels=2)
 
 
 def _diversity(curve: Curve) -> Table:
