@@ -1,10 +1,18 @@
-"""The numbers of the paper's Tables 2 to 4: all there, and consistent wherever one follows from others."""
+"""The numbers of the paper's Tables 2 to 4 and 17 to 21: all there, and consistent wherever one follows from others."""
 
+from collections import Counter
 from statistics import mean
 
 import pytest
 
-from cmi.rewardbench.evaluation.tables import COLUMNS, published_rows
+from cmi.rewardbench.evaluation.cells import RewardCell
+from cmi.rewardbench.evaluation.tables import (
+    COLUMNS,
+    group_tables,
+    published_groups,
+    published_rows,
+    read_published,
+)
 
 HALF_STEP = 0.0051  # of two decimals: of a mean of two printed numbers, and of the printed mean
 
@@ -31,6 +39,45 @@ def test_every_number_is_there_with_its_source(table, rows, columns, absent):
 def test_every_column_has_its_place_among_our_cells(table):
     assert set(COLUMNS[table]) == set(published_rows(table)[0].numbers)
     assert len({column[1:] for column in COLUMNS[table].values()}) == len(COLUMNS[table])
+
+
+def test_groups_are_all_there_and_their_weighted_means_are_the_totals_of_tables_2_and_3():
+    found = published_groups()
+    assert len(found) == len(set(found)) == 346
+    by_table = Counter(one.table for one in found)
+    assert by_table == {"17": 36, "20": 15 * 7, "21": 15 * 5 + 17 * 5 + 9 * 5}
+    sizes = {"<3": 66, "=3": 128, ">3": 306}
+    for model, row in numbers("table2").items():
+        own = {
+            one.group: float(one.value)
+            for one in found
+            if (one.table, one.task, one.model) == ("21", "musicality preference", model)
+        }
+        kinds = (own["instrumental"] + own["vocal"]) / 2
+        assert row["cmi_pref_acc"] == pytest.approx(kinds, abs=0.11), model  # 78.20 in Table 2 is 78.10 in Table 21
+        if model.startswith(("CMI-RM", "audiobox", "PAM", "SongEval")):  # language models' levels have other sizes
+            weighted = sum(own[group] * n for group, n in sizes.items()) / 500
+            assert row["cmi_pref_acc"] == pytest.approx(weighted, abs=0.25), model
+
+
+def test_windows_are_all_there_and_overall_lies_between_the_bins():
+    rows = read_published("windows")
+    assert len(rows) == 30
+    for start in range(0, 30, 5):
+        for metric in ("rmse", "lcc"):
+            *bins, overall = (float(row[metric]) for row in rows[start : start + 5])
+            assert min(bins) <= overall <= max(bins)
+
+
+def test_own_rows_by_group_stand_above_the_published_ones():
+    about = {"dataset": "music-arena", "task": "musicality preference", "metric": "ACC", "protocol": "paper"}
+    counts = {"n": 9, "unscored": 0, "unparsed": None, "undecided": 0, "prompts": 9}
+    cell = RewardCell(model="mine", group="2025-07 and 08", value=0.5, low=None, high=None, **about, **counts)
+    [table] = group_tables([cell], "month", "paper")
+    assert table.headers == ["model", "2025-07 and 08", "2025-09", "2025-10", "2025-11", "2025-12"]
+    assert table.rows[0] == ["mine", "50.00 (9)", "", "", "", ""] and len(table.rows) == 16
+    assert ["SongEval-RM", "73.60", "78.69", "71.92", "64.34", "78.18"] in table.rows
+    assert group_tables([cell], "confidence", "paper") == []
 
 
 def test_with_and_without_audio_are_means_of_two_modalities_of_125_pairs():

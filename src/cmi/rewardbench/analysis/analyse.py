@@ -17,7 +17,7 @@ from cmi.rewardbench.analysis import agreement as agreeing
 from cmi.rewardbench.analysis import paired_runs
 from cmi.rewardbench.analysis import predictors as predicting
 from cmi.rewardbench.evaluation.cells import EVERYTHING
-from cmi.rewardbench.evaluation.tables import cell_tables
+from cmi.rewardbench.evaluation.tables import cell_tables, group_tables
 from cmi.rewardbench.runs.sources import Source
 from cmi.rewardbench.tasks import TASKS, Protocol
 
@@ -49,6 +49,7 @@ def grouped(name: str) -> Callable[[Source, AnalysisSetting], Analysis]:
             if cell.group != EVERYTHING and cell.metric in GROUP_METRICS and not cell.is_null
         ]
         tables = cell_tables(shown, f"by {name}, protocol {setting.protocol}")
+        tables += group_tables(shown, name, setting.protocol)
         return Analysis(tables, [cell.to_json() for cell in shown])
 
     return analyse

@@ -20,7 +20,7 @@ import numpy as np
 from cmi.report.numbers import number, percent, signed
 from cmi.report.tables import Table
 from cmi.rewardbench.evaluation.cells import RewardCell, Versus
-from cmi.rewardbench.evaluation.tables import difference_cells
+from cmi.rewardbench.evaluation.tables import difference_cells, read_published
 from cmi.rewardbench.runs.released_results import DURATION_BINS, duration_bin
 from cmi.rewardbench.runs.run_folder import System
 from cmi.rewardbench.runs.sources import Source, by_modality
@@ -84,6 +84,10 @@ def windows_table(changes: Sequence[WindowChange]) -> Table:
             *(number(value, 4) for value in (one.rmse, one.lcc, one.spread)),
         ]
         for one in changes
+    ]
+    rows += [
+        [f"(paper) {one['a']}", *(one[name] for name in ("b", "axis", "duration", "n", "rmse", "lcc")), ""]
+        for one in read_published("windows")
     ]
     headers = ["window", "against", "axis", "seconds", "n", "RMSE", "LCC", "spread"]
     notes = ["Spread: the standard deviation of the scores under the second window."]

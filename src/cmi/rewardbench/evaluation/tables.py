@@ -1,7 +1,7 @@
 """Tables of cells: the paper's Tables 2 and 3 with the user's rows, and every cell in full.
 
-The files in published/ hold the numbers of Tables 2, 3 and 4 as they were printed, accuracies in percent. The paper
-is inconsistent:
+The files in published/ hold the numbers of Tables 2, 3 and 4, of 17, 20 and 21 (groups.csv), and of 18 and 19
+(windows.csv) as they were printed, accuracies in percent. The paper is inconsistent:
     Qwen2-audio on Music Arena          5.99 in Table 2, 35.99 in Table 20
     the last row on CMI-Pref            78.20 in Table 2; 78.10 in Table 21, which alone gives the mean of Table 4
     Music Arena in Tables 2 and 4       different numbers; Table 4 is said to use both scores
@@ -79,14 +79,60 @@ COLUMNS: Mapping[str, Mapping[str, TableColumn]] = {
 }
 
 
+def read_published(name: str) -> list[dict[str, str]]:
+    """Return the rows of a file of published numbers, as printed."""
+    text = files("cmi.rewardbench.evaluation").joinpath("published", f"{name}.csv").read_text(encoding="utf-8")
+    return list(csv.DictReader(text.splitlines()))
+
+
 @cache
 def published_rows(table: TableName) -> tuple[PublishedModel, ...]:
-    text = files("cmi.rewardbench.evaluation").joinpath("published", f"{table}.csv").read_text(encoding="utf-8")
     rows = []
-    for line in csv.DictReader(text.splitlines()):
+    for line in read_published(table):
         model, source = line.pop("model"), line.pop("source")
         rows.append(PublishedModel(model, line, source))
     return tuple(rows)
+
+
+class PublishedGroup(NamedTuple):
+    """An accuracy of a published model in one group of a data set's items, as printed."""
+
+    table: str
+    grouping: str
+    dataset: str
+    task: str
+    model: str
+    group: str
+    value: str
+
+
+@cache
+def published_groups() -> tuple[PublishedGroup, ...]:
+    return tuple(PublishedGroup(**line) for line in read_published("groups"))
+
+
+def group_tables(cells: Sequence[RewardCell], grouping: str, protocol: Protocol) -> list[Table]:
+    """Return accuracies by group beside the published ones, for each task that the paper has groups of."""
+    published: dict[tuple[str, str], list[PublishedGroup]] = {}
+    for one in published_groups():
+        if one.grouping == grouping:
+            published.setdefault((one.dataset, one.task), []).append(one)
+    tables = []
+    for (dataset, task), rows in published.items():
+        own = [c for c in cells if (c.dataset, c.task, c.metric) == (dataset, task, ACCURACY.name)]
+        if own:
+            groups = list(dict.fromkeys([*(one.group for one in rows), *(cell.group for cell in own)]))
+            models = [*(cell.model for cell in own), *(one.model for one in rows)]
+            shown: dict[str, dict[str, str]] = {model: {} for model in models}
+            for cell in own:
+                shown[cell.model][cell.group] = f"{number(cell.value, *style(cell.metric))} ({cell.n})"
+            for one in rows:
+                shown[one.model][one.group] = number(float(one.value))
+            lines = [[model, *(found.get(group, "") for group in groups)] for model, found in shown.items()]
+            title = f"{dataset}: {task} by {grouping}, protocol {protocol}: yours (n), then Table {rows[0].table}"
+            notes = ["Accuracies in percent. Published numbers are as printed, by the authors' rules (`paper`)."]
+            tables.append(Table(title, ["model", *groups], lines, notes=notes))
+    return tables
 
 
 TITLES: dict[TableName, str] = {

@@ -49,7 +49,7 @@ class Source:
         found: dict[str, Grouping] = {
             "modality": by_modality,
             "kind": lambda item, _: "vocal" if item.prompt.lyrics else "instrumental",
-            "month": lambda item, _: item.about.get("month"),
+            "month": _by_month,
             "confidence": _by_confidence,
             "question": lambda item, _: item.about.get("question"),  # in data sets with several (cmi-real)
         }
@@ -68,6 +68,12 @@ class Source:
     ) -> Results:
         judges = {system.about.name: system.unread for system in self.systems if system.about.is_judge}
         return evaluate(self.items, self.models, self.nulls, protocol, resamples, by, tasks, judges)
+
+
+def _by_month(item: RatedItem, _task: Task) -> str | None:
+    """Group by month; the first two of Music Arena are one group, as in Table 20 of the paper."""
+    month = item.about.get("month")
+    return "2025-07 and 08" if item.dataset == "music-arena" and month in ("2025-07", "2025-08") else month
 
 
 def by_modality(item: RatedItem, _task: Task) -> str:
