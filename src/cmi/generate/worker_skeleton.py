@@ -9,12 +9,16 @@ and let cmi run it:  cmi generate prompts.jsonl takes/ --system "worker:path/to/
 What your code or its libraries print goes to standard error and does not disturb the protocol.
 """
 
+from __future__ import annotations
+
 import json
 import math
 import os
 import struct
 import sys
 import wave
+from collections.abc import Callable
+from typing import Any
 
 ABOUT = {
     "name": "skeleton",
@@ -30,7 +34,7 @@ def load() -> object:
     return None
 
 
-def generate(model: object, request: dict) -> None:  # type: ignore[type-arg]
+def generate(model: Any, request: dict[str, Any]) -> None:
     """Write a take to request["audio"] for its text, lyrics, reference (a path or None), seed and seconds (or None)."""
     rate, seconds, pitch = 16000, request.get("seconds") or 10.0, 220 + 20 * (request["seed"] % 12)
     with wave.open(request["audio"], "wb") as file:
@@ -41,7 +45,12 @@ def generate(model: object, request: dict) -> None:  # type: ignore[type-arg]
         file.writeframes(b"".join(struct.pack("<h", sample) for sample in samples))
 
 
-def main() -> None:
+def main(
+    about: dict[str, Any] = ABOUT,
+    load: Callable[[], Any] = load,
+    generate: Callable[[Any, Any], None] = generate,
+) -> None:
+    """Load the model, then answer requests. An exception's `kind`, if it has one, is the reason that is counted."""
     protocol = os.fdopen(os.dup(1), "w", encoding="utf-8")  # a copy of standard output
     os.dup2(2, 1)  # print to standard error from now on, also in C libraries
 
@@ -50,7 +59,7 @@ def main() -> None:
         protocol.flush()
 
     model = load()
-    say({"ready": True, **ABOUT})
+    say({"ready": True, **about})
     for line in sys.stdin:
         if not line.strip():
             continue
@@ -59,7 +68,10 @@ def main() -> None:
             generate(model, request)
             say({"id": request["id"], "audio": request["audio"]})
         except Exception as error:  # only this take fails
-            say({"id": request["id"], "error": f"{type(error).__name__}: {error}"})
+            kind = getattr(error, "kind", None)
+            named = isinstance(kind, str)
+            message = str(error) if named else f"{type(error).__name__}: {error}"
+            say({"id": request["id"], "error": message, "kind": kind if named else None})
 
 
 if __name__ == "__main__":

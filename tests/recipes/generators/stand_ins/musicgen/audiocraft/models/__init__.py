@@ -1,0 +1,2 @@
+# ruff: noqa: F401
+from .musicgen import MusicGen
