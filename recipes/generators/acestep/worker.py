@@ -16,18 +16,8 @@ from types import SimpleNamespace
 from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
+import worker_common as common
 from lyric_formats import read_sections, write_sections
-from worker_common import (
-    TakeRefused,
-    enter_clone,
-    make_parser,
-    read_audio,
-    require_length,
-    require_parts,
-    run_worker,
-    set_seeds,
-    write_take,
-)
 
 COMMIT = "f30aee4c186c33b7b8a6ea59a4b7fc36f795b49f"
 SHORTEST, LONGEST = 10.0, 600.0  # seconds
@@ -35,7 +25,7 @@ STEPS = {"turbo": 8, "other": 50}
 
 
 def load(options: argparse.Namespace) -> Any:
-    enter_clone(options.clone, ".")
+    common.enter_clone(options.clone, ".")
     from acestep.handler import AceStepHandler
     from acestep.llm_inference import LLMHandler
 
@@ -52,9 +42,9 @@ def generate(model: Any, request: dict[str, Any]) -> None:
     from acestep.inference import GenerationConfig, GenerationParams, generate_music
 
     if not request["lyrics"]:
-        require_parts(request, "text")
-    require_length(request["seconds"] or SHORTEST, SHORTEST, LONGEST)
-    set_seeds(request["seed"])
+        common.require_parts(request, "text")
+    common.require_length(request["seconds"] or SHORTEST, SHORTEST, LONGEST)
+    common.set_seeds(request["seed"])
     params = GenerationParams(
         caption=request["text"] or "",
         lyrics=write_sections(read_sections(request["lyrics"])) if request["lyrics"] else "[Instrumental]",
@@ -72,10 +62,10 @@ def generate(model: Any, request: dict[str, Any]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         result = generate_music(model.dit, model.llm, params, config, save_dir=folder)
         if not result.success:
-            raise TakeRefused("ACE-Step failed", str(result.error or result.status_message))
+            raise common.TakeRefused("ACE-Step failed", str(result.error or result.status_message))
         if not result.audios[0]["path"]:  # the model's code writes no file in this case
-            raise TakeRefused("silent", "ACE-Step found its own output to be silent, or could not write it")
-        write_take(request, *read_audio(result.audios[0]["path"]))
+            raise common.TakeRefused("silent", "ACE-Step found its own output to be silent, or could not write it")
+        common.write_take(request, *common.read_audio(result.audios[0]["path"]))
 
 
 def count_steps(model: str) -> int:
@@ -89,7 +79,7 @@ def require_started(answer: tuple[str, bool]) -> None:
 
 
 def main() -> None:
-    parser = make_parser(__doc__ or "")
+    parser = common.make_parser(__doc__ or "")
     parser.add_argument("--model", default="acestep-v15-turbo", help="a folder of the clone's checkpoints")
     parser.add_argument("--lm", help="such as acestep-5Hz-lm-1.7B, also there")
     options = parser.parse_args()
@@ -100,7 +90,7 @@ def main() -> None:
         "licence": "MIT (the repository; see the model's page for the weights)",
         "settings": {"steps": count_steps(options.model)},
     }
-    run_worker(about, options, COMMIT, load, generate)
+    common.run_worker(about, options, COMMIT, load, generate)
 
 
 if __name__ == "__main__":

@@ -16,19 +16,8 @@ from types import SimpleNamespace
 from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
+import worker_common as common
 from lyric_formats import write_lrc
-from worker_common import (
-    TakeRefused,
-    enter_clone,
-    find_device,
-    make_parser,
-    read_audio,
-    require_length,
-    require_parts,
-    run_worker,
-    set_seeds,
-    write_take,
-)
 
 COMMIT = "28ad63c0f096fe2ee258bcabbcf081d5d9366afd"
 RATE = 44_100
@@ -39,10 +28,10 @@ SHORTEST_REFERENCE = 10.0
 
 
 def load(options: argparse.Namespace) -> Any:
-    enter_clone(options.clone, "infer", ".")
+    common.enter_clone(options.clone, "infer", ".")
     from infer_utils import prepare_model
 
-    device = find_device()
+    device = common.find_device()
     cfm, tokenizer, muq, vae = prepare_model(MAX_FRAMES[options.model], device)
     return SimpleNamespace(
         cfm=cfm, tokenizer=tokenizer, muq=muq, vae=vae, device=device, size=options.model, style=options.style
@@ -53,14 +42,14 @@ def generate(model: Any, request: dict[str, Any]) -> None:
     from infer import inference
     from infer_utils import get_lrc_token, get_negative_style_prompt, get_reference_latent, get_style_prompt
 
-    require_parts(request, model.style)
+    common.require_parts(request, model.style)
     wanted = request["seconds"] or LONGEST[model.size]
-    require_length(wanted, 1, LONGEST[model.size])
+    common.require_length(wanted, 1, LONGEST[model.size])
     try:
         lrc = write_lrc(request["lyrics"] or "", wanted, needs_closing_line=model.size == "base")
     except ValueError as error:
-        raise TakeRefused("lyrics too long", str(error)) from error
-    set_seeds(request["seed"])
+        raise common.TakeRefused("lyrics too long", str(error)) from error
+    common.set_seeds(request["seed"])
     if model.style == "text":
         style = get_style_prompt(model.muq, prompt=request["text"])
     else:
@@ -84,18 +73,18 @@ def generate(model: Any, request: dict[str, Any]) -> None:
         song_duration=song_duration,
         chunked=True,  # fits 8 GB
     )
-    write_take(request, song.numpy() / 32_768, RATE)  # 16-bit whole numbers
+    common.write_take(request, song.numpy() / 32_768, RATE)  # 16-bit whole numbers
 
 
 def require_recording(path: str) -> None:
     """Refuse a reference that the model would stop at."""
-    samples, rate = read_audio(path)
+    samples, rate = common.read_audio(path)
     if samples.shape[1] < SHORTEST_REFERENCE * rate:
-        raise TakeRefused("reference too short", f"{path}: shorter than {SHORTEST_REFERENCE:g} s")
+        raise common.TakeRefused("reference too short", f"{path}: shorter than {SHORTEST_REFERENCE:g} s")
 
 
 def main() -> None:
-    parser = make_parser(__doc__ or "")
+    parser = common.make_parser(__doc__ or "")
     parser.add_argument("--model", choices=list(MAX_FRAMES), default="base", help="95 s, or 96 to 285 s")
     parser.add_argument("--style", choices=["text", "reference"], default="text", help="what gives the style")
     options = parser.parse_args()
@@ -106,7 +95,7 @@ def main() -> None:
         "licence": "Apache-2.0 (code and DiT weights)",
         "settings": {"style": options.style, "steps": 32, "cfg_strength": 4.0, "chunked": True},
     }
-    run_worker(about, options, COMMIT, load, generate)
+    common.run_worker(about, options, COMMIT, load, generate)
 
 
 if __name__ == "__main__":

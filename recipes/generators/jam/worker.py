@@ -17,18 +17,8 @@ from types import SimpleNamespace
 from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
+import worker_common as common
 from lyric_formats import read_sections, time_words
-from worker_common import (
-    TakeRefused,
-    enter_clone,
-    find_device,
-    make_parser,
-    require_length,
-    require_parts,
-    run_worker,
-    set_seeds,
-    write_take,
-)
 
 COMMIT = "be6c0d2b099bae62ea5c936af1aaf15a8e339172"
 RATE = 44_100
@@ -38,7 +28,7 @@ CONDITIONS = ("lrc", "prompt", "start_time", "duration_abs", "duration_rel")
 
 
 def load(options: argparse.Namespace) -> Any:
-    enter_clone(options.clone, "src", "externals/DeepPhonemizer")
+    common.enter_clone(options.clone, "src", "externals/DeepPhonemizer")
     from huggingface_hub import snapshot_download
     from jam.dataset import DiffusionWebDataset, enhance_webdataset_config
     from jam.infer import load_model
@@ -46,7 +36,7 @@ def load(options: argparse.Namespace) -> Any:
     from muq import MuQMuLan
     from omegaconf import OmegaConf
 
-    device = find_device()
+    device = common.find_device()
     checkpoint = options.checkpoint or str(Path(snapshot_download(repo_id=WEIGHTS)) / "jam-0_5.safetensors")
     config = OmegaConf.load("configs/jam_infer.yaml")
     OmegaConf.resolve(config)
@@ -67,21 +57,23 @@ def load(options: argparse.Namespace) -> Any:
 def generate(model: Any, request: dict[str, Any]) -> None:
     from jam.infer import generate_latent, normalize_audio
 
-    require_parts(request, model.style, "lyrics")
+    common.require_parts(request, model.style, "lyrics")
     seconds = request["seconds"] or USUAL
-    require_length(seconds, 1, LONGEST)
+    common.require_length(seconds, 1, LONGEST)
     try:
         words = time_words(read_sections(request["lyrics"]), seconds)
     except ValueError as error:
-        raise TakeRefused("lyrics too long", str(error)) from error
-    set_seeds(request["seed"])
+        raise common.TakeRefused("lyrics too long", str(error)) from error
+    common.set_seeds(request["seed"])
     batch = encode_prompt(model, words, seconds, request)
     latents = generate_latent(
         model.cfm, batch, model.config.sample_kwargs, model.config.negative_style_prompt, ignore_style=False
     )
     latent = latents[0][0].transpose(0, 1).unsqueeze(0)
     samples = normalize_audio(model.vae.decode(latent, chunked=True).sample.squeeze(0).detach().cpu())
-    write_take({**request, "seconds": seconds}, samples.numpy(), RATE)  # JAM fills its longest length with silence
+    common.write_take(
+        {**request, "seconds": seconds}, samples.numpy(), RATE
+    )  # JAM fills its longest length with silence
 
 
 def encode_prompt(model: Any, words: list[dict[str, object]], seconds: float, request: dict[str, Any]) -> Any:
@@ -109,12 +101,14 @@ def encode_prompt(model: Any, words: list[dict[str, object]], seconds: float, re
         )[0]
     batch = custom_collate_fn_with_metadata([encoded], model.encoder.custom_collate_fn)
     if batch is None:
-        raise TakeRefused("prompt", "JAM could not read the lyrics or the style; its own message is on standard error")
+        raise common.TakeRefused(
+            "prompt", "JAM could not read the lyrics or the style; its own message is on standard error"
+        )
     return {name: batch[name].to(model.device) for name in CONDITIONS}
 
 
 def main() -> None:
-    parser = make_parser(__doc__ or "")
+    parser = common.make_parser(__doc__ or "")
     parser.add_argument("--checkpoint", help=f"a .safetensors file; by default that of {WEIGHTS} on the hub")
     parser.add_argument("--style", choices=["text", "reference"], default="text", help="what gives the style")
     options = parser.parse_args()
@@ -126,7 +120,7 @@ def main() -> None:
         "licence": "Project Jamify License and Stability AI Community License; no commercial use of outputs",
         "settings": {"style": options.style},
     }
-    run_worker(about, options, COMMIT, load, generate)
+    common.run_worker(about, options, COMMIT, load, generate)
 
 
 if __name__ == "__main__":

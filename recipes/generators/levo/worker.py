@@ -18,17 +18,8 @@ from types import SimpleNamespace
 from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
+import worker_common as common
 from lyric_formats import read_sections, write_levo
-from worker_common import (
-    copy_under_own_name,
-    enter_clone,
-    make_parser,
-    require_length,
-    require_parts,
-    run_worker,
-    set_seeds,
-    write_take,
-)
 
 COMMIT = "b1b03ec93a38ae4a566ad8a22010f51dd49cb803"
 PARAMS = {"cfg_coef": 1.5, "temperature": 0.8, "top_k": 5000, "top_p": 0.0}  # those of the repository's generate.py
@@ -38,7 +29,7 @@ NO_WORDS = "."
 def load(options: argparse.Namespace) -> Any:
     checkpoint = str(options.checkpoint.resolve())
     os.environ.setdefault("TRANSFORMERS_CACHE", str(options.clone / "third_party" / "hub"))
-    enter_clone(options.clone, "tools/gradio", ".", "codeclm/tokenizer", "codeclm/tokenizer/Flow1dVAE")
+    common.enter_clone(options.clone, "tools/gradio", ".", "codeclm/tokenizer", "codeclm/tokenizer/Flow1dVAE")
     module = importlib.import_module("levo_inference_lowmem" if options.low_memory else "levo_inference")
     return SimpleNamespace(levo=module.LeVoInference(checkpoint), folder=tempfile.TemporaryDirectory())
 
@@ -46,13 +37,13 @@ def load(options: argparse.Namespace) -> Any:
 def generate(model: Any, request: dict[str, Any]) -> None:
     levo = model.levo
     if not request["lyrics"]:
-        require_parts(request, "text")
+        common.require_parts(request, "text")
     longest = float(levo.max_duration)
-    require_length(request["seconds"] or longest, 1, longest)
+    common.require_length(request["seconds"] or longest, 1, longest)
     reference = request["reference"]
     if reference:  # separated voices are kept by file name, and other folders may have a file of the same name
-        reference = str(copy_under_own_name(reference, Path(model.folder.name)))
-    set_seeds(request["seed"])
+        reference = str(common.copy_under_own_name(reference, Path(model.folder.name)))
+    common.set_seeds(request["seed"])
     samples = levo(
         lyric=write_levo(read_sections(request["lyrics"])) if request["lyrics"] else NO_WORDS,
         description=describe(request["text"]),
@@ -60,7 +51,7 @@ def generate(model: Any, request: dict[str, Any]) -> None:
         gen_type="mixed" if request["lyrics"] else "bgm",
         params={**PARAMS, "duration": request["seconds"] or longest},
     )
-    write_take(request, samples.cpu().float().numpy(), levo.cfg.sample_rate)
+    common.write_take(request, samples.cpu().float().numpy(), levo.cfg.sample_rate)
 
 
 def describe(text: str | None) -> str | None:
@@ -70,7 +61,7 @@ def describe(text: str | None) -> str | None:
 
 
 def main() -> None:
-    parser = make_parser(__doc__ or "")
+    parser = common.make_parser(__doc__ or "")
     parser.add_argument("--checkpoint", required=True, type=Path, help="folder with config.yaml and model.pt")
     parser.add_argument("--low-memory", action="store_true", help="load parts of the model when they are needed")
     options = parser.parse_args()
@@ -81,7 +72,7 @@ def main() -> None:
         "licence": "License Terms of SongGeneration: academic, research and education purposes only",
         "settings": {**PARAMS, "low_memory": options.low_memory},
     }
-    run_worker(about, options, COMMIT, load, generate)
+    common.run_worker(about, options, COMMIT, load, generate)
 
 
 if __name__ == "__main__":

@@ -14,16 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
-from worker_common import (
-    enter_clone,
-    make_parser,
-    read_audio,
-    require_length,
-    require_parts,
-    run_worker,
-    set_seeds,
-    write_take,
-)
+import worker_common as common
 
 COMMIT = "896ec7c47f5e5d1e5aa1e4b260c4405328bf009d"
 USUAL, LONGEST = 30.0, 300.0  # seconds; beyond 30 s the model continues its own music
@@ -31,7 +22,7 @@ EXCERPT = 3.0  # seconds
 
 
 def load(options: argparse.Namespace) -> Any:
-    enter_clone(options.clone, ".")
+    common.enter_clone(options.clone, ".")
     from audiocraft.models import MusicGen
 
     model = MusicGen.get_pretrained(options.model)
@@ -43,20 +34,20 @@ def load(options: argparse.Namespace) -> Any:
 def generate(musicgen: Any, request: dict[str, Any]) -> None:
     model, text = musicgen.model, request["text"] or None
     if not request["reference"]:
-        require_parts(request, "text")
+        common.require_parts(request, "text")
     seconds = request["seconds"] or USUAL
-    require_length(seconds, 1, USUAL if musicgen.is_style else LONGEST)
-    set_seeds(request["seed"])
+    common.require_length(seconds, 1, USUAL if musicgen.is_style else LONGEST)
+    common.set_seeds(request["seed"])
     both = musicgen.is_style and text and request["reference"]
     model.set_generation_params(duration=seconds, cfg_coef=3.0, cfg_coef_beta=5.0 if both else None)
     if request["reference"]:
         import torch
 
-        samples, rate = read_audio(request["reference"])
+        samples, rate = common.read_audio(request["reference"])
         made = model.generate_with_chroma([text], torch.from_numpy(samples)[None], rate)
     else:
         made = model.generate([text])
-    write_take(request, made[0].cpu().numpy(), model.sample_rate)
+    common.write_take(request, made[0].cpu().numpy(), model.sample_rate)
 
 
 def is_style(model: str) -> bool:
@@ -64,7 +55,7 @@ def is_style(model: str) -> bool:
 
 
 def main() -> None:
-    parser = make_parser(__doc__ or "")
+    parser = common.make_parser(__doc__ or "")
     parser.add_argument("--model", default="facebook/musicgen-style", help="its name on the hub")
     options = parser.parse_args()
     takes_references = is_style(options.model) or "melody" in options.model
@@ -75,7 +66,7 @@ def main() -> None:
         "licence": "MIT (code), CC-BY-NC-4.0 (weights)",
         "settings": {"cfg_coef": 3.0},
     }
-    run_worker(about, options, COMMIT, load, generate)
+    common.run_worker(about, options, COMMIT, load, generate)
 
 
 if __name__ == "__main__":

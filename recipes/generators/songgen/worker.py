@@ -14,31 +14,22 @@ from types import SimpleNamespace
 from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
+import worker_common as common
 from lyric_formats import read_sections, write_lines
-from worker_common import (
-    enter_clone,
-    find_device,
-    make_parser,
-    require_length,
-    require_parts,
-    run_worker,
-    set_seeds,
-    write_take,
-)
 
 COMMIT = "94d2d20ca882aa55c8e0abc6154a6ac52840c781"
 LONGEST = 30.0  # seconds
 
 
 def load(options: argparse.Namespace) -> Any:
-    enter_clone(options.clone, ".")
+    common.enter_clone(options.clone, ".")
     from songgen import (
         SongGenDualTrackForConditionalGeneration,
         SongGenMixedForConditionalGeneration,
         SongGenProcessor,
     )
 
-    device = find_device()
+    device = common.find_device()
     if is_dual(options.model):
         model = SongGenDualTrackForConditionalGeneration.from_pretrained(options.model, attn_implementation="sdpa")
     else:
@@ -48,9 +39,9 @@ def load(options: argparse.Namespace) -> Any:
 
 
 def generate(songgen: Any, request: dict[str, Any]) -> None:
-    require_parts(request, "text", "lyrics")
-    require_length(request["seconds"] or LONGEST, 1, LONGEST)
-    set_seeds(request["seed"])
+    common.require_parts(request, "text", "lyrics")
+    common.require_length(request["seconds"] or LONGEST, 1, LONGEST)
+    common.set_seeds(request["seed"])
     processor, model = songgen.processor, songgen.model
     inputs = processor(
         text=request["text"],
@@ -61,7 +52,7 @@ def generate(songgen: Any, request: dict[str, Any]) -> None:
     made = model.generate(**inputs, do_sample=True)
     tracks = [track.cpu().numpy().squeeze() for track in (made if songgen.is_dual else [made])]
     shortest = min(len(track) for track in tracks)
-    write_take(request, sum(track[:shortest] for track in tracks), model.config.sampling_rate)
+    common.write_take(request, sum(track[:shortest] for track in tracks), model.config.sampling_rate)
 
 
 def is_dual(model: str) -> bool:
@@ -70,7 +61,7 @@ def is_dual(model: str) -> bool:
 
 
 def main() -> None:
-    parser = make_parser(__doc__ or "")
+    parser = common.make_parser(__doc__ or "")
     parser.add_argument("--model", default="LiuZH-19/SongGen_mixed_pro", help="its name on the hub, or a folder")
     parser.add_argument("--voice", action="store_true", help="take references, for their voice")
     options = parser.parse_args()
@@ -81,7 +72,7 @@ def main() -> None:
         "licence": "Apache-2.0 (code; the repository states none for the weights)",
         "settings": {"voice": options.voice},
     }
-    run_worker(about, options, COMMIT, load, generate)
+    common.run_worker(about, options, COMMIT, load, generate)
 
 
 if __name__ == "__main__":

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
+import worker_common as common
 from lyric_formats import read_sections, write_tags, write_yue
-from worker_common import TakeRefused, make_parser, read_audio, require_length, require_parts, run_worker, write_take
 
 COMMIT = "9f1394bae1d8d218fea750c1413c2d9d731c7310"
 TOKENS = 100  # a second: 50 for the voice, 50 for the accompaniment
@@ -41,8 +41,8 @@ def load(options: argparse.Namespace) -> argparse.Namespace:
 
 def generate(options: argparse.Namespace, request: dict[str, Any]) -> None:
     if not request["lyrics"]:
-        require_parts(request, "text")
-    require_length(request["seconds"] or SECTION, SHORTEST, LONGEST)
+        common.require_parts(request, "text")
+    common.require_length(request["seconds"] or SECTION, SHORTEST, LONGEST)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         log = folder / "log.txt"
@@ -59,8 +59,8 @@ def generate(options: argparse.Namespace, request: dict[str, Any]) -> None:
         mixes = sorted((folder / "out").glob("*.mp3"))
         if done.returncode or not mixes:
             last = text.strip().splitlines()[-1:] or ["it wrote nothing"]
-            raise TakeRefused("infer.py failed", f"infer.py ended with code {done.returncode}: {last[0]}")
-        write_take(request, *read_audio(mixes[0]))
+            raise common.TakeRefused("infer.py failed", f"infer.py ended with code {done.returncode}: {last[0]}")
+        common.write_take(request, *common.read_audio(mixes[0]))
 
 
 def make_command(options: argparse.Namespace, request: dict[str, Any], folder: Path) -> list[str]:
@@ -91,7 +91,7 @@ def make_command(options: argparse.Namespace, request: dict[str, Any], folder: P
 
 
 def main() -> None:
-    parser = make_parser(__doc__ or "")
+    parser = common.make_parser(__doc__ or "")
     parser.add_argument("--stage1-model", default="m-a-p/YuE-s1-7B-anneal-en-cot", help="its name on the hub")
     parser.add_argument("--stage2-model", default="m-a-p/YuE-s2-1B-general", help="its name on the hub")
     parser.add_argument("--stage2-batch-size", type=int, default=4, help="more is faster and needs more memory")
@@ -104,7 +104,7 @@ def main() -> None:
         "licence": "Apache-2.0 (code and weights); the authors ask for the credit 'YuE by HKUST/M-A-P'",
         "settings": {"stage2_model": options.stage2_model, "repetition_penalty": PENALTY},
     }
-    run_worker(about, options, COMMIT, load, generate)
+    common.run_worker(about, options, COMMIT, load, generate)
 
 
 if __name__ == "__main__":
