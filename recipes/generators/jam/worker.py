@@ -71,9 +71,8 @@ def generate(model: Any, request: dict[str, Any]) -> None:
     )
     latent = latents[0][0].transpose(0, 1).unsqueeze(0)
     samples = normalize_audio(model.vae.decode(latent, chunked=True).sample.squeeze(0).detach().cpu())
-    common.write_take(
-        {**request, "seconds": seconds}, samples.numpy(), RATE
-    )  # JAM fills its longest length with silence
+    # what JAM makes is always of its longest length
+    common.write_take({**request, "seconds": seconds}, samples.numpy(), RATE)
 
 
 def encode_prompt(model: Any, words: list[dict[str, object]], seconds: float, request: dict[str, Any]) -> Any:
