@@ -28,7 +28,8 @@ from cmi.preferences import (
     split_name,
 )
 from cmi.reward.train.config import TrainConfig, TrainingSource
-from cmi.reward.train.data import Examples, Label, TrainingExample
+from cmi.reward.train.data import AXES, Examples, Label, TrainingExample
+from cmi.take import Prompt
 
 ALL = "all"  # splits
 
@@ -65,8 +66,8 @@ class ReadSets:
         return self._read[given]
 
 
-def read_data(config: TrainConfig) -> tuple[list[Examples], list[Examples]]:
-    """The examples for training and for validation, which are apart."""
+def read_data(config: TrainConfig, test: Sequence[Examples] = ()) -> tuple[list[Examples], list[Examples]]:
+    """The examples for training and for validation, which are apart; training is also apart from `test`."""
     sets = ReadSets((*config.data, *config.validation))
     training = [_read(source, sets) for source in config.data]
     validation = []
@@ -76,8 +77,22 @@ def read_data(config: TrainConfig) -> tuple[list[Examples], list[Examples]]:
         else:
             training, held_out = _hold_out(training, source)
             validation += held_out
-    _require_apart(training, validation)
-    return training, validation
+    _require_apart(training, validation, "validation")
+    _require_apart(training, test, "testing")
+    return [_as_configured(one, config) for one in training], [_as_configured(one, config) for one in validation]
+
+
+def _as_configured(group: Examples, config: TrainConfig) -> Examples:
+    """The examples with labels on the configured axes only, and without prompts if those are not to be used."""
+    examples = group.examples
+    if not set(AXES) <= set(config.axes):
+        chosen = ({axis: label for axis, label in e.labels.items() if axis in config.axes} for e in examples)
+        examples = [replace(e, labels=labels) for e, labels in zip(examples, chosen, strict=True) if labels]
+        if not examples:
+            raise InputError(f"{group.source.place}: no label on {' or '.join(config.axes)}, which 'axes' asks for")
+    if not config.prompts:
+        examples = [replace(example, prompt=Prompt()) for example in examples]
+    return replace(group, examples=examples)
 
 
 def read_examples(sources: Sequence[TrainingSource]) -> list[Examples]:
@@ -97,9 +112,11 @@ def _read(source: TrainingSource, sets: ReadSets) -> Examples:
         of_split = f" of split {source.split!r}" if source.split else ""
         left_out = f" ({found.ties.total()} ties were left out)" if found.ties else ""
         raise InputError(f"{source.place}: no example{of_split} to learn from{left_out}{known}")
-    if source.limit is not None and source.limit < len(found.examples):
-        places = np.random.default_rng(source.seed).permutation(len(found.examples))[: source.limit]
-        found.unused["beyond the limit"] = len(found.examples) - source.limit
+    most = min(source.limit or len(found.examples), len(found.examples))
+    most = max(1, round(source.fraction * most))
+    if most < len(found.examples):
+        places = np.random.default_rng(source.seed).permutation(len(found.examples))[:most]
+        found.unused["beyond the limit"] = len(found.examples) - most
         return replace(found, examples=[found.examples[place] for place in sorted(places.tolist())])
     return found
 
@@ -141,7 +158,10 @@ def _pairs(preferences: Iterable[Preference], ties: Counter[str]) -> Iterator[Tr
         assert isinstance(first.pair.a, Path)
         assert isinstance(first.pair.b, Path)
         labels = {axis: Label(float(one.choice == "a"), one.confidence) for axis, one in group.items()}
-        yield TrainingExample(first.prompt, (first.pair.a, first.pair.b), labels, prompt_key=prompt_key(first))
+        made_by = tuple(str(first.about.get(f"generator_{side}", "")) for side in "ab")
+        yield TrainingExample(
+            first.prompt, (first.pair.a, first.pair.b), labels, prompt_key=prompt_key(first), generators=made_by
+        )
 
 
 def _decided(preferences: Iterable[Preference], ties: Counter[str]) -> Iterator[Preference]:
@@ -156,7 +176,8 @@ def _rated(ratings: Iterable[Rating]) -> Iterator[TrainingExample]:
     for one in ratings:
         assert isinstance(one.take.audio, Path)
         labels = {axis: Label(value) for axis, value in one.ratings.items()}
-        yield TrainingExample(one.prompt, (one.take.audio,), labels, prompt_key=prompt_key(one))
+        made_by = (str(one.about.get("generator", "")),)
+        yield TrainingExample(one.prompt, (one.take.audio,), labels, prompt_key=prompt_key(one), generators=made_by)
 
 
 def _hold_out(training: Sequence[Examples], source: TrainingSource) -> tuple[list[Examples], list[Examples]]:
@@ -179,17 +200,18 @@ def _hold_out(training: Sequence[Examples], source: TrainingSource) -> tuple[lis
     return kept, held_out
 
 
-def _require_apart(training: Sequence[Examples], validation: Sequence[Examples]) -> None:
+def _require_apart(training: Sequence[Examples], others: Sequence[Examples], purpose: str) -> None:
     """InputError if an example is in both parts, whoever labelled it and whichever take comes first."""
     row_of = partial(_identify, resolve=cache(Path.resolve))
-    trained = {row_of(example): group for group in training for example in group.examples}
-    for group in validation:
+    trained = {row_of(example): group for group in training for example in group.examples} if others else {}
+    alternative = ", or use 'validation: {share: 0.2}'" if purpose == "validation" else ""
+    for group in others:
         both = [example for example in group.examples if row_of(example) in trained]
         if both:
             names, takes = trained[row_of(both[0])].name, " and ".join(take.name for take in both[0].takes)
             raise InputError(
-                f"{group.name}: {len(both):,} of its {len(group.examples):,} rows for validation are also trained on, "
-                f"in {names} (the first is about {takes}): name another split, or use 'validation: {{share: 0.2}}'"
+                f"{group.name}: {len(both):,} of its {len(group.examples):,} rows for {purpose} are also trained on, "
+                f"in {names} (the first is about {takes}): name another split{alternative}"
             )
 
 

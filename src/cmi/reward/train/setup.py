@@ -60,7 +60,7 @@ def uses_bf16(config: TrainConfig, device: torch.device) -> bool:
 def make_plan(config: TrainConfig) -> TrainingPlan:
     training, validation = read_data(config)
     model = load_model(config.model)
-    facts = {"settings": settings_of(config), "model": model.name, "data": _fingerprint([*training, *validation])}
+    facts = {"settings": settings_of(config), "model": model.name, "data": fingerprint([*training, *validation])}
     facts["counts"] = {"data": count(training), "validation": count(validation)}
     return TrainingPlan(training, validation, model, facts)
 
@@ -152,7 +152,7 @@ def _encode(embeddings: Embeddings, groups: Sequence[Examples], accelerator: Acc
     embeddings.known = dict(gather_object(list(known.items())))
 
 
-def _fingerprint(groups: Sequence[Examples]) -> str:
+def fingerprint(groups: Sequence[Examples]) -> str:
     """Twelve hex digits that change with any example, whatever the current folder."""
     digest = hashlib.sha256()
     resolve = cache(Path.resolve)
