@@ -113,8 +113,8 @@ class Variant:
 
 def unknown_variant(name: object, known: Iterable[str]) -> str:
     near = get_close_matches(str(name), list(known), n=1)
-    meant = f"did you mean {near[0]!r}? " if near else ""
-    return f"no variant is called {name!r}; {meant}There are {', '.join(known)}"
+    meant = f"did you mean {near[0]!r}? There" if near else "there"
+    return f"no variant is called {name!r}; {meant} are {', '.join(known)}"
 
 
 def bundled_matrices() -> list[str]:

@@ -200,7 +200,7 @@ class _Runner:
         start, config = first.config.model, variant.config
         encoder = (start.checkpoint, start.revision, config.window, config.precision)
         if encoder != self._encoder:
-            self._embeddings = None  # before another encoder takes its place
+            self._encoder, self._embeddings = (), None  # before another encoder takes its place
             model = load_model(start)
             self._embeddings = new_embeddings(config, model, choose_device(self._device))
             self._encoder, self._encoder_name = encoder, model.name
