@@ -28,7 +28,7 @@ from cmi.reward.train.config import TrainConfig, load_config
 from cmi.reward.train.data import Examples, count, data_table
 from cmi.reward.train.embeddings import Embeddings
 from cmi.reward.train.loop import silent, train
-from cmi.reward.train.reading import read_data, read_examples
+from cmi.reward.train.reading import ReadSet, read_data, read_examples
 from cmi.reward.train.setup import Report, fingerprint, load_model, new_embeddings, settings_of
 from cmi.rewardbench.items import RatedItem, Vote
 from cmi.rewardbench.runs.run import measure_takes, score_questions
@@ -72,10 +72,11 @@ def plan_ablation(
     if not test:
         raise InputError(f"{matrix_name}: nothing to test on: name a 'test' in it, or a 'validation' in {base_name}")
     tested = fingerprint(test)
+    known: dict[str, ReadSet] = {}
 
     @cache
     def read(sources: TrainConfig) -> Record:
-        training, validation = read_data(sources, test)
+        training, validation = read_data(sources, test, known)
         counts = {"data": count(training), "validation": count(validation)}
         return {"data": fingerprint([*training, *validation]), "counts": counts}
 
@@ -84,7 +85,8 @@ def plan_ablation(
         config = variant.config
         settings = settings_of(config) | ({"model": {"after": variant.after}} if variant.after else {})
         # What is read depends on these alone: most variants share it.
-        same = replace(base, data=config.data, validation=config.validation, axes=config.axes, prompts=config.prompts)
+        same = replace(base, data=config.data, validation=config.validation, early_stop=None)
+        same = replace(same, axes=config.axes, prompts=config.prompts)
         try:
             facts[variant.name] = {"settings": settings, **read(same), "test": tested}
         except InputError as error:

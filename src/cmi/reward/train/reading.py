@@ -9,7 +9,7 @@ same row in both parts is an error.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -54,11 +54,11 @@ class ReadSet:
 
 
 class ReadSets:
-    """The data sets of some sources, each of which is read once."""
+    """The data sets of some sources, each of which is read once; those in `known` were read before."""
 
-    def __init__(self, sources: Iterable[TrainingSource]) -> None:
+    def __init__(self, sources: Iterable[TrainingSource], known: dict[str, ReadSet] | None = None) -> None:
         self.used = {(source.dataset, split) for source in sources for split in _splits(source)}
-        self._read: dict[str, ReadSet] = {}
+        self._read = {} if known is None else known
 
     def read(self, given: str) -> ReadSet:
         if given not in self._read:
@@ -66,9 +66,14 @@ class ReadSets:
         return self._read[given]
 
 
-def read_data(config: TrainConfig, test: Sequence[Examples] = ()) -> tuple[list[Examples], list[Examples]]:
-    """The examples for training and for validation, which are apart; training is also apart from `test`."""
-    sets = ReadSets((*config.data, *config.validation))
+def read_data(
+    config: TrainConfig, test: Sequence[Examples] = (), known: dict[str, ReadSet] | None = None
+) -> tuple[list[Examples], list[Examples]]:
+    """The examples for training and for validation, which are apart; training is also apart from `test`.
+
+    `known` keeps the data sets for the next call.
+    """
+    sets = ReadSets((*config.data, *config.validation), known)
     training = [_read(source, sets) for source in config.data]
     validation = []
     for source in config.validation:
@@ -77,8 +82,7 @@ def read_data(config: TrainConfig, test: Sequence[Examples] = ()) -> tuple[list[
         else:
             training, held_out = _hold_out(training, source)
             validation += held_out
-    _require_apart(training, validation, "validation")
-    _require_apart(training, test, "testing")
+    _require_apart(training, {"validation": validation, "testing": test})
     return [_as_configured(one, config) for one in training], [_as_configured(one, config) for one in validation]
 
 
@@ -200,15 +204,17 @@ def _hold_out(training: Sequence[Examples], source: TrainingSource) -> tuple[lis
     return kept, held_out
 
 
-def _require_apart(training: Sequence[Examples], others: Sequence[Examples], purpose: str) -> None:
-    """InputError if an example is in both parts, whoever labelled it and whichever take comes first."""
+def _require_apart(training: Sequence[Examples], others: Mapping[str, Sequence[Examples]]) -> None:
+    """InputError if an example is in training and elsewhere, whoever labelled it and whichever take comes first."""
+    if not any(others.values()):
+        return
     row_of = partial(_identify, resolve=cache(Path.resolve))
-    trained = {row_of(example): group for group in training for example in group.examples} if others else {}
-    alternative = ", or use 'validation: {share: 0.2}'" if purpose == "validation" else ""
-    for group in others:
+    trained = {row_of(example): group for group in training for example in group.examples}
+    for purpose, group in ((purpose, group) for purpose, groups in others.items() for group in groups):
         both = [example for example in group.examples if row_of(example) in trained]
         if both:
             names, takes = trained[row_of(both[0])].name, " and ".join(take.name for take in both[0].takes)
+            alternative = ", or use 'validation: {share: 0.2}'" if purpose == "validation" else ""
             raise InputError(
                 f"{group.name}: {len(both):,} of its {len(group.examples):,} rows for {purpose} are also trained on, "
                 f"in {names} (the first is about {takes}): name another split{alternative}"
