@@ -5,13 +5,15 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from cmi._util.errors import InputError
-from cmi.ablate.run import plan_ablation, rated_items, run_ablation
+from cmi._util.runlog import read_records
+from cmi.ablate.run import plan_ablation, rated_items
 from cmi.cli import app
 from cmi.reward.train.config import TrainingSource
 from cmi.reward.train.reading import read_examples
@@ -66,6 +68,12 @@ def stamps(out: Path) -> dict[str, int]:
     return {path.parent.name: path.stat().st_mtime_ns for path in out.glob("runs/*/model.safetensors")}
 
 
+def steps_of(curve: Path) -> int:
+    with suppress(FileNotFoundError):
+        return curve.read_text().count("\n")
+    return 0
+
+
 def test_a_matrix_is_run_once_and_extended(base, matrix, tmp_path):
     out, path = tmp_path / "out", matrix()
     shown = ablate(base, "--matrix", path, "--out", out, "--only", "half")
@@ -93,12 +101,11 @@ def test_a_matrix_is_run_once_and_extended(base, matrix, tmp_path):
     again = ablate(base, "--matrix", path, "--out", out, "--json")
     assert [json.loads(line) for line in again.stdout.splitlines()] == list(records.values())
     other = ablate(base, "--matrix", path, "--out", out, "--steps", 4)
-    assert other.exit_code == 2 or isinstance(other.exception, InputError)
     assert "holds variant 'all' with other settings: use another --out" in str(other.exception)
 
 
 def test_a_killed_run_goes_on_and_trains_nothing_twice(base, matrix, tmp_path):
-    out, path = tmp_path / "killed", matrix()
+    out, path = tmp_path / "killed", matrix(STAGES.partition("[variants.musicality]")[0])
     arguments = [str(base), "--matrix", str(path), "--steps", "24", "--device", "cpu"]
     partial = out / "runs" / "half" / "training" / "curve.jsonl.partial"
     process = subprocess.Popen(
@@ -108,17 +115,17 @@ def test_a_killed_run_goes_on_and_trains_nothing_twice(base, matrix, tmp_path):
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
     try:
-        while process.poll() is None and not (partial.exists() and partial.read_text().count("\n") >= 3):
+        while process.poll() is None and steps_of(partial) < 3:
             time.sleep(0.002)
     finally:
         process.kill()
         process.wait()
-    assert [record["id"] for record in read(out / "variants.jsonl.partial")] == ["all"]
-    assert set(stamps(out)) == {"all"}
-    first = stamps(out)["all"]
+    finished = stamps(out)
+    assert "all" in finished and len(finished) < 3  # killed in the middle
+    assert {record["id"] for record in read_records(out / "variants.jsonl")} <= set(finished)
     shown = ablate(*arguments, "--out", out, "--json")
     assert shown.exit_code == 0, shown.output
-    assert stamps(out)["all"] == first
+    assert stamps(out).items() >= finished.items()
     whole = ablate(*arguments, "--out", tmp_path / "whole", "--json")
     both = [[json.loads(line) for line in one.stdout.splitlines()] for one in (shown, whole)]
     assert [[record["id"], record["cells"]] for record in both[0]] == [
@@ -244,10 +251,3 @@ def test_the_papers_matrix_runs_on_the_published_layouts(data, published_model, 
     rows = [line.split() for line in shown.stdout.splitlines()]
     assert ["mapping-ordinal", "75.80"] in [[row[0], row[-1]] for row in rows if row]
     assert ["musicality-no-prompt", "text+audio", "68.80"] in [[*row[:2], row[-1]] for row in rows if row]
-
-
-def test_ablations_run_in_one_process(base, matrix, tmp_path):
-    plan = plan_ablation(str(base), str(matrix()), tmp_path / "out", ["all"])
-    assert [variant.name for variant in plan.variants] == ["all"]
-    outcome = run_ablation(plan, tmp_path / "out", "cpu")
-    assert outcome.failures == {}

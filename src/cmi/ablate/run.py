@@ -23,13 +23,13 @@ from cmi.ablate.matrix import Matrix, Variant, choose_variants, load_matrix, pla
 from cmi.ablate.results import Record, compare_variants, result_records, result_tables
 from cmi.report.tables import Table, to_json_line, to_markdown
 from cmi.reward.model.reward_model import RewardModel
-from cmi.reward.scoring.scorers import make_scorer
+from cmi.reward.scoring.scorers import NamedScorer
 from cmi.reward.train.config import TrainConfig, load_config
 from cmi.reward.train.data import Examples, count, data_table
 from cmi.reward.train.embeddings import Embeddings
 from cmi.reward.train.loop import silent, train
 from cmi.reward.train.reading import ReadSet, read_data, read_examples
-from cmi.reward.train.setup import Report, fingerprint, load_model, new_embeddings, settings_of
+from cmi.reward.train.setup import Report, fingerprint, load_model, new_embeddings, settings_of, training_cache
 from cmi.rewardbench.items import RatedItem, Vote
 from cmi.rewardbench.runs.run import measure_takes, score_questions
 from cmi.rewardbench.runs.run_folder import About, AskedItem, question, write_items
@@ -181,9 +181,9 @@ class _Runner:
         if outcome is None:
             raise InputError("ablations run in one process: start them without a launcher")
         model = RewardModel.from_pretrained(folder, device=self._device)
-        name, model.name = model.full_name, self._encoder_name  # under which the tokens of test takes are cached
-        scorer = make_scorer(model, config.window)
-        scorer.name = name
+        name, model.name = model.full_name, self._encoder_name  # under which training has cached tokens
+        engine = model.scorer(window=config.window, cache=training_cache(config))
+        scorer = NamedScorer(name, engine, engine.judge, settings={"window": config.window})
         about = About(variant.name, scorer.axes, config.window, config.prompts)
         on_done = _count_takes(self._report, f"takes scored by {variant.name}", self._questions)
         scored = score_questions(self._questions, about, scorer, self._out / EVALUATION, on_done)

@@ -68,9 +68,12 @@ def make_plan(config: TrainConfig) -> TrainingPlan:
 def new_embeddings(config: TrainConfig, model: RewardModel, device: torch.device) -> Embeddings:
     """Of the model's encoder, which is placed on the device."""
     model.placed(device, "bf16" if uses_bf16(config, device) else "fp32")
-    # Apart from what scoring keeps: its smaller limit would delete what training still needs.
-    cache = TokenCache(cache_folder() / "training", round(config.cache_gb * GIGABYTE))
-    return Embeddings(model, device, config.window, cache, round(config.memory_gb * GIGABYTE))
+    return Embeddings(model, device, config.window, training_cache(config), round(config.memory_gb * GIGABYTE))
+
+
+def training_cache(config: TrainConfig) -> TokenCache:
+    """Apart from what scoring keeps: its smaller limit would delete what training still needs."""
+    return TokenCache(cache_folder() / "training", round(config.cache_gb * GIGABYTE))
 
 
 def set_up(
