@@ -222,7 +222,8 @@ def result_tables(
 ) -> list[Table]:
     """The variants, every table of the matrix on every test set, and the findings."""
     tables = [_variants_table(about, failures), *map(_results_table, compared)]
-    tested = {id(one.tested): one.tested for one in compared if one.table.axes == AXES}.values()
+    by_axes = sorted((one.tested for one in compared), key=lambda one: len(one.axes))
+    tested = {(one.name, one.is_pairs): one for one in by_axes}.values()  # each set with as many axes as a table has
     rows = [row for claim in matrix.findings for one in tested for row in _finding(claim, one)]
     if rows:
         headers = ["finding", "section", "here", "measure", "test set", "n", "difference", "95 %", "it"]
@@ -266,9 +267,8 @@ def _results_table(one: ComparedRows) -> Table:
         difference = signed(mean.difference, digits, scale)
         ends = interval((mean.difference_low, mean.difference_high), digits, scale, with_sign=True)
         row += [difference, ends, p_value(mean.p)] if mean.reference else ["", "", ""]
-        rows.append(
-            row + ([printed.get(variant if group == EVERYTHING else f"{variant} {group}", "")] if printed else [])
-        )
+        place = variant if group == EVERYTHING else f"{variant} {group}"
+        rows.append([*row, *([printed.get(place, "")] if printed else [])])
     words = ["variant", *(["prompt"] if table.by else [])]
     unit = " %" if tested.is_pairs else ""
     columns = [name for m in measures for name in (f"{m}{unit}", "95 %", *(["n"] if m != MEAN else []))]
