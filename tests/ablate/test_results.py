@@ -147,9 +147,13 @@ def test_ratings_are_compared_by_rank():
         {"id": name, "after": "", "changes": "", "counts": {"data": []}, "best_step": 1, "steps": 2, "unheard": 3}
         for name in systems
     ]
+    about[1]["best_step"] = 0
     variants, _, findings = result_tables(about, plan, compared, {"third": "out of luck"})
     assert [row[-1] for row in findings.rows] == [HOLDS]
-    assert variants.notes[0] == "third failed: out of luck."
+    assert variants.notes[:2] == [
+        "third failed: out of luck.",
+        "Training did not help good: the head before it validated best, and was kept.",
+    ]
 
 
 @pytest.mark.parametrize(

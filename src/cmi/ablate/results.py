@@ -242,6 +242,8 @@ def _variants_table(about: Sequence[Record], failures: Mapping[str, str]) -> Tab
         kept = f"{record['best_step']:,} of {record['steps']:,}"
         rows.append([record["id"], record["after"], record["changes"], f"{trained:,}", kept])
     notes = [f"{name} failed: {reason}." for name, reason in failures.items()]
+    if untrained := [record["id"] for record in about if record["best_step"] == 0]:
+        notes.append(f"Training did not help {', '.join(untrained)}: the head before it validated best, and was kept.")
     if left_out := max(record["unheard"] for record in about):
         notes.append(f"Up to {left_out:,} examples of a variant were left out because they could not be heard.")
     return Table("Variants", ["variant", "after", "changes", "examples", "step kept"], rows, labels=3, notes=notes)
