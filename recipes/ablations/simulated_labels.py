@@ -12,7 +12,7 @@ The experts
     ratings      the mean of several raters' marks from 1 to 5, each the take's known quality with the rater's noise
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -94,11 +94,6 @@ def _mark(quality: float, experts: Experts, name: str) -> float:
     middle = WORST_MARK + (BEST_MARK - WORST_MARK) * quality
     marks = [min(HIGHEST, max(LOWEST, round(rng.gauss(middle, experts.noise)))) for _ in range(experts.raters)]
     return round(sum(marks) / len(marks), 2)
-
-
-def without_prompt(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A line of preferences or ratings as if nothing had been asked for."""
-    return {**row, "text": "", "lyrics": "", "reference": ""}
 
 
 def _relabelled(labelled: Preference, choice: Choice, confidence: int, rater: str) -> Preference:

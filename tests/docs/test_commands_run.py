@@ -22,7 +22,7 @@ CANNOT_RUN = {  # the reason: a pattern of commands
     "uploads to the hub": r"--push ",
     "needs a PostgreSQL server": r"postgresql://",
     "starts a Ray cluster": r"--ray ",
-    "needs a checkpoint of CMI-RM": r"CMI-RM/|^train |runs/(mine|paper)",
+    "needs a checkpoint of CMI-RM": r"CMI-RM/|^(train|ablate) |runs/(mine|paper)",
     "needs a published data set": r"^data export",
     "needs the released answers": r"released/|qwen2",
     "needs a model in an environment of its own": r"worker:",

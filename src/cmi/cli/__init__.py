@@ -23,7 +23,7 @@ PANELS = {
     "What is my generator worth?": ("score", "pick", "probe"),
     "Does a model agree with people? Does it understand music?": ("data", "rewardbench", "bench"),
     "Preferences: make them, ask a judge, ask people": ("prompts", "generate", "pairs", "studio", "judge", "arena"),
-    "Train a reward model": ("train",),
+    "Train a reward model": ("train", "ablate"),
 }
 
 

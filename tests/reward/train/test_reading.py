@@ -4,8 +4,9 @@ import pytest
 
 from cmi._util.errors import InputError
 from cmi.reward.train.config import load_config
-from cmi.reward.train.data import count, data_table
+from cmi.reward.train.data import AXES, count, data_table
 from cmi.reward.train.reading import read_data
+from cmi.take import Prompt
 
 from .conftest import write_rows
 
@@ -81,3 +82,37 @@ def test_a_limit_above_what_there_is_takes_everything(own, write_config):
     ((training,), _) = read_data(config)
     assert len(training.examples) == 400
     assert not training.unused
+
+
+def test_a_fraction_is_of_what_the_limit_leaves_and_a_larger_one_holds_a_smaller(own, write_config):
+    def read(**more: object) -> set:
+        source = {"preferences": "own.jsonl", **more}
+        ((training,), _) = read_data(load_config(str(write_config(data=[source], validation=[]))))
+        return set(training.examples)
+
+    quarter, half, limited = read(fraction=0.25), read(fraction=0.5), read(limit=200, fraction=0.25)
+    assert (len(quarter), len(half), len(limited)) == (100, 200, 50)
+    assert limited < quarter < half
+    assert read(fraction=0.25, seed=1) != quarter
+
+
+def test_labels_on_other_axes_and_prompts_can_be_left_out(own, write_config, tmp_path):
+    both = [{**ROW, "text": f"prompt {i}", "a": f"{i}.wav", "axis": axis} for i in range(40) for axis in AXES[:2]]
+    write_rows(tmp_path / "both.jsonl", both)
+    parts = {"data": [{"preferences": "both.jsonl"}], "validation": {"share": 0.3}}
+    plain = read_data(load_config(str(write_config(**parts))))
+    changed = read_data(load_config(str(write_config(**parts, axes=["alignment"], prompts=False))))
+    for (one,), (other,) in zip(plain, changed, strict=True):
+        assert [e.takes for e in one.examples] == [e.takes for e in other.examples]  # the same prompts are held out
+        assert {tuple(e.labels) for e in other.examples} == {("alignment",)}
+        assert {e.prompt for e in other.examples} == {Prompt()}
+    with pytest.raises(InputError, match=r"own.jsonl: no label on alignment or overall, which 'axes' asks for"):
+        read_data(load_config(str(write_config(data=["own.jsonl"], validation=[], axes=["alignment", "overall"]))))
+
+
+def test_rows_to_test_on_are_not_trained_on(own, write_config):
+    config = load_config(str(write_config(data=[{"preferences": "own.jsonl"}], validation={"share": 0.2})))
+    training, validation = read_data(config)
+    read_data(config, validation)
+    with pytest.raises(InputError, match=r"rows for testing are also trained on.*: name another split$"):
+        read_data(config, training)

@@ -10,7 +10,10 @@ A source of data may also be just a name: of a data set (`cmi-pref`, `cmi-pref=F
 `train` for training and `valid` for validation, and `validation: {share: 0.2}` holds out training data.
 """
 
-from dataclasses import dataclass
+import json
+import re
+from collections.abc import Mapping as MappingLike
+from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,10 +22,13 @@ from pydantic import AfterValidator, AliasChoices, Field, ValidationInfo
 
 from cmi._util.config import check_config, config_path, read_table
 from cmi._util.errors import InputError
+from cmi.preferences import AXES
 from cmi.reward.engine.windows import WINDOWS
 from cmi.reward.model.head import Downsampling
 from cmi.reward.train.loss import Mapping
+from cmi.take import Axis
 
+_FACTOR = re.compile(r"(\d+(?:\.\d+)?) ?x")
 MUQ_MULAN = ("muq-mulan", "OpenMuQ/MuQ-MuLan-large")
 # One section of a recording is judged in a step: windows that average over several are for scoring.
 TRAINED_WINDOWS = tuple(name for name, window in WINDOWS.items() if window.section == window.limit)
@@ -96,9 +102,9 @@ class Start:
 class TrainingSource:
     """A data set, or a file of preferences or of ratings; of its rows those of a split, if one is named.
 
-    With a `limit`, that many examples are drawn by the `seed`. In an epoch each example is drawn `weight` times; of a
-    fraction, another random part in every epoch. A source of validation may be a `share` of the training data instead:
-    those of its prompts, which are then not trained on.
+    With a `limit`, that many examples are drawn by the `seed`; with a `fraction`, that part of them. In an epoch each
+    example is drawn `weight` times; if that is not a whole number, another random part in every epoch. A source of
+    validation may be a `share` of the training data instead: those of its prompts, which are then not trained on.
     """
 
     preferences: ConfigPath | None = None
@@ -108,6 +114,7 @@ class TrainingSource:
     split: str = ""
     weight: Annotated[float, Field(ge=0.001, le=1000)] = 1.0
     limit: Count | None = None
+    fraction: Annotated[float, Field(ge=1e-6, le=1)] = 1.0
     seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
 
     def __post_init__(self) -> None:
@@ -170,6 +177,8 @@ class TrainConfig:
     loss: LossSettings = LossSettings()
     optimizer: Optimizer = Optimizer()
     modality_dropout: ModalityDropout = ModalityDropout()
+    axes: Annotated[tuple[Axis, ...], Field(min_length=1)] = AXES  # labels on others are neither learned nor validated
+    prompts: bool = True  # False: all takes are judged as if nothing had been asked for, in validation too
     steps: Count = 2000
     batch: Size = 48
     micro_batch: Size | None = None  # examples in memory at a time; by default all of a batch
@@ -207,16 +216,43 @@ def load_config(name: str) -> TrainConfig:
     return check_config(_with_sources(read_table(path)), TrainConfig, str(path), path.parent)
 
 
+def change_config(base: TrainConfig, changes: MappingLike[str, Any], name: str, folder: Path) -> TrainConfig:
+    """A configuration with other settings, which messages call `name`; paths in the changes start at `folder`.
+
+    Tables are merged. `{"train": {"0": {"limit": 500}}}` changes the first source alone; a list replaces all sources. A
+    factor such as "0.5x" multiplies a number. Paths in `base` must be absolute.
+    """
+    table = json.loads(json.dumps(asdict(base), default=str))
+    table["train"] = table.pop("data")
+    return check_config(_with_sources(_merge(table, changes, name)), TrainConfig, name, folder)
+
+
+def _merge(old: Any, new: Any, name: str) -> Any:
+    if isinstance(new, dict) and new and all(key.isdecimal() for key in new):
+        count = len(old) if isinstance(old, list) else 0
+        if too_high := next((key for key in new if int(key) >= count), None):
+            raise InputError(f"{name}: source {too_high} is changed, but there are {count}, counted from 0")
+        return [_merge(one, new[str(i)], name) if str(i) in new else one for i, one in enumerate(old)]
+    if isinstance(old, dict) and isinstance(new, dict):
+        return {**old, **{key: _merge(old.get(key), value, name) for key, value in new.items()}}
+    if isinstance(old, int | float) and isinstance(new, str) and (factor := _FACTOR.fullmatch(new)):
+        scaled = float(factor[1]) * old
+        return max(min(1, old), round(scaled)) if isinstance(old, int) else scaled
+    return new
+
+
+def full_sources(given: Any, split: str) -> Any:
+    """Sources written in full where they are short: a name alone, or a data set without its split."""
+    if isinstance(given, str) or (isinstance(given, dict) and "share" in given):
+        given = [given]
+    if not isinstance(given, list):
+        return given
+    sources = [{"dataset": source} if isinstance(source, str) else source for source in given]
+    return [
+        {"split": split, **source} if isinstance(source, dict) and "dataset" in source else source for source in sources
+    ]
+
+
 def _with_sources(table: dict[str, Any]) -> dict[str, Any]:
-    """The content of a file with sources written in full where they are short."""
-    for part, split in (("train", "train"), ("data", "train"), ("validation", "valid")):
-        given = table.get(part)
-        if isinstance(given, str) or (part == "validation" and isinstance(given, dict) and "share" in given):
-            given = [given]
-        if isinstance(given, list):
-            sources = [{"dataset": source} if isinstance(source, str) else source for source in given]
-            table[part] = [
-                {"split": split, **source} if isinstance(source, dict) and "dataset" in source else source
-                for source in sources
-            ]
-    return table
+    splits = {"train": "train", "data": "train", "validation": "valid"}
+    return {part: full_sources(given, splits[part]) if part in splits else given for part, given in table.items()}

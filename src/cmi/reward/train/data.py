@@ -43,6 +43,7 @@ class TrainingExample:
     labels: dict[Axis, Label] = field(hash=False)
     wrong_prompt: Prompt | None = None  # another example's
     prompt_key: str = field(default="", compare=False)  # examples of one key are held out together
+    generators: tuple[str, ...] = field(default=(), compare=False)  # of the takes; '' for one that is not known
 
     @property
     def is_pair(self) -> bool:

@@ -75,8 +75,8 @@ def is_complete(out: Path) -> bool:
 
 
 def _require_same(out: Path, old: dict[str, Any], new: dict[str, Any]) -> None:
-    for name in dict.fromkeys((*new["settings"], *old["settings"])):
-        before, now = (facts["settings"].get(name) for facts in (old, new))
+    for name, before in old["settings"].items():
+        now = _known_to(before, new["settings"].get(name))
         if before != now:
             raise InputError(
                 f"{out}: holds a run with another {name!r} ({_short(before)}, now {_short(now)}): use --out"
@@ -84,6 +84,15 @@ def _require_same(out: Path, old: dict[str, Any], new: dict[str, Any]) -> None:
     for name, what in (("model", "model to start from"), ("data", "data")):
         if old[name] != new[name]:
             raise InputError(f"{out}: holds a run with other {what} ({old[name]}, now {new[name]}): use another --out")
+
+
+def _known_to(before: Any, now: Any) -> Any:
+    """A setting without the fields that there were not when the run began; what those change is in the data."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        return {name: _known_to(before[name], value) for name, value in now.items() if name in before}
+    if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
+        return [_known_to(*both) for both in zip(before, now, strict=True)]
+    return now
 
 
 def _short(value: Any) -> str:

@@ -9,7 +9,7 @@ same row in both parts is an error.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -28,7 +28,8 @@ from cmi.preferences import (
     split_name,
 )
 from cmi.reward.train.config import TrainConfig, TrainingSource
-from cmi.reward.train.data import Examples, Label, TrainingExample
+from cmi.reward.train.data import AXES, Examples, Label, TrainingExample
+from cmi.take import Prompt
 
 ALL = "all"  # splits
 
@@ -53,11 +54,11 @@ class ReadSet:
 
 
 class ReadSets:
-    """The data sets of some sources, each of which is read once."""
+    """The data sets of some sources, each of which is read once; those in `known` were read before."""
 
-    def __init__(self, sources: Iterable[TrainingSource]) -> None:
+    def __init__(self, sources: Iterable[TrainingSource], known: dict[str, ReadSet] | None = None) -> None:
         self.used = {(source.dataset, split) for source in sources for split in _splits(source)}
-        self._read: dict[str, ReadSet] = {}
+        self._read = {} if known is None else known
 
     def read(self, given: str) -> ReadSet:
         if given not in self._read:
@@ -65,9 +66,14 @@ class ReadSets:
         return self._read[given]
 
 
-def read_data(config: TrainConfig) -> tuple[list[Examples], list[Examples]]:
-    """The examples for training and for validation, which are apart."""
-    sets = ReadSets((*config.data, *config.validation))
+def read_data(
+    config: TrainConfig, test: Sequence[Examples] = (), known: dict[str, ReadSet] | None = None
+) -> tuple[list[Examples], list[Examples]]:
+    """The examples for training and for validation, which are apart; training is also apart from `test`.
+
+    `known` keeps the data sets for the next call.
+    """
+    sets = ReadSets((*config.data, *config.validation), known)
     training = [_read(source, sets) for source in config.data]
     validation = []
     for source in config.validation:
@@ -76,8 +82,21 @@ def read_data(config: TrainConfig) -> tuple[list[Examples], list[Examples]]:
         else:
             training, held_out = _hold_out(training, source)
             validation += held_out
-    _require_apart(training, validation)
-    return training, validation
+    _require_apart(training, {"validation": validation, "testing": test})
+    return [_as_configured(one, config) for one in training], [_as_configured(one, config) for one in validation]
+
+
+def _as_configured(group: Examples, config: TrainConfig) -> Examples:
+    """The examples with labels on the configured axes only, and without prompts if those are not to be used."""
+    examples = group.examples
+    if not set(AXES) <= set(config.axes):
+        chosen = ({axis: label for axis, label in e.labels.items() if axis in config.axes} for e in examples)
+        examples = [replace(e, labels=labels) for e, labels in zip(examples, chosen, strict=True) if labels]
+        if not examples:
+            raise InputError(f"{group.source.place}: no label on {' or '.join(config.axes)}, which 'axes' asks for")
+    if not config.prompts:
+        examples = [replace(example, prompt=Prompt()) for example in examples]
+    return replace(group, examples=examples)
 
 
 def read_examples(sources: Sequence[TrainingSource]) -> list[Examples]:
@@ -97,9 +116,11 @@ def _read(source: TrainingSource, sets: ReadSets) -> Examples:
         of_split = f" of split {source.split!r}" if source.split else ""
         left_out = f" ({found.ties.total()} ties were left out)" if found.ties else ""
         raise InputError(f"{source.place}: no example{of_split} to learn from{left_out}{known}")
-    if source.limit is not None and source.limit < len(found.examples):
-        places = np.random.default_rng(source.seed).permutation(len(found.examples))[: source.limit]
-        found.unused["beyond the limit"] = len(found.examples) - source.limit
+    most = min(source.limit or len(found.examples), len(found.examples))
+    most = max(1, round(source.fraction * most))
+    if most < len(found.examples):
+        places = np.random.default_rng(source.seed).permutation(len(found.examples))[:most]
+        found.unused["beyond the limit"] = len(found.examples) - most
         return replace(found, examples=[found.examples[place] for place in sorted(places.tolist())])
     return found
 
@@ -141,7 +162,10 @@ def _pairs(preferences: Iterable[Preference], ties: Counter[str]) -> Iterator[Tr
         assert isinstance(first.pair.a, Path)
         assert isinstance(first.pair.b, Path)
         labels = {axis: Label(float(one.choice == "a"), one.confidence) for axis, one in group.items()}
-        yield TrainingExample(first.prompt, (first.pair.a, first.pair.b), labels, prompt_key=prompt_key(first))
+        made_by = tuple(str(first.about.get(f"generator_{side}", "")) for side in "ab")
+        yield TrainingExample(
+            first.prompt, (first.pair.a, first.pair.b), labels, prompt_key=prompt_key(first), generators=made_by
+        )
 
 
 def _decided(preferences: Iterable[Preference], ties: Counter[str]) -> Iterator[Preference]:
@@ -156,7 +180,8 @@ def _rated(ratings: Iterable[Rating]) -> Iterator[TrainingExample]:
     for one in ratings:
         assert isinstance(one.take.audio, Path)
         labels = {axis: Label(value) for axis, value in one.ratings.items()}
-        yield TrainingExample(one.prompt, (one.take.audio,), labels, prompt_key=prompt_key(one))
+        made_by = (str(one.about.get("generator", "")),)
+        yield TrainingExample(one.prompt, (one.take.audio,), labels, prompt_key=prompt_key(one), generators=made_by)
 
 
 def _hold_out(training: Sequence[Examples], source: TrainingSource) -> tuple[list[Examples], list[Examples]]:
@@ -179,17 +204,20 @@ def _hold_out(training: Sequence[Examples], source: TrainingSource) -> tuple[lis
     return kept, held_out
 
 
-def _require_apart(training: Sequence[Examples], validation: Sequence[Examples]) -> None:
-    """InputError if an example is in both parts, whoever labelled it and whichever take comes first."""
+def _require_apart(training: Sequence[Examples], others: Mapping[str, Sequence[Examples]]) -> None:
+    """InputError if an example is in training and elsewhere, whoever labelled it and whichever take comes first."""
+    if not any(others.values()):
+        return
     row_of = partial(_identify, resolve=cache(Path.resolve))
     trained = {row_of(example): group for group in training for example in group.examples}
-    for group in validation:
+    for purpose, group in ((purpose, group) for purpose, groups in others.items() for group in groups):
         both = [example for example in group.examples if row_of(example) in trained]
         if both:
             names, takes = trained[row_of(both[0])].name, " and ".join(take.name for take in both[0].takes)
+            alternative = ", or use 'validation: {share: 0.2}'" if purpose == "validation" else ""
             raise InputError(
-                f"{group.name}: {len(both):,} of its {len(group.examples):,} rows for validation are also trained on, "
-                f"in {names} (the first is about {takes}): name another split, or use 'validation: {{share: 0.2}}'"
+                f"{group.name}: {len(both):,} of its {len(group.examples):,} rows for {purpose} are also trained on, "
+                f"in {names} (the first is about {takes}): name another split{alternative}"
             )
 
 

@@ -60,7 +60,7 @@ def uses_bf16(config: TrainConfig, device: torch.device) -> bool:
 def make_plan(config: TrainConfig) -> TrainingPlan:
     training, validation = read_data(config)
     model = load_model(config.model)
-    facts = {"settings": settings_of(config), "model": model.name, "data": _fingerprint([*training, *validation])}
+    facts = {"settings": settings_of(config), "model": model.name, "data": fingerprint([*training, *validation])}
     facts["counts"] = {"data": count(training), "validation": count(validation)}
     return TrainingPlan(training, validation, model, facts)
 
@@ -68,9 +68,12 @@ def make_plan(config: TrainConfig) -> TrainingPlan:
 def new_embeddings(config: TrainConfig, model: RewardModel, device: torch.device) -> Embeddings:
     """Of the model's encoder, which is placed on the device."""
     model.placed(device, "bf16" if uses_bf16(config, device) else "fp32")
-    # Apart from what scoring keeps: its smaller limit would delete what training still needs.
-    cache = TokenCache(cache_folder() / "training", round(config.cache_gb * GIGABYTE))
-    return Embeddings(model, device, config.window, cache, round(config.memory_gb * GIGABYTE))
+    return Embeddings(model, device, config.window, training_cache(config), round(config.memory_gb * GIGABYTE))
+
+
+def training_cache(config: TrainConfig) -> TokenCache:
+    """Apart from what scoring keeps: its smaller limit would delete what training still needs."""
+    return TokenCache(cache_folder() / "training", round(config.cache_gb * GIGABYTE))
 
 
 def set_up(
@@ -152,7 +155,7 @@ def _encode(embeddings: Embeddings, groups: Sequence[Examples], accelerator: Acc
     embeddings.known = dict(gather_object(list(known.items())))
 
 
-def _fingerprint(groups: Sequence[Examples]) -> str:
+def fingerprint(groups: Sequence[Examples]) -> str:
     """Twelve hex digits that change with any example, whatever the current folder."""
     digest = hashlib.sha256()
     resolve = cache(Path.resolve)

@@ -1,0 +1,6 @@
+"""Ablations of training: variants of a configuration, each trained, tested on the same rows and compared with one.
+
+matrix     the file that names variants, tables and findings; a variant's configuration
+run        train and score the variants; the same call resumes
+results    values with intervals, differences from the reference, nulls, findings; tables of them
+"""
