@@ -152,6 +152,8 @@ def _vocabulary() -> tuple[dict[str, list[Found]], re.Pattern[str]]:
             meanings.setdefault(_plain(word), []).append((attribute, value))
 
     for style, words in WORDS.styles.items():
+        if style not in STYLES:  # only scores of the corpus have it
+            continue
         mean(list(dict.fromkeys((style, *words.genres, *words.nouns))), "style", style)
     mean(["jazz"], "style", "jazz swing")
     for instrument, wordings in WORDS.instruments.items():
