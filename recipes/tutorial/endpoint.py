@@ -26,8 +26,8 @@ def sent_as(recording: Path) -> str:
 
 
 def sounds_sent(body: Body) -> list[str]:
-    parts = [part for message in body["messages"] if isinstance(message["content"], list) for part in message["content"]]
-    return [part["input_audio"]["data"] for part in parts if part["type"] == "input_audio"]
+    contents = [message["content"] for message in body["messages"] if isinstance(message["content"], list)]
+    return [part["input_audio"]["data"] for parts in contents for part in parts if part["type"] == "input_audio"]
 
 
 def judge(body: Body, known: dict[str, Quality], role: Role, right: float, first: float) -> str:

@@ -27,7 +27,7 @@ def chance_of_right(better: float, worse: float, at_best: float) -> float:
 
 def draws(*about: str) -> random.Random:
     """Return a generator that always draws the same for the same words."""
-    return random.Random(hashlib.sha256("\n".join(about).encode()).hexdigest())
+    return random.Random(hashlib.sha256("\n".join(about).encode()).hexdigest())  # noqa: S311
 
 
 def _qualities(takes: Path) -> Iterator[tuple[Path, Quality]]:

@@ -17,7 +17,7 @@ from typing import Any
 
 import httpx
 import soundfile
-from known_quality import Quality, WIDE, chance_of_right, draws, read_qualities
+from known_quality import WIDE, Quality, chance_of_right, draws, read_qualities
 
 PATIENCE = 300.0  # seconds that the server may take to start or to answer
 

@@ -221,9 +221,14 @@ def draw_number(words: str) -> float:
     return int(hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:8], 16) / 2**32
 
 
+def normalise_text(text: str) -> str:
+    """Return a text without case and with single spaces, as prompts are compared everywhere."""
+    return " ".join(text.casefold().split())
+
+
 def prompt_words(prompt: Prompt) -> str:
     """Return the words that tell a prompt from others; its reference's name if it has none, '' if it is empty."""
-    words = " ".join(f"{prompt.text} {prompt.lyrics}".casefold().split())
+    words = normalise_text(f"{prompt.text} {prompt.lyrics}")
     return prompt.reference.name if not words and isinstance(prompt.reference, Path) else words
 
 

@@ -210,8 +210,14 @@ def test_the_same_data_give_the_same_bytes(tmp_path, votes, plan_for):
 
 def test_a_data_set_of_others_is_not_published_again(tmp_path, plan_for):
     (tmp_path / "pam").mkdir()
-    with pytest.raises(InputError, match="pam is published already"):
+    with pytest.raises(InputError, match=r"pam is published already.*cmi data export pam FOLDER"):
         publish(plan_for(f"pam={tmp_path / 'pam'}"))
+
+
+def test_prompts_alone_are_not_published(tmp_path, plan_for):
+    (tmp_path / "prompts.jsonl").write_text('{"text": "slow"}\n')
+    with pytest.raises(InputError, match="prompts without takes"):
+        publish(plan_for(tmp_path / "prompts.jsonl"))
 
 
 def test_files_of_recordings_are_not_written_again(votes, plan_for, monkeypatch):

@@ -1,6 +1,7 @@
 """The statistics of data: small sets counted by hand."""
 
 import json
+import shutil
 
 import pytest
 
@@ -71,6 +72,31 @@ def test_takes_ratings_and_prompt_folders_are_read_too(tmp_path, votes, tone, wr
     assert (pairs["units"], pairs["systems"], pairs["choices"]) == (1, {"alpha": 1, "beta": 1}, {})
 
 
+def test_a_file_of_prompts_is_counted(tmp_path, tone, write_lines):
+    tone(tmp_path / "like.wav", 100, seconds=2)
+    rows = [{"text": "slow sad piano", "split": "test"}, {"text": "fast", "lyrics": "la la", "reference": "like.wav"}]
+    record = describe(find_source(str(write_lines(tmp_path / "prompts.jsonl", rows))))
+    assert (record["samples"], record["prompts"], record["takes"], record["references"]) == (2, 2, 0, 1)
+    assert record["modalities"] == {"text": 1, "text+lyrics+audio": 1}
+    assert record["lengths"]["words of a prompt"]["max"] == 3
+    assert {name: one["samples"] for name, one in record["splits"].items()} == {"test": 1, "not stated": 1}
+
+
+def test_what_two_splits_share_is_said_beside_their_sizes(votes, tone, write_lines):
+    def said() -> list[str]:
+        record = describe(find_source(str(votes)))
+        return next(table.notes for table in all_tables([record]) if table.title.endswith("splits"))
+
+    assert said() == ["No text, lyrics or recording is in two splits."]
+    row = {"id": "copy", "text": "A slow  song with PIANO", "a": "copy.wav", "b": "reference.wav", "split": "test"}
+    lines = (votes / "preferences.jsonl").read_text().splitlines()
+    write_lines(votes / "preferences.jsonl", [*map(json.loads, lines), row])
+    shutil.copy(votes / "../takes/audio/alpha/1-0.flac", votes / "copy.wav")
+    counted, *examples = said()
+    assert counted == "In several splits: text 1, recording 1. For example:"
+    assert "the same text, 'a slow song with piano', is in train (row 1A-musicality) and test (row copy)." in examples
+
+
 def test_a_published_data_set_is_counted_by_its_name(tmp_path):
     music = tmp_path / "pam/human_eval/music"
     music.mkdir(parents=True)
@@ -116,7 +142,10 @@ def test_a_row_costs_some_bytes_and_not_its_text():
 
 @pytest.mark.parametrize(
     ("content", "sentence"),
-    [("", "no row in it"), ('{"text": "slow"}\n', "neither 'a' and 'b' of pairs nor 'audio' of takes")],
+    [
+        ("", "no row in it"),
+        ('{"prompt": "slow"}\n', "neither 'a' and 'b' of pairs, nor 'audio' of takes, nor a prompt"),
+    ],
 )
 def test_a_file_of_something_else_is_one_sentence(tmp_path, content, sentence):
     (tmp_path / "x.jsonl").write_text(content)

@@ -23,6 +23,7 @@ from cmi.studio.wishes import Wishes, compose_wish, read_wishes
         ("minimal, in 3/4, minor key", Wishes(density="sparse", metre=3, mode="minor")),
         ("not a waltz, a march", Wishes(style="march")),
         ("Slow or fast", Wishes(tempos=(62.0, 84.0))),
+        ("a fiddle tune", Wishes(instruments=(("fiddle",),))),  # a style of scores, which cannot be composed
     ],
 )
 def test_a_text_is_read(text, wishes):

@@ -23,7 +23,7 @@ def stats(
     names: Annotated[
         list[str],
         typer.Argument(
-            help="Files or folders of preferences, pairs, ratings or takes; data sets as NAME or NAME=FOLDER."
+            help="Files or folders of preferences, pairs, ratings, takes or prompts; data sets as NAME or NAME=FOLDER."
         ),
     ],
     folder: DataFolder = None,
@@ -35,7 +35,8 @@ def stats(
 ) -> None:
     """Say what is in data: hours, prompts, systems, modalities, lengths, languages, choices, confidence, agreement.
 
-    All numbers come from the files alone. Lengths are cached, so that the second time is fast.
+    All numbers come from the files alone. If rows are in several splits, it says which texts, lyrics or recordings two
+    splits share. Lengths are cached, so that the second time is fast.
 
     Examples:
 

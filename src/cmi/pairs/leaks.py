@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from cmi._util.errors import InputError
 from cmi.audio import content_hash
-from cmi.preferences import NamedPair, Preference, PreferenceRow, draw_split, read_rows
+from cmi.preferences import NamedPair, Preference, PreferenceRow, draw_split, normalise_text, read_rows
 from cmi.take import Audio, Prompt
 
 TraitKind = Literal["text", "lyrics", "recording"]
@@ -24,6 +24,15 @@ class Trait(NamedTuple):
 
     kind: TraitKind
     value: str
+
+
+class SplitRow(NamedTuple):
+    """What a row of a split has: its prompt and its recordings."""
+
+    id: str
+    split: str
+    prompt: Prompt
+    sounds: tuple[Audio, ...]
 
 
 class Leak(NamedTuple):
@@ -52,20 +61,27 @@ def find_leaks(source: Path | str | Iterable[Preference | PreferenceRow | NamedP
     """
     rows = list(read_rows(Path(source)) if isinstance(source, Path | str) else source)
     is_stated = any("split" in row.about for row in rows)
-    digest = cache(_digest)
+    return shared_by_splits(
+        SplitRow(
+            row.id,
+            str(row.about.get("split", "")) if is_stated else draw_split(row.pair.prompt),
+            row.pair.prompt,
+            (row.pair.a, row.pair.b),
+        )
+        for row in rows
+    )
+
+
+def shared_by_splits(rows: Iterable[SplitRow], identify: Callable[[Audio], str] | None = None) -> list[Leak]:
+    """Return what rows of different splits share; recordings are the same if `identify`, by default a hash, says so."""
+    identify = cache(identify or _digest)
     found: defaultdict[Trait, dict[str, str]] = defaultdict(dict)
     shown: dict[Trait, str] = {}
     for row in rows:
-        split = str(row.about.get("split", "")) if is_stated else draw_split(row.pair.prompt)
-        for trait, what in _traits_of_row(row, digest):
-            found[trait].setdefault(split, row.id)
+        for trait, what in _traits_of_row(row, identify):
+            found[trait].setdefault(row.split, row.id)
             shown.setdefault(trait, what)
     return [Leak(trait.kind, shown[trait], splits) for trait, splits in found.items() if len(splits) > 1]
-
-
-def normalise_text(text: str) -> str:
-    """Return a text without case and with single spaces, as `cmi.preferences.draw_split` reads it."""
-    return " ".join(text.casefold().split())
 
 
 def prompt_traits(prompt: Prompt) -> Iterator[Trait]:
@@ -76,15 +92,12 @@ def prompt_traits(prompt: Prompt) -> Iterator[Trait]:
         yield Trait("lyrics", lyrics)
 
 
-def _traits_of_row(
-    row: Preference | PreferenceRow | NamedPair, digest: Callable[[Audio], str]
-) -> Iterator[tuple[Trait, str]]:
-    prompt = row.pair.prompt
-    for trait in prompt_traits(prompt):
+def _traits_of_row(row: SplitRow, identify: Callable[[Audio], str]) -> Iterator[tuple[Trait, str]]:
+    for trait in prompt_traits(row.prompt):
         yield trait, trait.value if len(trait.value) <= LONGEST_SHOWN else trait.value[:LONGEST_SHOWN] + "..."
-    for sound in (row.pair.a, row.pair.b, prompt.reference):
+    for sound in (*row.sounds, row.prompt.reference):
         if sound is not None:
-            yield Trait("recording", digest(sound)), str(sound) if isinstance(sound, Path) else "audio in memory"
+            yield Trait("recording", identify(sound)), str(sound) if isinstance(sound, Path) else "audio in memory"
 
 
 def _digest(sound: Audio) -> str:

@@ -22,7 +22,7 @@ from cmi._util.errors import InputError
 from cmi._util.files import write_whole
 from cmi.pairs.checks import Checker
 from cmi.pairs.filters import DroppedTake, Filtered, GoodTake, TakeLimits, filter_takes
-from cmi.pairs.leaks import Trait, normalise_text, prompt_traits
+from cmi.pairs.leaks import Trait, prompt_traits
 from cmi.pairs.pool import TakePool
 from cmi.pairs.sampling import (
     CandidatePair,
@@ -34,7 +34,7 @@ from cmi.pairs.sampling import (
 )
 from cmi.pairs.splits import MODALITIES, SplitPrompt, assign_splits
 from cmi.pairs.uncertainty import weigh_matches
-from cmi.preferences import NAME, SPLITS, Preference, write_rows
+from cmi.preferences import NAME, SPLITS, Preference, normalise_text, write_rows
 from cmi.report.tables import to_json, to_json_line
 from cmi.take import Modality, Prompt, relative_path
 

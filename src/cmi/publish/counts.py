@@ -1,6 +1,7 @@
 """Count the rows of a data set in one pass, in a few dozen bytes for each row.
 
-A sample is what one rater said about one pair on all axes (a row of the paper's Table 1), or a row of takes or ratings.
+A sample is what one rater said about one pair on all axes (a row of the paper's Table 1), or a row of takes, ratings or
+prompts.
 A unit is what several raters may judge: the recordings of a row under its prompt.
 """
 
@@ -130,7 +131,7 @@ class DataCounts:
         unit = self._units.code((prompt, *takes))
         if unit == len(self.unit_prompt):
             self.unit_prompt.append(prompt)
-            self.unit_a.append(takes[0])
+            self.unit_a.append(takes[0] if takes else NO_TAKE)
             self.unit_b.append(takes[1] if len(takes) > 1 else NO_TAKE)
         return unit
 

@@ -21,7 +21,7 @@ from cmi._util.errors import InputError
 from cmi._util.files import UNFINISHED, cannot_write, locked, make_folder, move_into_place, write_whole
 from cmi._util.hub import require_packages
 from cmi._util.records import OWN
-from cmi.preferences import FIELDS
+from cmi.preferences import FIELDS, normalise_text
 from cmi.publish.card import CardFacts, CardText, write_card
 from cmi.publish.provenance import REFERENCE, ProvenanceRecords, TracedRecording, require_licences
 from cmi.publish.raters import pseudonyms
@@ -120,7 +120,10 @@ def publish(plan: PublishPlan, report: Report = lambda what, done, total: None) 
     """Write the folder. After an InputError or a kill, the same call resumes."""
     if plan.source.dataset is not None:
         name = plan.source.dataset.name
-        raise InputError(f"{name} is published already; bring it into our format first, and publish that folder")
+        raise InputError(
+            f"{name} is published already; to publish a version of yours, write it to a folder with "
+            f"`cmi data export {name} FOLDER`, and publish that folder"
+        )
     require_packages("publishing data", "rewardbench", "pyarrow", "yaml")
     partial = plan.out.with_name(f"{plan.out.name}.partial")
     make_folder(partial / WORK)
@@ -187,6 +190,8 @@ def _rows(plan: PublishPlan) -> Iterator[DataRow]:
 def _survey(plan: PublishPlan) -> _Survey:
     survey = _Survey(ProvenanceRecords(plan.terms))
     for row in _rows(plan):
+        if not row.takes:
+            raise InputError(f"{plan.source.path}: prompts without takes; what is published has recordings")
         survey.recordings.add(row)
         split = str(row.cells.get("split", ""))
         survey.rows[split_file(split)] += 1
@@ -201,7 +206,7 @@ def _survey(plan: PublishPlan) -> _Survey:
 
 
 def _prompt_key(prompt: Prompt) -> bytes:
-    words = " ".join(f"{prompt.text} {prompt.lyrics}".casefold().split())
+    words = normalise_text(f"{prompt.text} {prompt.lyrics}")
     return hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=16).digest() if words else b""
 
 

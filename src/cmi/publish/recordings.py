@@ -1,7 +1,9 @@
 """Lengths and hashes of recordings, cached by path, size and time of the last change (`cmi._util.cache`)."""
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,6 +46,16 @@ def read_hashes(paths: Sequence[Path], on_done: OnDone = lambda done: None) -> l
             raise InputError(f"{path}: the recording is missing or cannot be read")
         found.append(vector.astype(np.uint8).tobytes().hex())
     return found
+
+
+def hash_equal_sizes(paths: Sequence[Path], on_done: OnDone = lambda done: None) -> dict[Path, str]:
+    """Return the SHA-256 of each recording that another one might equal, by its size; missing ones are left out."""
+    by_size: defaultdict[int, list[Path]] = defaultdict(list)
+    for path in paths:
+        with suppress(OSError):
+            by_size[path.stat().st_size].append(path)
+    same = [path for group in by_size.values() if len(group) > 1 for path in group]
+    return dict(zip(same, read_hashes(same, on_done), strict=True))
 
 
 def _length(path: Path) -> Vector:

@@ -1,4 +1,4 @@
-"""Rows of preferences, pairs, ratings, takes and known data sets, in one shape.
+"""Rows of preferences, pairs, ratings, takes, prompts and known data sets, in one shape.
 
 A source is given as on other command lines: the name of a data set, NAME=FOLDER, or a file or folder of your own.
 Folders may hold preferences or ratings (a studio set, an arena's export, a judge's labels), takes.jsonl, what
@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 from cmi._util.errors import InputError
 from cmi._util.fields import is_nan, number_field
 from cmi._util.records import read_table
-from cmi.preferences import FILES, RATED, RATING_FILES, RATINGS, read_rows
+from cmi.preferences import FILES, RATED, RATING_FILES, RATINGS, Preference, PreferenceRow, Rating, read_rows
 from cmi.rewardbench.data import ALL, DataSet, data_sets, find, own, published, studio
+from cmi.rewardbench.data.labels import EXACT_CONFIDENCE, labels_of
 from cmi.rewardbench.data.parquet import PREPARED
 from cmi.rewardbench.data.rows import LeftOut
 from cmi.rewardbench.items import RatedItem
-from cmi.take import TAKES, Audio, Prompt, take_rows
+from cmi.take import PROMPT, TAKES, Audio, Prompt, read_prompts, take_rows
 
 MANIFEST = "takes.jsonl"
 _OF_FILES = (own.NAME, studio.NAME, published.NAME)  # data sets that are files in our own formats
@@ -63,7 +64,7 @@ class DataSource:
                     yield row
         else:
             for each in self.dataset.survey(self.path, ALL):
-                yield from _rows_of_item(each) if isinstance(each, RatedItem) else (each,)
+                yield from map(_row_of_label, labels_of(each)) if isinstance(each, RatedItem) else (each,)
 
 
 def find_source(given: str, root: Path | None = None) -> DataSource:
@@ -93,30 +94,34 @@ def _files(path: Path) -> list[Path]:
 def _rows_of_file(file: Path) -> Iterator[DataRow]:
     _, first = (None, {"a": "", "b": ""}) if file.is_dir() else next(read_table(file), ("", {}))
     if "a" in first and "b" in first:
-        for row in read_rows(file):
-            said = {"axis": row.axis, "choice": row.choice, "confidence": row.confidence, "rater": row.rater}
-            yield DataRow(row.id, row.pair.prompt, _paths(a=row.pair.a, b=row.pair.b), _present({**said, **row.about}))
+        yield from map(_row_of_pair, read_rows(file))
     elif "audio" in first:
         for name, take, where, cells in take_rows(file, RATINGS):
             rated: dict[str, Any] = {axis: number_field(cells, axis, where) for axis in RATED}
             others = {column: value for column, value in cells.items() if column not in (*TAKES.main, *RATED)}
             yield DataRow(name, take.prompt, _paths(audio=take.audio), _present({**rated, **others}))
+    elif any(column in first for column in PROMPT.main):
+        for asked in read_prompts(file):
+            yield DataRow(asked.id, asked.prompt, {}, _present({"split": asked.split, **asked.about}))
     elif first:
-        raise InputError(f"{file}: neither 'a' and 'b' of pairs nor 'audio' of takes ({', '.join(first)})")
+        raise InputError(
+            f"{file}: neither 'a' and 'b' of pairs, nor 'audio' of takes, nor a prompt ({', '.join(first)})"
+        )
     else:
-        raise InputError(f"{file}: no row in it, expected preferences, pairs, ratings or takes")
+        raise InputError(f"{file}: no row in it, expected preferences, pairs, ratings, takes or prompts")
 
 
-def _rows_of_item(item: RatedItem) -> Iterator[DataRow]:
-    """Yield a row for each axis of a pair, or one for a rated take."""
-    if not item.is_pair:
-        ratings: dict[str, Any] = dict(item.ratings.items())
-        yield DataRow(item.id, item.prompt, _paths(audio=item.takes[0]), _present(ratings | dict(item.about)))
-        return
-    takes = _paths(a=item.takes[0], b=item.takes[1])
-    for axis, vote in item.votes.items():
-        said = {"axis": axis, "choice": vote.choice, "confidence": vote.confidence}
-        yield DataRow(f"{item.id}-{axis}", item.prompt, takes, _present({**said, **item.about}))
+def _row_of_label(label: Preference | Rating) -> DataRow:
+    if isinstance(label, Preference):
+        row = _row_of_pair(label)
+        exact = row.cells.pop(EXACT_CONFIDENCE, None)
+        return row if exact is None else row._replace(cells={**row.cells, "confidence": exact})
+    return DataRow(label.id, label.prompt, _paths(audio=label.take.audio), _present({**label.ratings, **label.about}))
+
+
+def _row_of_pair(row: Preference | PreferenceRow) -> DataRow:
+    said = {"axis": row.axis, "choice": row.choice, "confidence": row.confidence, "rater": row.rater}
+    return DataRow(row.id, row.pair.prompt, _paths(a=row.pair.a, b=row.pair.b), _present({**said, **row.about}))
 
 
 def _paths(**audio: Audio) -> dict[str, Path]:

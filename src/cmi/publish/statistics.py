@@ -4,20 +4,23 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cmi.pairs.leaks import SplitRow, shared_by_splits
 from cmi.preferences import AXES, RATED
 from cmi.publish.counts import CHOICES, MODALITIES, NO_TAKE, Codes, DataCounts, count_rows
-from cmi.publish.recordings import Lengths, OnDone, read_lengths
-from cmi.publish.sources import DataSource
+from cmi.publish.recordings import Lengths, OnDone, hash_equal_sizes, read_lengths
+from cmi.publish.sources import DataRow, DataSource
 from cmi.report.tables import to_plain
 from cmi.stats.agreement import Level, rater_agreement
 
 QUANTILES = {"min": 0.0, "5 %": 0.05, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "95 %": 0.95, "max": 1.0}
 HOUR = 3600
+NOT_STATED = "not stated"  # the split of rows that state none
 MANY_UNITS, RESAMPLES, FEWER_RESAMPLES = 10_000, 1000, 200  # intervals of many units are narrow anyway
 Codes1D = NDArray[np.int64]
 Record = dict[str, Any]
@@ -37,11 +40,30 @@ class _Samples:
 def describe(source: DataSource, with_audio: bool = True, on_done: OnDone = lambda done: None) -> Record:
     """Return what is in a data set; `on_done` is told how many more recordings were measured."""
     counts = count_rows(source.rows())
+    leaks = _leaks(source, with_audio, on_done) if len(counts.splits) > 1 else None
     takes = read_lengths(counts.takes, on_done) if with_audio else None
     references = read_lengths(counts.references, on_done) if with_audio else None
-    record = {"name": source.name, "path": str(source.path), **_describe(counts, takes, references)}
+    about = {"name": source.name, "path": str(source.path)}
+    record = {**about, **_describe(counts, takes, references), "leaks": leaks}
     plain: Record = to_plain(record)
     return plain
+
+
+def _leaks(source: DataSource, with_audio: bool, on_done: OnDone) -> Record:
+    """Count the texts, lyrics and recordings that are in several splits, with one of each kind in words.
+
+    Recordings are compared by their bytes; without audio, or if a file is missing, by their paths.
+    """
+    rows = [
+        SplitRow(row.id, str(row.cells.get("split", "")) or NOT_STATED, row.prompt, tuple(row.takes.values()))
+        for row in source.rows()
+        if isinstance(row, DataRow)
+    ]
+    sounds = {sound for row in rows for sound in (*row.sounds, row.prompt.reference) if isinstance(sound, Path)}
+    digests = hash_equal_sizes(sorted(sounds), on_done) if with_audio else {}
+    found = shared_by_splits(rows, lambda sound: digests.get(sound, str(sound)) if isinstance(sound, Path) else "")
+    examples = {leak.kind: str(leak) for leak in reversed(found)}
+    return {"counts": Counter(leak.kind for leak in found), "examples": examples}
 
 
 def _describe(counts: DataCounts, takes: Lengths | None, references: Lengths | None) -> Record:
@@ -244,7 +266,7 @@ def _splits(counts: DataCounts, samples: _Samples) -> dict[str, Record]:
         takes = np.unique(np.concatenate((a[units], b[units])))
         takes = takes[takes != NO_TAKE]
         systems = np.unique(system[takes])
-        found[name or "not stated"] = {
+        found[name or NOT_STATED] = {
             "samples": int(here.sum()),
             "units": len(units),
             "prompts": len(np.unique(prompt[units])),

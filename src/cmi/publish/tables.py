@@ -104,7 +104,16 @@ def split_table(record: Record) -> Table:
     ]
     shares = [f"{name}, %" for name in MODALITIES]
     headers = ["split", "samples", units, "prompts", "takes", "systems", *shares]
-    return Table(f"{record['name']}: splits", headers, rows)
+    return Table(f"{record['name']}: splits", headers, rows, notes=_leak_notes(record["leaks"]))
+
+
+def _leak_notes(leaks: Record | None) -> list[str]:
+    if leaks is None:
+        return []
+    if not leaks["counts"]:
+        return ["No text, lyrics or recording is in two splits."]
+    counted = ", ".join(f"{kind} {number:,}" for kind, number in leaks["counts"].items())
+    return [f"In several splits: {counted}. For example:", *(f"{one}." for one in leaks["examples"].values())]
 
 
 def length_table(record: Record) -> Table:

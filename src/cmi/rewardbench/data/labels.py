@@ -15,6 +15,7 @@ from cmi.rewardbench.data.rows import LeftOut, first_of
 from cmi.rewardbench.items import RatedItem
 from cmi.take import Pair, Take
 
+EXACT_CONFIDENCE = "x_confidence"  # column of a confidence that was rounded
 MIDDLE = 3  # of the scale of confidence
 
 
@@ -45,7 +46,7 @@ def labels_of(item: RatedItem) -> Iterator[Preference | Rating]:
     pair, rater = Pair(item.prompt, *item.takes), item.about.get("rater", "")
     for axis, vote in item.votes.items():
         sure = whole_confidence(vote.confidence)
-        stated = {} if sure == vote.confidence else {"x_confidence": vote.confidence}
+        stated = {} if sure == vote.confidence else {EXACT_CONFIDENCE: vote.confidence}
         yield Preference(pair, axis, vote.choice, sure, rater, f"{item.id}-{axis}", {**about, **stated})
 
 
