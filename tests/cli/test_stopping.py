@@ -15,6 +15,7 @@ import typer
 
 from cmi.cli import app
 from cmi.cli.command import KEPT, RESUMES
+from cmi.testing.music_service import KEY, KEY_VARIABLE, fake_music_service
 
 SLOW = """
 import time
@@ -80,3 +81,18 @@ def test_a_promise_to_resume_is_in_words_that_are_found():
     spoken = [text for text in texts(typer.main.get_command(app)) if "resumes" in text]
     assert len(spoken) > 8
     assert [text for text in spoken if RESUMES not in text.lower()] == []
+
+
+def test_jobs_of_a_service_are_not_waited_for_and_the_same_command_picks_them_up(folder: Path, monkeypatch):
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    (folder / "prompts.jsonl").write_text('{"id": "waltz", "text": "a waltz"}\n')
+    with fake_music_service(polls=10**9) as service:  # its jobs are never done
+        service.write_description(folder / "fake.toml")
+        command = ("generate", "prompts.jsonl", "takes", "--system", "./fake.toml", "--takes", "2", "--seconds", "2")
+        code, said = interrupt(folder, *command, when=lambda: len(service.billed) == 2 and service.calls["poll"] > 0)
+        assert code == 130 and f"{KEPT}; 2 jobs go on at fake, and it picks them up\n" in said
+        service.polls = 1
+        done = subprocess.run([sys.executable, "-m", "cmi", *command], cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert service.billed == {"a waltz/0": 1, "a waltz/1": 1}
+    assert len((folder / "takes" / "takes.jsonl").read_text().splitlines()) == 2

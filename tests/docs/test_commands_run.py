@@ -11,6 +11,7 @@ import pytest
 
 from .commands import COMMANDS, ROOT, Command, read_blocks
 
+OTHERS = {"docs/tutorial.md"}  # pages with tests of their own
 CANNOT_RUN = {  # the reason: a pattern of commands
     "downloads data sets, packages or weights": r"^data (get|check)|^studio fetch|clap-music|audiobox|songeval|-real"
     r"|--system (musicgen|stable-audio-open)",
@@ -63,7 +64,7 @@ def reason_of(command: Command) -> str | None:
 def runnable() -> dict[str, list[Command]]:
     found = defaultdict(list)
     for command in COMMANDS:
-        if reason_of(command) is None:
+        if reason_of(command) is None and command.page not in OTHERS:
             found[command.page].append(command)
     return found
 

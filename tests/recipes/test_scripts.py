@@ -22,7 +22,9 @@ def test_a_script_is_imported(script):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("script", ["ablations/make_labels.py", "nano/train_nano.py", "tags/make_bank.py"])
+@pytest.mark.parametrize(
+    "script", ["ablations/make_labels.py", "nano/train_nano.py", "tags/make_bank.py", "tutorial/vote.py"]
+)
 def test_the_documented_command_has_help(script):
     shown = subprocess.run([sys.executable, RECIPES / script, "--help"], capture_output=True, text=True)
     assert shown.returncode == 0, shown.stderr

@@ -37,7 +37,7 @@ class StoppableCommand(TyperCommand):
         except KeyboardInterrupt as error:
             given = [param.help for param in self.params if ctx.params.get(param.name) is not None]  # type: ignore[attr-defined]
             resumes = any(RESUMES in (text or "").lower() for text in [self.help, *given])
-            raise StoppedByUser(KEPT if resumes else "stopped") from error
+            raise StoppedByUser("; ".join([KEPT if resumes else "stopped", *map(str, error.args)])) from error
 
 
 def prepare_commands(app: typer.Typer) -> None:

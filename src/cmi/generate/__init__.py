@@ -15,6 +15,7 @@ for the system's own. It returns a `Waveform`, or a `GeneratedSound` to keep ste
     concurrency   how many calls it takes at once, from threads (1)
     price         what a call costs, in the currency of --max-cost (0); `GeneratedSound.cost` says it more exactly
     keep_in       keep_in(folder) is called once; what it writes there (submitted jobs) survives a kill
+    stop_waiting  called after Ctrl-C: `generate` then raises `JobGoesOn` for what a service goes on with
     close         called at the end
 
 Any exception makes the take a failure, which is kept with its reason. A `GenerationError` names the kind of failure
@@ -76,3 +77,7 @@ class GenerationError(InputError):
 
 class GeneratorStopped(InputError):
     """The system cannot generate any more: no budget, no permission, or a worker that does not start."""
+
+
+class JobGoesOn(GeneratorStopped):
+    """We were stopped while a service works on the take; the next run picks it up."""

@@ -4,7 +4,6 @@ Systems run one after the other. Each is loaded once, or once in each of `worker
 bounded, results are logged as they come, and a run that is stopped logs what was finished.
 """
 
-import contextlib
 import tempfile
 import time
 from collections import Counter
@@ -21,7 +20,7 @@ from typing import Any
 from cmi._util.errors import InputError, MissingExtra, reason_of
 from cmi._util.files import make_folder
 from cmi._util.workers import process_pool
-from cmi.generate import GenerationError, Generator, GeneratorStopped
+from cmi.generate import GenerationError, Generator, GeneratorStopped, JobGoesOn
 from cmi.generate.checks import check_sound
 from cmi.generate.fit import fit_prompt
 from cmi.generate.load import TIMEOUT, AboutGenerator, describe_generator, find_generator, load_generator
@@ -174,6 +173,12 @@ class _TakeMaker:
             make_folder(folder)
             keep_in(folder)
 
+    def stop_waiting(self) -> None:
+        """Tell the system, if it wants to know, that nobody waits for jobs that go on without us."""
+        stop = getattr(self._generator, "stop_waiting", None)
+        if callable(stop):
+            stop()
+
     def submit(self, job: TakeJob) -> "Future[TakeOutcome]":
         path = self._plan.folder / audio_file(self.about.name, job.asked.id, job.seed)
         how = (job.given, job.seed, self._plan.seconds, path)
@@ -220,6 +225,18 @@ class _SystemRun:
             self._on_progress(about.name, self._done, total)
             return outcome
 
+        def finish() -> int:
+            """Record what is under way; return how many jobs go on without us."""
+            going_on = 0
+            for future in wait([future for future in in_flight if not future.cancel()]).done:
+                try:
+                    record(future)
+                except JobGoesOn:
+                    going_on += 1
+                except (GeneratorStopped, MissingExtra, BrokenProcessPool):
+                    pass
+            return going_on
+
         try:
             while True:
                 while not self._limit and not self._stopped and len(in_flight) < self._maker.parallel:
@@ -238,11 +255,13 @@ class _SystemRun:
             self._stopped = str(error)
         except BrokenProcessPool as error:
             raise _process_died(about.name) from error
-        finally:  # also after Ctrl-C: what was paid for is kept
-            waiting = [future for future in in_flight if not future.cancel()]
-            for future in wait(waiting).done:
-                with contextlib.suppress(GeneratorStopped, MissingExtra, BrokenProcessPool):
-                    record(future)
+        except KeyboardInterrupt:
+            self._maker.stop_waiting()
+            going_on = finish()
+            told = [f"{going_on} jobs go on at {about.name}, and it picks them up"] if going_on else []
+            raise KeyboardInterrupt(*told) from None
+        finally:  # what was paid for is kept
+            finish()
 
     def summary(self) -> SystemSummary:
         about = self._maker.about

@@ -13,6 +13,7 @@ import json
 import threading
 import time
 from collections.abc import Coroutine, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
@@ -22,7 +23,7 @@ import soundfile
 from cmi._util.errors import InputError, require_extra
 from cmi._util.redaction import Redact
 from cmi.audio import Waveform, content_hash, cut_off_note, load, resample
-from cmi.generate import GeneratedSound, GenerationError, GeneratorStopped, Part
+from cmi.generate import GeneratedSound, GenerationError, GeneratorStopped, JobGoesOn, Part
 from cmi.generate.service_file import (
     PollStep,
     ReferenceSending,
@@ -72,6 +73,7 @@ class ServiceGenerator:
         self._loop: asyncio.AbstractEventLoop | None = None  # of the thread that makes all calls
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
+        self._is_stopping = asyncio.Event()
 
     def keep_in(self, folder: Path) -> None:
         """Keep submitted jobs in `folder`; InputError if the key is not set."""
@@ -92,6 +94,11 @@ class ServiceGenerator:
         except GenerationError:
             self._run(self._reject(jobs, key))
             raise
+
+    def stop_waiting(self) -> None:
+        """Make `generate` raise JobGoesOn in all threads instead of waiting for jobs, and submit no more."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._is_stopping.set)
 
     def close(self) -> None:
         if self._loop is not None and self._thread is not None:
@@ -179,6 +186,8 @@ class ServiceGenerator:
         async with self._locks.setdefault(key, asyncio.Lock()):  # the same take is not submitted twice at once
             if (path := jobs.audio(key)) is None:
                 async with self._slots:
+                    if self._is_stopping.is_set():
+                        raise GeneratorStopped(f"{self.name}: stopped")
                     path = jobs.keep_audio(key, await self._content(calls, jobs, key, body))
             state = jobs.state(key)
             if state and state.stage == "sent":  # without a job, it cannot be asked for again
@@ -197,7 +206,7 @@ class ServiceGenerator:
             answer, pause = None, 0.0
         try:
             if poll is not None:
-                await asyncio.sleep(pause)
+                await self._pause(pause)
                 answer = await self._wait_for(calls, jobs, key, state, poll)
             assert answer is not None
             return await calls.audio_of(answer)
@@ -260,7 +269,14 @@ class ServiceGenerator:
                 raise Fault("rejected", f"the answer has no field {poll.state!r}")
             if time.monotonic() > deadline:
                 raise GenerationError("time-out", f"the job is {found!r} after {poll.timeout:g} s; it is kept")
-            await asyncio.sleep(poll.interval)
+            await self._pause(poll.interval)
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait; JobGoesOn as soon as nobody waits for takes any more."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._is_stopping.wait(), seconds)
+        if self._is_stopping.is_set():
+            raise JobGoesOn(f"{self.name}: stopped while a job goes on")
 
     async def _reject(self, jobs: JobStore, key: str) -> None:
         """Drop a take that is not audio; another attempt needs another job."""

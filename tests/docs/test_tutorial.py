@@ -1,0 +1,131 @@
+"""The tutorial's commands run in the page's order, at a smaller size, and each step uses what the one before wrote."""
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cmi import read_preferences
+from cmi.pairs import find_leaks
+from cmi.preferences import Preference
+
+from ..reward.conftest import wheel  # noqa: F401
+from .commands import ROOT, read_blocks
+
+PAGE = ROOT / "docs" / "tutorial.md"
+SMALLER = {
+    "music/ --prompts 12": "music/ --prompts 2",
+    "text=28,text+lyrics=8,text+audio=8,text+lyrics+audio=4": "text=8,text+lyrics=2,text+audio=1,text+lyrics+audio=1",
+    "--takes 2 --seconds 10": "--takes 1 --seconds 4",
+    "--pairs 400": "--pairs 36",
+    "--count 30": "--count 6",
+    "steps: 50": "steps: 4",
+    "validate_every: 10": "validate_every: 2",
+    "steps: 20": "steps: 4",
+    "validate_every: 5": "validate_every: 2",
+    "more/ --prompts 8 --candidates 6": "more/ --prompts 2 --candidates 3",
+    "--curve 1,2,3,6": "--curve 1,3",
+}
+PORTS = ("8124", "8008")
+LARGEST = 60_000  # bytes of a picture
+QUALITY = {"studio": 3, "studio-flaws-0.4-follows-0.6": 2, "studio-flaws-0.8-follows-0.2": 1}
+
+
+def test_every_picture_of_the_page_is_there_small_and_made_by_the_script():
+    shown = set(re.findall(r"\(pictures/([\w.-]+)\)", PAGE.read_text("utf-8")))
+    script = (ROOT / "recipes/tutorial/pictures.py").read_text("utf-8")
+    assert shown == set(re.findall(r'"(tutorial-[\w-]+\.svg)"', script)) and len(shown) == 9
+    for name in shown:
+        assert (PAGE.parent / "pictures" / name).stat().st_size < LARGEST
+
+
+def smaller_script() -> str:
+    text = "\n".join(block.text for block in read_blocks(PAGE) if block.language == "bash")
+    for usual, less in SMALLER.items():
+        assert usual in text, f"{usual!r} is no longer in {PAGE.name}"
+        text = text.replace(usual, less)
+    for port in PORTS:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            text = text.replace(port, str(free.getsockname()[1]))
+    return text
+
+
+@pytest.fixture
+def folder(tmp_path: Path, wheel: Path) -> Path:  # noqa: F811
+    """A clone to the commands: a folder with the recipes, musicnn's weights in its cache, `cmi` and `python`."""
+    (tmp_path / "cache").mkdir()
+    shutil.copy(wheel, tmp_path / "cache")
+    (tmp_path / "recipes").symlink_to(ROOT / "recipes")
+    (tmp_path / "bin").mkdir()
+    for name, module in (("python", ""), ("cmi", "-m cmi ")):
+        (tmp_path / "bin" / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {module}"$@"\n')
+        (tmp_path / "bin" / name).chmod(0o755)
+    return tmp_path
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(2400)
+def test_the_whole_way(folder: Path):
+    script = f"set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\nset -x\n{smaller_script()}\n"
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+    with (folder / "said.txt").open("w") as said:  # not a pipe, which a server that is left over would keep open
+        done = subprocess.run(
+            ["bash", "-c", script], stdout=said, stderr=said, cwd=folder, timeout=2300, env=environment
+        )
+    assert done.returncode == 0, (folder / "said.txt").read_text()[-4000:]
+    run = folder / "build" / "tutorial"
+
+    prompts = read_lines(run / "prompts.jsonl")
+    takes = read_lines(run / "takes/takes.jsonl")
+    assert len(prompts) == 12 and len(takes) == 3 * 12
+    assert {take["group"] for take in takes} == {prompt["id"] for prompt in prompts}
+
+    pairs = read_lines(run / "pairs/preferences.jsonl")
+    assert {pair["split"] for pair in pairs} == {"train", "valid", "test"}
+    split_of = {pair["id"]: pair["split"] for pair in pairs}
+    assert find_leaks(run / "pairs") == []
+
+    labels, votes = (list(read_preferences(run / name)) for name in ("labels", "votes"))
+    for found in (labels, votes):
+        assert all(one.about["split"] == split_of[one.about.get("pair", "") or pair_of(one)] for one in found)
+        right = list(is_right(found))
+        assert len(right) > 20 and sum(right) / len(right) > 0.6  # they are right in 7 to 8 cases of 10
+    assert len({one.rater for one in votes}) == 6
+
+    first, second = (json.loads((run / f"runs/stage{n}/training/settings.json").read_text()) for n in (1, 2))
+    assert first["settings"]["model"]["checkpoint"] == "nano"
+    assert "stage1" in second["settings"]["model"]["checkpoint"]
+    cells = json.loads((run / "bench.json").read_text())["cells"]
+    named = {cell["model"] for cell in cells}
+    assert {name.partition("@")[0] for name in named if "null" not in name} == {"nano", "stage1", "stage2"}
+    assert any("null" in name for name in named)
+    tested = {one.about["pair"] for one in votes if one.about["split"] == "test"}
+    assert all(0 <= cell["value"] <= 100 and 0 < cell["n"] for cell in cells if cell["metric"] == "ACC")
+    assert tested
+
+    drawn = {path.name: path.stat().st_size for path in (run / "pictures").iterdir()}
+    assert len(drawn) == 9 and all(1000 < size < 2 * LARGEST for size in drawn.values())
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def pair_of(label: Preference) -> str:
+    return label.id.removesuffix(f" {label.axis}")
+
+
+def is_right(found: list[Preference]) -> Iterator[bool]:
+    """Whether each choice other than a tie is the take of the better system."""
+    for one in found:
+        if one.choice in ("a", "b"):
+            a, b = (QUALITY[one.about[f"generator_{side}"]] for side in "ab")
+            yield (a > b) == (one.choice == "a")
