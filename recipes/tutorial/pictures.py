@@ -21,7 +21,8 @@ from cmi._util.files import make_folder
 from cmi.report.pictures import QUIET, SERIES, new_figure, new_panels, save_picture
 from cmi.stats import rank, wilson
 
-WINDOW, HOP = 1024, 256  # samples of a spectrum, and from one to the next
+WINDOW, HOP = 2048, 6400  # samples of a spectrum, and from one to the next
+BANDS = 32
 OWN = {  # drawn by the commands
     "tutorial-stage1.svg": "runs/stage1/training/curve.svg",
     "tutorial-stage2.svg": "runs/stage2/training/curve.svg",
@@ -54,10 +55,9 @@ def draw_takes(run: Path) -> Any:
         samples, rate = soundfile.read(run / "takes" / take["audio"], always_2d=True)
         frames = np.lib.stride_tricks.sliding_window_view(samples.mean(axis=1), WINDOW)[::HOP]
         power = np.abs(np.fft.rfft(frames * np.hanning(WINDOW))[:, : WINDOW // 4]) ** 2
-        extent = (0, take["seconds"], 0, rate / 4000)
-        panel.imshow(
-            10 * np.log10(power.T + 1e-6), origin="lower", aspect="auto", extent=extent, cmap="magma", vmin=-40
-        )
+        bands = 10 * np.log10(power.reshape(len(power), BANDS, -1).mean(axis=2).T + 1e-6)
+        how = {"extent": (0, take["seconds"], 0, rate / 4000), "cmap": "magma", "vmin": -40}
+        panel.imshow(bands, origin="lower", aspect="auto", interpolation="none", **how)
         panel.set_title(take["generator"], fontsize=8)
         panel.set_xlabel("s")
     figure.axes[0].set_ylabel("kHz")
@@ -76,7 +76,7 @@ def draw_pairs(run: Path) -> Any:
         panel.barh(meetings, counts, left=left, label=split)
         left += counts
     panel.set_xlabel("pairs")
-    panel.legend(frameon=False, fontsize=8)
+    figure.legend(frameon=False, fontsize=8, ncols=3, loc="outside upper right")
     return figure
 
 
@@ -86,7 +86,7 @@ def draw_agreement(run: Path) -> Any:
     figure = new_figure(7, 2.6)
     (panel,) = new_panels(figure)
     names, number = [], 0
-    for colour, (folder, who) in zip(SERIES, (("labels", "judge"), ("votes", "people")), strict=False):
+    for colour, (folder, who) in zip(SERIES, (("labels", "judge"), ("votes", "voters")), strict=False):
         found = [one for one in read_preferences(run / folder) if one.choice in ("a", "b")]
         for axis in ("musicality", "alignment"):
             right = [
@@ -118,7 +118,7 @@ def draw_ranking(run: Path) -> Any:
             panel.plot([one.low, one.high], [one.system] * 2, color=SERIES[0])
             panel.plot(one.strength, one.system, "o", color=SERIES[0])
         panel.axvline(0, color=QUIET, linewidth=0.8)
-        panel.set_title(f"{axis}, by people", loc="left", fontsize=9)
+        panel.set_title(f"{axis}, by votes", loc="left", fontsize=9)
         panel.set_xlabel("strength, log odds (95 %)")
     panels[0].invert_yaxis()
     return figure
