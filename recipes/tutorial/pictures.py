@@ -126,14 +126,16 @@ def draw_ranking(run: Path) -> Any:
 
 def draw_accuracy(run: Path) -> Any:
     """Accuracy of the models and nulls on the votes of the test split."""
-    cells = [cell for cell in json.loads((run / "bench.json").read_text())["cells"] if cell["metric"] == "ACC"]
+    cells = json.loads((run / "bench.json").read_text("utf-8"))["cells"]
+    cells = [cell for cell in cells if cell["metric"] == "ACC" and cell["group"] == "all"]
     tasks = list(dict.fromkeys(cell["task"] for cell in cells))
-    figure = new_figure(4 * len(tasks), 3.2)
+    figure = new_figure(3 + 3 * len(tasks), 3.2)
     panels = new_panels(figure, columns=len(tasks), sharey=True)
     for panel, task in zip(panels, tasks, strict=True):
         for cell in (cell for cell in cells if cell["task"] == task):
-            panel.barh(cell["model"], cell["value"], color=QUIET if cell["model"].startswith("null") else SERIES[0])
-            panel.plot(cell["interval"], [cell["model"]] * 2, color="black")
+            name = cell["model"].partition("@")[0]
+            panel.barh(name, 100 * cell["value"], color=QUIET if cell["is_null"] else SERIES[0])
+            panel.plot([100 * cell["low"], 100 * cell["high"]], [name, name], color="black")
         panel.axvline(50, color=QUIET, linestyle="--")
         panel.set_xlim(0, 100)
         panel.set_title(task, loc="left", fontsize=9)

@@ -24,15 +24,15 @@ PAGE = ROOT / "docs" / "tutorial.md"
 SMALLER = {
     "music/ --prompts 12": "music/ --prompts 2",
     "text=28,text+lyrics=8,text+audio=8,text+lyrics+audio=4": "text=8,text+lyrics=2,text+audio=1,text+lyrics+audio=1",
-    "--takes 2 --seconds 10": "--takes 1 --seconds 4",
+    "--takes 2 --seconds 10": "--takes 1 --seconds 5",
     "--pairs 400": "--pairs 36",
     "--count 30": "--count 6",
     "steps: 50": "steps: 4",
     "validate_every: 10": "validate_every: 2",
     "steps: 20": "steps: 4",
     "validate_every: 5": "validate_every: 2",
-    "more/ --prompts 8 --candidates 6": "more/ --prompts 2 --candidates 3",
-    "--curve 1,2,3,6": "--curve 1,3",
+    "more/ --prompts 6 --candidates 4": "more/ --prompts 2 --candidates 2",
+    "--curve 1,2,4": "--curve 1,2",
 }
 PORTS = ("8124", "8008")
 LARGEST = 60_000  # bytes of a picture
@@ -98,18 +98,18 @@ def test_the_whole_way(folder: Path):
         assert all(one.about["split"] == split_of[one.about.get("pair", "") or pair_of(one)] for one in found)
         right = list(is_right(found))
         assert len(right) > 20 and sum(right) / len(right) > 0.6  # they are right in 7 to 8 cases of 10
-    assert len({one.rater for one in votes}) == 6
+    assert len({one.rater for one in votes}) > 1
 
     first, second = (json.loads((run / f"runs/stage{n}/training/settings.json").read_text()) for n in (1, 2))
     assert first["settings"]["model"]["checkpoint"] == "nano"
     assert "stage1" in second["settings"]["model"]["checkpoint"]
     cells = json.loads((run / "bench.json").read_text())["cells"]
-    named = {cell["model"] for cell in cells}
-    assert {name.partition("@")[0] for name in named if "null" not in name} == {"nano", "stage1", "stage2"}
-    assert any("null" in name for name in named)
-    tested = {one.about["pair"] for one in votes if one.about["split"] == "test"}
-    assert all(0 <= cell["value"] <= 100 and cell["n"] > 0 for cell in cells if cell["metric"] == "ACC")
-    assert tested
+    models = {cell["model"].partition("@")[0] for cell in cells if not cell["is_null"]}
+    assert models == {"nano", "stage1", "stage2"}
+    assert "generator prior" in {cell["model"] for cell in cells if cell["is_null"]}
+    tested = sum(one.about["split"] == "test" and one.axis == "musicality" for one in votes)
+    assert tested in {cell["n"] for cell in cells if cell["task"] == "musicality preference"}
+    assert all(0 <= cell["value"] <= 1 and cell["n"] > 0 for cell in cells if cell["metric"] == "ACC")
 
     drawn = {path.name: path.stat().st_size for path in (run / "pictures").iterdir()}
     assert len(drawn) == 9 and all(1000 < size < 2 * LARGEST for size in drawn.values())

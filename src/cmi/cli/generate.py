@@ -86,6 +86,7 @@ def generate(
     _require_started(summaries)
     if not dry_run:
         _require_takes(summaries)
+        note(f"{out / 'takes.jsonl'}: {sum(one.takes for one in summaries):,} takes of {len(summaries)} systems")
 
 
 def _require_sendable(systems: list[str], prompts: "list[PromptRow]", folders: list[Path]) -> None:

@@ -10,6 +10,7 @@ import typer
 from cmi._util.errors import require_extra
 from cmi._util.hub import require_packages
 from cmi.cli.options import AsJson, Device
+from cmi.cli.output import note
 from cmi.cli.progress import progress
 from cmi.report.tables import print_tables, to_json_line
 
@@ -46,12 +47,13 @@ def train(
         from cmi.reward.train.loop import train as run
         from cmi.reward.train.outcome import outcome_table
 
+    folder = out or Path("runs") / Path(config).stem
     if dry_run:
         costs = count_costs(settings, device)
         tables, record = dry_run_tables(costs), costs
     else:
         with progress() as bar:
-            outcome = run(settings, out or Path("runs") / Path(config).stem, device, bar.report)
+            outcome = run(settings, folder, device, bar.report)
         if outcome is None:  # another process of the same launch speaks
             return
         tables, record = [outcome_table(outcome)], asdict(outcome)
@@ -59,3 +61,5 @@ def train(
         sys.stdout.write(to_json_line(record))
     else:
         print_tables(tables)
+    if not dry_run:
+        note(f"{folder}: the trained model, for --model")

@@ -116,7 +116,8 @@ def _row_of_label(label: Preference | Rating) -> DataRow:
         row = _row_of_pair(label)
         exact = row.cells.pop(EXACT_CONFIDENCE, None)
         return row if exact is None else row._replace(cells={**row.cells, "confidence": exact})
-    return DataRow(label.id, label.prompt, _paths(audio=label.take.audio), _present({**label.ratings, **label.about}))
+    rated: dict[str, Any] = dict(label.ratings.items())
+    return DataRow(label.id, label.prompt, _paths(audio=label.take.audio), _present(rated | label.about))
 
 
 def _row_of_pair(row: Preference | PreferenceRow) -> DataRow:
