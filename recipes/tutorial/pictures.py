@@ -138,6 +138,7 @@ def draw_accuracy(run: Path) -> Any:
             panel.plot([100 * cell["low"], 100 * cell["high"]], [name, name], color="black")
         panel.axvline(50, color=QUIET, linestyle="--")
         panel.set_xlim(0, 100)
+        panel.set_xticks([0, 50, 100])
         panel.set_title(task, loc="left", fontsize=9)
         panel.set_xlabel("accuracy, % (95 %)")
     panels[0].invert_yaxis()

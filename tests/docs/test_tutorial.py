@@ -31,11 +31,11 @@ SMALLER = {
     "validate_every: 10": "validate_every: 2",
     "steps: 20": "steps: 4",
     "validate_every: 5": "validate_every: 2",
-    "more/ --prompts 6 --candidates 4": "more/ --prompts 2 --candidates 2",
-    "--curve 1,2,4": "--curve 1,2",
+    "more/ --prompts 10 --candidates 3": "more/ --prompts 2 --candidates 2",
+    "--curve 1,2,3": "--curve 1,2",
 }
 PORTS = ("8124", "8008")
-LARGEST = 60_000  # bytes of a picture
+LARGEST = 70_000  # bytes of a picture
 QUALITY = {"studio": 3, "studio-flaws-0.4-follows-0.6": 2, "studio-flaws-0.8-follows-0.2": 1}
 
 
