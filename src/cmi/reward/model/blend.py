@@ -2,7 +2,7 @@
 
     alignment = 0.2 x
                   the head's own, in deviations from its mean over a bank of clips, under this very prompt
-                + 4 x the mean of   text:      musicnn's tags . what the text asks of them: by their names
+                + 6 x the mean of   text:      musicnn's tags . what the text asks of them: by their names
                                                (`cmi.reward.scoring.tags`), by 269 words and phrases of which we
                                                wrote down what tags they go with (`recipes/nano/words.txt`), by what
                                                each of its words is like, and by the tags that it names itself
@@ -33,8 +33,8 @@ WORDS = 269
 SPELT, LONGEST, ANY = 157, 3, -1.0  # ways to spell tags, word pieces of the longest, and what fills up the others
 NEAR = 0.05  # of cosines: how fast a word counts less, the less it is like the text
 POWER = 3  # of cosines, as in `cmi.reward.scoring.tags`
-WEIGHT = 4.0  # of what is untrained: the most that costs nothing on the studio's own music (`recipes/nano/takes.py`)
-SCALE = 0.2  # the sum keeps its size: with a weight of 2 this was 0.36, the head's mean deviation in the bank
+WEIGHT = 6.0  # of what is untrained: the most that costs nothing on the studio's own music (`recipes/nano/takes.py`)
+SCALE = 0.2  # so that differences are log-odds (`docs/explanation/nano-2-log.md`)
 OWN = 0.2048  # of the head's own musicality; `recipes/nano/ship.py` fits it on songs that are not reported
 EMPTY = 2  # tokens of a text without words
 

@@ -102,7 +102,7 @@ class Nano(FrozenEncoder):
     exact = True  # in fp32 on every device: it is small
 
     def __init__(self, tagged: bool = False) -> None:
-        """If `tagged`, beside a chunk's tokens: musicnn's tags, mean features, melody and craft; beside a text's: ids."""
+        """If `tagged`, tags, mean features, melody and craft stand beside a chunk's tokens; ids beside a text's."""
         super().__init__()
         self.tagged = tagged
         self.craft = Craft() if tagged else None
