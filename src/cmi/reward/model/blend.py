@@ -65,8 +65,9 @@ class BlendedHead(RewardHead):
         self.register_buffer("bank_spelt", torch.zeros(SPELT, TAGGED))  # and which these are
 
     def parts(self, prompt: PromptTokens) -> list[tuple[nn.Module, Tensor]]:
-        plain = (None if tokens is None else tokens[..., : self.config.dim] for tokens in prompt)
-        return super().parts(PromptTokens(*plain))
+        text, lyrics, reference = (None if x is None else x[..., : self.config.dim] for x in prompt)
+        assert text is not None and lyrics is not None
+        return super().parts(PromptTokens(text, lyrics, reference))
 
     def join(self, prompt: PromptTokens) -> Tensor:
         """(B, P, D + EXTRA + 1)."""
