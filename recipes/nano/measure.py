@@ -29,7 +29,7 @@ from cmi.studio.flaws import SOUND_FLAWS, TAPE_FLAWS
 from cmi.studio.tracks import Track, find_tracks
 from cmi.take import Prompt, Take
 
-RATE, SECONDS, PLACE = 44_100, 10.0, 0.45  # not the place of the recipe's own tests
+SECONDS, PLACE = 10.0, 0.45  # not the place of the recipe's own tests
 STRENGTHS = (0.3, 0.6, 1.0)
 FLAWS = [flaw for flaw in (*SOUND_FLAWS, *TAPE_FLAWS) if flaw.keeps_level]  # nano ignores the level on purpose
 CODECS = ("mp3", "ogg")
@@ -42,12 +42,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("music", type=Path)
     parser.add_argument("--songs", type=int, default=20)
+    parser.add_argument("--rate", type=int, default=44_100, help="at which flaws are made: some depend on it")
     arguments = parser.parse_args()
     model = RewardModel.from_pretrained("nano", device="cpu")
     scores = []
     for track in choose_tracks(find_tracks(arguments.music), arguments.songs):
-        sound = load(track.path, RATE, SECONDS, offset=PLACE * track.seconds).samples
-        takes = [Take(Prompt(), Waveform(version, RATE)) for version in versions(sound)]
+        sound = load(track.path, arguments.rate, SECONDS, offset=PLACE * track.seconds).samples
+        takes = [Take(Prompt(), Waveform(version, arguments.rate)) for version in versions(sound, arguments.rate)]
         scores.append([score.musicality for score in model.score(takes, cache=None, workers=0)])
         print(f"{len(scores)} songs", flush=True)
     print(f"{model.full_name}: {len(scores)} songs, {len(FLAWS)} flaws")
@@ -65,15 +66,15 @@ def choose_tracks(tracks: list[Track], songs: int) -> list[Track]:
     return [by_package[package][place] for place, package in turns[:songs]]
 
 
-def versions(sound: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:
+def versions(sound: NDArray[np.float32], rate: int) -> Iterator[NDArray[np.float32]]:
     """The clip itself, then each flaw at each strength, then each codec."""
     yield sound
     for flaw in FLAWS:
         for strength in STRENGTHS:
-            yield flaw.apply(sound[:, None], RATE, strength, np.random.default_rng(0))[:, 0].astype(np.float32)
+            yield flaw.apply(sound[:, None], rate, strength, np.random.default_rng(0))[:, 0].astype(np.float32)
     for codec in CODECS:
         file = io.BytesIO()
-        soundfile.write(file, np.clip(sound, -1, 1), RATE, format=codec)
+        soundfile.write(file, np.clip(sound, -1, 1), rate, format=codec)
         file.seek(0)
         yield soundfile.read(file, dtype="float32")[0]
 

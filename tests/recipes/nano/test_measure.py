@@ -18,8 +18,8 @@ def test_the_packages_that_were_not_trained_on_take_turns():
 
 
 def test_every_flaw_and_codec_is_a_version_of_the_clip():
-    sound = np.random.default_rng(0).normal(0, 0.1, 4 * measure.RATE).astype(np.float32)
-    made = list(measure.versions(sound))
+    sound = np.random.default_rng(0).normal(0, 0.1, 4 * 32_000).astype(np.float32)
+    made = list(measure.versions(sound, 32_000))
     assert len(made) == 1 + len(measure.FLAWS) * len(measure.STRENGTHS) + len(measure.CODECS)
     assert all(version.dtype == np.float32 and version.ndim == 1 and np.isfinite(version).all() for version in made)
 
