@@ -11,7 +11,7 @@ from cmi.reward.model.blend import EXTRA, NEAR, OWN, SCALE, TAGGED, WEIGHT, Blen
 from cmi.reward.model.encoders.nano import RATE, TAGS
 from cmi.reward.model.head import PromptTokens, RewardHead
 from cmi.reward.model.reward_model import RewardModel
-from cmi.reward.scoring.tags import standardised, tag_weights
+from cmi.reward.scoring.tags import tag_weights
 from cmi.take import Prompt, Take
 
 
@@ -46,18 +46,49 @@ def asked(nano: RewardModel, text: str, reference: torch.Tensor | None = None) -
 
 
 @torch.inference_mode()
-def test_a_text_asks_of_tags_what_the_untrained_scorer_says_and_as_much_what_its_words_mean(nano, head, sound):
+def test_a_text_asks_of_tags_what_it_is_like_as_a_whole_what_each_of_its_words_is_like_and_what_it_names(nano, head):
     bank = head.bank_tags.double().numpy()
-    text = torch.nn.functional.normalize(read(nano, "slow sad piano")[0, 0], dim=0)
-    names, words = (torch.nn.functional.normalize(x, dim=1) @ text for x in (head.bank_names, head.bank_words))
-    nearness = np.exp(words.double().numpy() / NEAR)
     z = (bank - bank.mean(axis=0)) / bank.std(axis=0)
-    parts = [tag_weights(names.double().numpy()), nearness / nearness.sum() @ head.bank_meant.double().numpy()]
-    odds = nano.hear(sound)[0, 0, head.config.dim :][:TAGGED].double().numpy()
-    heard = (odds - bank.mean(axis=0)) / bank.std(axis=0)
-    expected = standardised(heard, sum(part / (z @ part).std() for part in parts), z)
-    weights = asked(nano, "slow sad piano")[0, 0, head.config.dim :][:TAGGED]
-    assert float(weights.double() @ torch.from_numpy(heard)) == pytest.approx(expected, rel=1e-3)
+    text = torch.nn.functional.normalize(read(nano, "slow sad bandoneon")[0, :, :-1], dim=1)
+    banks = (head.bank_names, head.bank_words)
+    names, words = (torch.nn.functional.normalize(bank, dim=1).double().numpy() for bank in banks)
+    tokens = text.double().numpy()
+    nearness = np.exp(tokens @ words.T / NEAR)
+    meant = nearness / nearness.sum(axis=1, keepdims=True) @ head.bank_meant.double().numpy()
+
+    def of_size_1(weights):
+        return weights / (z @ weights).std()
+
+    whole = of_size_1(of_size_1(tag_weights(names @ tokens[0])) + of_size_1(meant[0]))
+    named = of_size_1(np.array([tag in ("slow", "sad") for tag in TAGS], dtype=float))
+    expected = of_size_1(whole + of_size_1(meant[1:-1].sum(axis=0)) + named)
+    weights = asked(nano, "slow sad bandoneon")[0, 0, head.config.dim :][:TAGGED]
+    assert weights.double().numpy() == pytest.approx(expected, abs=1e-3)
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize(
+    ("text", "named", "ruled_out"),
+    [
+        ("Rock from the 70's", {"rock", "70s"}, set()),
+        ("a slow-paced R&B song of the 1990s", {"slow", "rnb", "90s"}, set()),
+        ("house with no vocals", {"House", "no vocals", "no vocal", "no voice", "instrumental"}, {"vocal", "vocals"}),
+        ("a rockery full of bandoneons", set(), set()),
+        ("", set(), set()),
+    ],
+)
+def test_a_tag_is_named_word_for_word_as_people_spell_it(nano, head, text, named, ruled_out):
+    found = head._spelt(read(nano, text)[..., -1])[0]
+    assert {TAGS[i] for i in torch.where(found == 1)[0]} == named
+    assert {TAGS[i] for i in torch.where(found == -1)[0]} == ruled_out
+    assert set(found.tolist()) <= {-1.0, 0.0, 1.0}
+
+
+@torch.inference_mode()
+def test_of_two_texts_that_differ_in_a_word_each_asks_more_for_its_own(nano, head):
+    eighties, sixties = (asked(nano, f"a song like pop from the {era}, with voices") for era in ("80s", "60s"))
+    more = (eighties - sixties)[0, 0, head.config.dim :][:TAGGED]
+    assert TAGS[int(more.argmax())] == "80s" and TAGS[int(more.argmin())] == "60s"
 
 
 @torch.inference_mode()

@@ -2,9 +2,10 @@
 
     alignment = 0.2 x
                   the head's own, in deviations from its mean over a bank of clips, under this very prompt
-                + 4 x the mean of   text:      musicnn's tags . what the text asks of them: by their names
-                                               (`cmi.reward.scoring.tags`), and by 269 words and phrases of
-                                               which we wrote down what tags they go with (`recipes/nano/words.txt`)
+                + 6 x the mean of   text:      musicnn's tags . what the text asks of them: by their names
+                                               (`cmi.reward.scoring.tags`), by 269 words and phrases of which we
+                                               wrote down what tags they go with (`recipes/nano/words.txt`), by what
+                                               each of its words is like, and by the tags that it names itself
                                     reference: cosines of musicnn's mean features, and of melodies
                                                (`cmi.reward.model.encoders.melody`), of the take and of the reference
                   each in deviations from its mean over a bank, too
@@ -13,9 +14,9 @@
 A trained head has a bias for each text, which a bank takes away: one pass over it for each distinct prompt, kept with
 the prompt. The bank's clips and tracks are free music, named in `recipes/nano`.
 
-A sound's tokens have EXTRA + 1 numbers more than a text's, the same in all of a chunk: the log-odds of musicnn's tags,
-the mean of its features, its melody and its craft. A fused prompt's tokens have EXTRA, what it asks of each, and three
-more: what is added, and the mean and deviation of the head's own score.
+Beside a sound's tokens stand EXTRA + 1 numbers, the same in all of a chunk: the log-odds of musicnn's tags, the mean of
+its features, its melody and its craft; beside a text's, the ids of its word pieces. A fused prompt's tokens have EXTRA,
+what it asks of each, and three more: what is added, and the mean and deviation of the head's own score.
 """
 
 import torch
@@ -29,10 +30,11 @@ TAGGED, FEATURES = 100, 224
 EXTRA = TAGGED + FEATURES + MELODY
 CLIPS, CLIP_TOKENS, MORE_CLIPS, TRACKS = 51, 12, 102, 194  # of the bank
 WORDS = 269
+SPELT, LONGEST, ANY = 157, 3, -1.0  # ways to spell tags, word pieces of the longest, and what fills up the others
 NEAR = 0.05  # of cosines: how fast a word counts less, the less it is like the text
 POWER = 3  # of cosines, as in `cmi.reward.scoring.tags`
-WEIGHT = 4.0  # of what is untrained: the most that costs nothing on the studio's own music (`recipes/nano/takes.py`)
-SCALE = 0.2  # the sum keeps its size: with a weight of 2 this was 0.36, the head's mean deviation in the bank
+WEIGHT = 6.0  # of what is untrained: the most that costs nothing on the studio's own music (`recipes/nano/takes.py`)
+SCALE = 0.2  # so that differences are log-odds (`docs/explanation/nano-2-log.md`)
 OWN = 0.2048  # of the head's own musicality; `recipes/nano/ship.py` fits it on songs that are not reported
 EMPTY = 2  # tokens of a text without words
 
@@ -47,6 +49,8 @@ class BlendedHead(RewardHead):
     bank_names: Tensor
     bank_words: Tensor
     bank_meant: Tensor
+    bank_pieces: Tensor
+    bank_spelt: Tensor
 
     def __init__(self, config: HeadConfig) -> None:
         super().__init__(config)
@@ -57,10 +61,13 @@ class BlendedHead(RewardHead):
         self.register_buffer("bank_names", torch.zeros(TAGGED, config.dim))  # MiniLM's vectors of the tags' names
         self.register_buffer("bank_words", torch.zeros(WORDS, config.dim))  # and of words
         self.register_buffer("bank_meant", torch.zeros(WORDS, TAGGED))  # the tags that these go with
+        self.register_buffer("bank_pieces", torch.zeros(SPELT, LONGEST))  # how tags may be spelt
+        self.register_buffer("bank_spelt", torch.zeros(SPELT, TAGGED))  # and which these are
 
     def parts(self, prompt: PromptTokens) -> list[tuple[nn.Module, Tensor]]:
-        reference = None if prompt.reference is None else prompt.reference[..., : self.config.dim]
-        return super().parts(prompt._replace(reference=reference))
+        text, lyrics, reference = (None if x is None else x[..., : self.config.dim] for x in prompt)
+        assert text is not None and lyrics is not None
+        return super().parts(PromptTokens(text, lyrics, reference))
 
     def join(self, prompt: PromptTokens) -> Tensor:
         """(B, P, D + EXTRA + 1)."""
@@ -74,18 +81,27 @@ class BlendedHead(RewardHead):
         return _beside(joined, asked)
 
     def _of_text(self, text: Tensor) -> Tensor:
-        """What each tag says of a text, from its first token, the mean of all: (B, n, D) -> (B, 100)."""
-        meaning = functional.normalize(text[:, 0], dim=1)
-        cosines = meaning @ functional.normalize(self.bank_names, dim=1).T
+        """What each tag says of a text, as a whole, by each word and by name: (B, n, D + 1) -> (B, 100)."""
+        tokens, pieces = functional.normalize(text[..., :-1], dim=2), text[..., -1]
+        cosines = tokens[:, 0] @ functional.normalize(self.bank_names, dim=1).T  # the first is the mean of all
         centred = cosines - cosines.mean(dim=1, keepdim=True)
-        likeness = meaning @ functional.normalize(self.bank_words, dim=1).T
+        likeness = tokens @ functional.normalize(self.bank_words, dim=1).T
+        meant = (likeness / NEAR).softmax(dim=2) @ self.bank_meant  # (B, n, 100)
         named = self._standardised(centred.sign() * centred.abs() ** POWER)
-        meant = self._standardised((likeness / NEAR).softmax(dim=1) @ self.bank_meant)
-        return self._standardised(named + meant)
+        whole = self._standardised(named + self._standardised(meant[:, 0]))
+        word_by_word = self._standardised(meant[:, 1:-1].sum(dim=1))
+        return self._standardised(whole + word_by_word + self._standardised(self._spelt(pieces)))
+
+    def _spelt(self, pieces: Tensor) -> Tensor:
+        """Tags that are named word for word: (B, n) -> (B, 100), 1, or -1 for those that are ruled out."""
+        runs = functional.pad(pieces, (0, LONGEST - 1), value=ANY).unfold(1, LONGEST, 1)[:, :, None]  # (B, n, 1, 3)
+        there = ((runs == self.bank_pieces) | (self.bank_pieces == ANY)).all(dim=3).any(dim=1)  # (B, SPELT)
+        return (there.to(self.bank_spelt.dtype) @ self.bank_spelt).clamp(-1, 1)
 
     def _standardised(self, weights: Tensor) -> Tensor:
         """So that their sum has a deviation of 1 over the bank, where its mean is 0: (B, 100)."""
-        return weights / (_unusual(self.bank_tags, self.bank_tags) @ weights.T).std(dim=0, correction=0)[:, None]
+        spread = (_unusual(self.bank_tags, self.bank_tags) @ weights.T).std(dim=0, correction=0)[:, None]
+        return weights / spread.clamp(min=1e-6)  # where nothing is asked
 
     def _of_reference(self, reference: Tensor) -> Tensor:
         """Weights of features and melody, and what is added to their sum: (B, r, D + EXTRA + 1) -> (B, 500 + 1)."""

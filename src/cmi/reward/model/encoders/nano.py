@@ -102,7 +102,7 @@ class Nano(FrozenEncoder):
     exact = True  # in fp32 on every device: it is small
 
     def __init__(self, tagged: bool = False) -> None:
-        """If `tagged`, beside a chunk's tokens: musicnn's tags and the mean of its features, melody and craft."""
+        """If `tagged`, tags, mean features, melody and craft stand beside a chunk's tokens; ids beside a text's."""
         super().__init__()
         self.tagged = tagged
         self.craft = Craft() if tagged else None
@@ -190,11 +190,15 @@ class Nano(FrozenEncoder):
         return functional.normalize(unusual @ self.tag_vectors, dim=-1) * DIM**0.5
 
     def encode_text(self, ids: Tensor, mask: Tensor | None = None) -> Tensor:
-        """MiniLM's last layer, and in the first token's place the mean of all, what it was trained for: (B, n, 384)."""
+        """MiniLM's last layer, and in the first token's place the mean of all, what it was trained for: (B, n, 384).
+
+        If tagged, 385 wide: with the ids beside the tokens.
+        """
         present = torch.ones_like(ids, dtype=torch.bool) if mask is None else mask
         tokens = self._minilm[0](input_ids=ids, attention_mask=present.long()).last_hidden_state
         mean = functional.normalize(masked_mean(tokens, present), dim=-1) * DIM**0.5
-        return torch.cat([mean[:, None], tokens[:, 1:]], dim=1)
+        beside = [ids[:, :, None].to(tokens.dtype)] if self.tagged else []
+        return torch.cat([torch.cat([mean[:, None], tokens[:, 1:]], dim=1), *beside], dim=2)
 
     @classmethod
     def from_shapes(cls, shapes: Shapes) -> Self:
