@@ -99,14 +99,29 @@ class Cell:
     @property
     def verdict(self) -> str:
         """'above null', 'below null' or 'not told apart'; empty without a test."""
-        if self.p is None:
-            return ""
-        if self.p >= SIGNIFICANT or not self.difference:
-            return "not told apart"
-        return "above null" if (self.difference > 0) == (self.better == "higher") else "below null"
+        found = verdict_of(self.difference, self.p, self.better)
+        return {"better": "above null", "worse": "below null"}.get(found, found)
 
     def to_json(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.JSON}
+
+
+def is_gain(difference: float | None, better: Better) -> bool:
+    """Whether a difference is for the better, by however little."""
+    return (difference or 0.0) > 0 if better == "higher" else (difference or 0.0) < 0
+
+
+def verdict_of(difference: float | None, p: float | None, better: Better) -> str:
+    """'better', 'worse' or 'not told apart'; empty without a test.
+
+    >>> verdict_of(-3.0, 0.001, "lower"), verdict_of(-3.0, 0.2, "lower"), verdict_of(-3.0, None, "lower")
+    ('better', 'not told apart', '')
+    """
+    if p is None:
+        return ""
+    if p >= SIGNIFICANT or not difference:
+        return "not told apart"
+    return "better" if is_gain(difference, better) else "worse"
 
 
 class Comparison(NamedTuple):

@@ -35,7 +35,17 @@ from cmi.bench.scoring.responses import ResponseFile, ResponseSet, audio_key, er
 from cmi.bench.tasks import load_task
 from cmi.report.numbers import interval, number, p_value, signed
 from cmi.report.tables import Table
-from cmi.stats.comparison import SIGNIFICANT, Better, adjust_p, compare, draw, finite, mcnemar_exact, paired_bootstrap
+from cmi.stats.comparison import (
+    Better,
+    adjust_p,
+    compare,
+    draw,
+    finite,
+    is_gain,
+    mcnemar_exact,
+    paired_bootstrap,
+    verdict_of,
+)
 
 OTHER_SCALES = ("emotion_regression", "lyrics")  # tasks whose first metric is not a percentage with a best value of 100
 ItemKey = tuple[str, float | None, float | None, str, int]
@@ -76,17 +86,12 @@ class Difference:
     @property
     def is_gain(self) -> bool:
         """Whether a is better, by however little."""
-        difference = self.difference or 0.0
-        return difference > 0 if self.better == "higher" else difference < 0
+        return is_gain(self.difference, self.better)
 
     @property
     def verdict(self) -> str:
         """'better', 'worse' or 'not told apart'; empty without a test."""
-        if self.p is None:
-            return ""
-        if self.p >= SIGNIFICANT or not self.difference:
-            return "not told apart"
-        return "better" if self.is_gain else "worse"
+        return verdict_of(self.difference, self.p, self.better)
 
 
 @dataclass(frozen=True, kw_only=True)
