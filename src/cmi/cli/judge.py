@@ -286,20 +286,25 @@ def ask_judge(asked: "list[tuple[Asking, NamedPair]]", spec: "Spec", folder: Pat
         task = bar.add_task(f"pairs judged by {judge.name}", total=len(asked))
         tell_waits(judge, bar, task)
         judged = judge_pairs(asked, judge, folder, lambda count: bar.advance(task, count))
-    if judged.cut_note:
-        note(judged.cut_note)
-    return judged
+    return _told_of_cuts(judged)
 
 
 def ask_rater(takes: "dict[str, Take]", spec: "Spec", folder: Path) -> "Judged":
-    """Ask for marks with a progress bar."""
+    """Ask for marks with a progress bar, and note if takes were not heard whole."""
     from cmi.judge.load_judge import open_rater
     from cmi.judge.run import rate_takes
 
     with open_rater(spec, folder, takes) as rater, progress() as bar:
         task = bar.add_task(f"takes rated by {rater.name}", total=len(takes))
         tell_waits(rater, bar, task)
-        return rate_takes(takes, rater, folder, lambda count: bar.advance(task, count))
+        judged = rate_takes(takes, rater, folder, lambda count: bar.advance(task, count))
+    return _told_of_cuts(judged)
+
+
+def _told_of_cuts(judged: "Judged") -> "Judged":
+    if judged.cut_note:
+        note(judged.cut_note)
+    return judged
 
 
 def _require_packages() -> None:
