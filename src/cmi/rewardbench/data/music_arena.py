@@ -6,7 +6,11 @@ Layout (files on the hub, music-arena/music-arena-dataset)
 
 Visitors are asked one question, so a vote is `overall`; the paper counts it as musicality. Left out as in the paper:
 ties, 'both bad', and battles of which a recording is missing, because its generation failed or its system is not
-public. The paper's battles are those until December 2025, split 'test'; later ones are split 'later'.
+public. The paper's battles are those until December 2025, split 'test'; later ones, which a new release adds each
+month, are split 'later'.
+
+Read from: gclef-cmu/music-arena@799dcd7 components/leaderboard/ma_leaderboard/preprocess.py, which writes the data set:
+names of periods, fields, words. A field that it does not write is an error. No file of the set was at hand.
 """
 
 import re
@@ -17,6 +21,7 @@ from typing import Any
 from cmi._util.config import read_table
 from cmi._util.errors import InputError
 from cmi._util.fields import label_field, text_field
+from cmi._util.records import Columns
 from cmi.rewardbench.data import HUB, DataSet
 from cmi.rewardbench.data.rows import LeftOut, first_of, inside, present, required
 from cmi.rewardbench.items import RatedItem, Vote
@@ -33,6 +38,31 @@ DATA_SET = DataSet(
     samples=2800,
     tested=1340,
 )
+SIDED = (
+    "audio",
+    "system",
+    "total_listening_time",
+    "hardware",
+    "system_time",
+    "gateway_time",
+    "duration",
+    "sample_rate",
+)
+FIELDS = Columns(
+    ("battle_uuid", "date", "prompt", "lyrics", "audio_a", "audio_b", "system_a", "system_b", "preference"),
+    (
+        *(
+            "is_instrumental",
+            "is_prebaked",
+            "user_pseudonym",
+            "feedback",
+            "timestamp",
+            "listen_data_a",
+            "listen_data_b",
+        ),
+        *(f"{what}_{side}" for what in SIDED for side in "ab"),
+    ),
+)
 LAST_MONTH = "2025-12"  # of the paper
 WORDS = {"a": "a", "b": "b", "tie": "tie", "both_bad": "both bad"}
 
@@ -43,6 +73,7 @@ def rows(folder: Path) -> Iterator[RatedItem | LeftOut]:
 
 
 def _battle(row: dict[str, Any], where: str, folder: Path, period: str) -> RatedItem | LeftOut:
+    FIELDS.require_known(row, where, "field")
     for field in ("preference", "audio_a", "audio_b"):
         if field not in row:
             raise InputError(f"{where}: no {field!r} ({', '.join(row)})")

@@ -4,8 +4,7 @@ The rows of one rater on one pair become one item with several axes; a second ro
 columns with text or numbers (`split`, `month`, `generator_a`, ...) are kept in `Item.about`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +18,13 @@ from cmi.preferences import (
     RATINGS,
     Preference,
     Rating,
-    draw_split,
     find_file,
     group_by_rater,
     read_preferences,
     read_ratings,
 )
 from cmi.rewardbench.data import ALL, DataSet
+from cmi.rewardbench.data.rows import with_splits as with_splits
 from cmi.rewardbench.items import RatedItem, Vote
 from cmi.take import Axis
 
@@ -39,14 +38,6 @@ DATA_SET = DataSet(
     draws_split=True,
 )
 EITHER = Columns(tuple(dict.fromkeys((*COLUMNS.main, *RATINGS.main))), (*COLUMNS.others, *RATINGS.others))
-
-
-def with_splits(items: Iterable[RatedItem]) -> list[RatedItem]:
-    """State the split of each item: if no row of the file does, the prompt decides."""
-    found = list(items)
-    if any("split" in item.about for item in found):
-        return found
-    return [replace(item, about={**item.about, "split": draw_split(item.prompt)}) for item in found]
 
 
 def rows(path: Path, dataset: str = NAME) -> Iterator[RatedItem]:

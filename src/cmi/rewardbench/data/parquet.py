@@ -87,12 +87,14 @@ def _rows(shard: Path) -> Iterator[dict[str, Any]]:
 
 
 def _audio_columns(shard: Path, schema: "pyarrow.Schema") -> list[str]:
-    """Return the columns with audio; InputError unless all others hold text or numbers."""
+    """Return the columns with audio; InputError unless all others hold text, lists of text or numbers."""
     from pyarrow import types
 
     plain = (types.is_string, types.is_large_string, types.is_integer, types.is_floating, types.is_boolean)
     for field in schema:
-        if not (any(is_kind(field.type) for is_kind in plain) or types.is_null(field.type) or _is_audio(field.type)):
+        is_tags = types.is_list(field.type) and types.is_string(field.type.value_type)
+        is_plain = is_tags or types.is_null(field.type) or any(is_kind(field.type) for is_kind in plain)
+        if not (is_plain or _is_audio(field.type)):
             raise InputError(f"{shard}: column {field.name!r} is {field.type}, expected text, numbers or audio")
     return [field.name for field in schema if _is_audio(field.type)]
 

@@ -4,11 +4,13 @@ Paths must stay inside the data set's folder. Whether a recording exists is not 
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, cast
 
 from cmi._util.errors import InputError
 from cmi._util.fields import label_field, number_field, text_field
+from cmi.preferences import draw_split, prompt_words
 from cmi.rewardbench.items import RatedItem, Vote
 from cmi.take import Axis, Choice
 
@@ -29,6 +31,24 @@ def of_split(found: Iterable[RatedItem | LeftOut], split: str) -> Iterator[Rated
     for each in found:
         belongs = each.about.get("split", "") if isinstance(each, RatedItem) else each.split
         yield each if belongs == split else LeftOut(f"split {belongs or 'not stated'}", belongs)
+
+
+def with_splits(found: Iterable[RatedItem | LeftOut]) -> list[RatedItem | LeftOut]:
+    """State the split of each item: if no row of the data set does, the prompt decides (`cmi.preferences`)."""
+    rows = list(found)
+    if any("split" in each.about for each in rows if isinstance(each, RatedItem)):
+        return rows
+    return [
+        replace(each, about={**each.about, "split": draw_split(_prompt_key(each))})
+        if isinstance(each, RatedItem)
+        else each
+        for each in rows
+    ]
+
+
+def _prompt_key(item: RatedItem) -> str:
+    names = " ".join(sorted(take.name for take in item.takes if isinstance(take, Path)))
+    return prompt_words(item.prompt) or item.about.get("prompt_id", "") or names
 
 
 def identifier(row: Row, field: str, where: str) -> str:
