@@ -137,7 +137,7 @@ def analyse(
         list[str] | None,
         typer.Option(
             help="modality, kind, month, confidence, duration, question, windows, aggregate, predictors, agreement, "
-            "context; repeatable. By default all that the data allow.",
+            "context, best-of-k; repeatable. By default all that the data allow.",
         ),
     ] = None,
     protocol: ProtocolOption = "strict",
@@ -148,7 +148,7 @@ def analyse(
     """The analyses of the paper's appendices: in groups, by window, aggregated, and of the people's own agreement.
 
     `windows` needs runs of one model with different --window, `context` one with and one without --without-prompt,
-    `predictors` overall votes and scikit-learn.
+    `predictors` overall votes and scikit-learn, `best-of-k` three or more takes of a prompt.
 
     Examples:
 

@@ -6,6 +6,7 @@ aggregate      one number for each data set (Table 4)
 predictors     musicality against alignment as predictors of the overall preference (Table 15)
 agreement      raters with each other, and the two axes with each other (Tables 6, 7)
 context        musicality with the prompt and without (Table 14)
+best-of-k      the best take of each prompt, and several best ones, as in RewardBench 2
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 from cmi.report.tables import Table, to_plain
 from cmi.rewardbench.analysis import aggregate as aggregating
 from cmi.rewardbench.analysis import agreement as agreeing
+from cmi.rewardbench.analysis import best_of_k as ranking_takes
 from cmi.rewardbench.analysis import paired_runs
 from cmi.rewardbench.analysis import predictors as predicting
 from cmi.rewardbench.evaluation.cells import EVERYTHING
@@ -88,6 +90,14 @@ def context(source: Source, setting: AnalysisSetting) -> Analysis:
     return Analysis(tables, [one.to_json() for one in versus])
 
 
+def best_of_k(source: Source, setting: AnalysisSetting) -> Analysis:
+    groups = ranking_takes.take_groups(source.items)
+    models = source.models | source.nulls
+    found = list(ranking_takes.group_credits(groups, models, setting.resamples))
+    records = [one._asdict() | {"is_null": one.model in source.nulls} for one in found]
+    return Analysis(ranking_takes.best_of_k_tables(found, source.nulls), records)
+
+
 ANALYSES: Mapping[str, Callable[[Source, AnalysisSetting], Analysis]] = {
     **{name: grouped(name) for name in GROUPS},
     "windows": windows,
@@ -95,6 +105,7 @@ ANALYSES: Mapping[str, Callable[[Source, AnalysisSetting], Analysis]] = {
     "predictors": predictors,
     "agreement": agreement,
     "context": context,
+    "best-of-k": best_of_k,
 }
 
 
