@@ -121,8 +121,9 @@ def test_if_nothing_can_be_picked_the_exit_code_is_2_and_the_reasons_are_listed(
         ((), "expected a folder"),
         (("takes", "--manifest", "takes.jsonl"), "expected a folder"),
         (("nowhere",), "nowhere: no such folder"),
-        (("takes", "--curve", "1,3"), "a curve needs --curve and --second"),
-        (("takes", "--plot", "curve.png"), "a curve needs --curve and --second"),
+        (("takes", "--curve", "1,3"), "--curve needs --second or --arena"),
+        (("takes", "--plot", "curve.png"), "--plot needs --second"),
+        (("takes", "--arena", "study"), "each of them needs --curve"),
         (("takes", "--weights", "loudness=1"), "'loudness=1', expected such as"),
         (("takes", "--model", "nowhere:Scorer"), "no module 'nowhere'"),
     ],
@@ -159,3 +160,21 @@ def test_several_scorers_judge_the_picks_and_none_judges_its_own(run):
     assert "judged by all" in shown.stdout and shown.stdout.count("Diversity") == 1
     assert {point["axis"] for point in soft["curve"]["points"]} == {"overall", "musicality", "alignment"}
     assert {point["axis"] for point in tags["curve"]["points"]} == {"alignment"}  # all that it scores
+
+
+def test_picks_of_each_n_and_ground_truths_become_pairs_by_one_command(run, tmp_path):
+    for number in range(3):
+        noise = np.random.default_rng(number).standard_normal(8_000) * 0.05
+        soundfile.write(tmp_path / "takes" / f"prompt{number}" / "ground-truth.wav", noise, 16_000)
+    command = ("pick", "takes", "--model", "own_scorers:Loud", "--curve", "1,3", "--arena", "study")
+    shown = run(*command)
+    assert shown.returncode == 0, shown.stderr
+    assert "Pairs in study, 3 prompts" in shown.stdout
+    assert "cmi arena matrix VOTES --study study" in shown.stdout
+    pairs = (tmp_path / "study" / "preferences.jsonl").read_bytes()
+    study = json.loads(run(*command, "--json").stdout)["study"]
+    assert study["conditions"] == ["N=1", "N=3", "ground truth"]
+    assert all(takes["N=3"].endswith("2.wav") for takes in study["prompts"].values())  # the loudest
+    assert (tmp_path / "study" / "preferences.jsonl").read_bytes() == pairs
+    refused = run(*command[:4], "--curve", "1,2", "--arena", "study")
+    assert refused.returncode == 2 and "another study" in refused.stderr

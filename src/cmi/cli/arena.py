@@ -10,8 +10,8 @@ import typer
 from cmi._util.errors import InputError, require_extra
 from cmi._util.files import make_folder
 from cmi._util.printable import printable
-from cmi.cli.options import AsJson, Port, Workers
-from cmi.cli.output import note, print_result
+from cmi.cli.options import AS_TABLE, AsJson, Port, Resamples, ShowOptions, Workers
+from cmi.cli.output import note, print_result, show
 from cmi.cli.progress import progress
 from cmi.report.tables import Table, to_json
 
@@ -156,6 +156,34 @@ def export(
         done = write(database, _chosen(database, project).id, folder, format_, audio, gold, repeats)
     record = {"path": str(done.path), "votes": done.votes, "sounds": done.sounds}
     _print(record, [f"{done.path}: {2 * done.votes} rows of {done.votes} votes, {done.sounds} sounds"], as_json)
+
+
+@app.command()
+def matrix(
+    votes: Annotated[Path, typer.Argument(help="A folder of `cmi arena export`, or a file of preferences.")],
+    study: Annotated[Path | None, typer.Option(help="The folder that `cmi pick --arena` wrote.")] = None,
+    resamples: Resamples = 2000,
+    how: ShowOptions = AS_TABLE,
+) -> None:
+    """Show how often each system wins against each other one, with intervals over prompts.
+
+    With --study the systems are the best of N takes and the ground truth, as in figure 3 of CMI-RewardBench.
+
+    Examples:
+
+        cmi arena matrix votes/
+
+        cmi pick takes/ --curve 1,3,10 --arena study/, and after the votes  cmi arena matrix votes/ --study study/
+    """
+    with require_extra(*ARENA):
+        from cmi.arena.statistics.matrix import matrix_tables, win_matrix
+    from cmi.preferences import read_preferences
+    from cmi.reward.pick.study import read_study
+
+    asked = None if study is None else read_study(study)
+    found = win_matrix(read_preferences(votes), asked, resamples)
+    about = {"votes": str(votes), "study": None if study is None else str(study), "resamples": resamples}
+    show(matrix_tables(found, asked), [one._asdict() for one in found], "comparisons", about, how)
 
 
 @app.command()

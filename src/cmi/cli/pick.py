@@ -19,7 +19,7 @@ def pick(
     ] = None,
     manifest: Annotated[
         Path | None,
-        typer.Option(help="JSONL of takes: audio, text, lyrics, reference, group."),
+        typer.Option(help="JSONL of takes: audio, text, lyrics, reference, group, ground_truth."),
     ] = None,
     model: Annotated[str, typer.Option(help=f"{SCORERS}.")] = "nano",
     weights: Annotated[
@@ -31,10 +31,16 @@ def pick(
     ] = None,
     curve: Annotated[
         str | None,
-        typer.Option(help="What picking from N takes is worth, such as 1,3,10; needs --second."),
+        typer.Option(help="What picking from N takes is worth, such as 1,3,10; needs --second or --arena."),
     ] = None,
     second: Annotated[
         list[str] | None, typer.Option(help="A scorer that judges what --model picks; repeatable.")
+    ] = None,
+    arena: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the picks of each N, and ground truths, to this folder as pairs for `cmi arena import`."
+        ),
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw the curve into this .png or .svg.")] = None,
     log: Log = None,
@@ -52,6 +58,8 @@ def pick(
         cmi pick --manifest takes.jsonl --model CMI-RM/ --weights musicality=0.7,alignment=0.3 --log scores.jsonl --json
 
         cmi pick takes/ --curve 1,3,10 --second audiobox-ce --second songeval --second clap-music --plot curve.png
+
+        cmi pick takes/ --curve 1,3,10 --arena study/, then  cmi arena import study/
     """
     with require_extra("picking takes", "reward"), loading("torch"):
         from cmi.reward.pick import report as pick_report
@@ -59,13 +67,14 @@ def pick(
         from cmi.reward.pick.curve import parse_sizes, pick_curve, ranked_prompts, require_candidates
         from cmi.reward.pick.pick import copy_chosen, parse_weights, takes_of
         from cmi.reward.pick.pick import pick as pick_one
+        from cmi.reward.pick.study import make_study, study_table
         from cmi.reward.scoring.score_log import score_takes
         from cmi.reward.scoring.scorers import load_scorer
 
     if (folder is None) == (manifest is None):
         raise InputError("expected a folder with a subfolder for each prompt, or a list of takes with --manifest")
-    if (curve is None) != (not second) or (plot is not None and curve is None):
-        raise InputError("a curve needs --curve and --second, and --plot needs both")
+    if (curve is None) != (not second and arena is None) or (plot is not None and not second):
+        raise InputError("--curve needs --second or --arena, each of them needs --curve, and --plot needs --second")
     if model in (second or ()):
         raise InputError(f"--second {model}: the model that picks cannot judge its own picks; name another one")
     require_picture(plot)
@@ -98,7 +107,12 @@ def pick(
         report = pick_report.PickReport(scorer.name, by, picks, curves)
     if plot is not None and ranked:
         pick_report.draw(report, plot)
-    print_result(pick_report.tables(report), pick_report.record(report), as_json)
+    study = make_study(scorer.name, picks, sizes, arena) if arena is not None and ranked else None
+    tables, record = pick_report.tables(report), pick_report.record(report)
+    if study is not None and arena is not None:
+        tables.append(study_table(study, arena))
+        record["study"] = study._asdict()
+    print_result(tables, record, as_json)
     if not ranked:
         raise InputError(f"nothing could be picked: none of {len(takes)} takes could be scored; the reasons are listed")
     if copy_to is not None:

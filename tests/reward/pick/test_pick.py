@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from itertools import combinations, product
 from pathlib import Path
 
@@ -13,9 +14,18 @@ from hypothesis import strategies as st
 
 from cmi._util.errors import InputError
 from cmi.reward.pick.candidates import Candidate, Group, read_folder, read_manifest
-from cmi.reward.pick.curve import RankedPrompt, chances, parse_sizes, pick_curve, ranked_prompts
+from cmi.reward.pick.curve import (
+    Curve,
+    CurveEstimate,
+    Point,
+    RankedPrompt,
+    chances,
+    parse_sizes,
+    pick_curve,
+    ranked_prompts,
+)
 from cmi.reward.pick.pick import Weights, copy_chosen, parse_weights, pick, takes_of
-from cmi.reward.pick.report import PickReport, record, tables
+from cmi.reward.pick.report import JudgedCurve, PickReport, record, tables
 from cmi.reward.scoring.score_log import score_takes
 from cmi.reward.scoring.scorers import NamedScorer, ScoredTake
 from cmi.reward.scoring.timbre import timbre
@@ -342,3 +352,16 @@ def test_what_the_scorer_says_of_a_take_is_told_with_the_pick_also_from_the_log(
         ranking = record(report)["picks"][0]["ranking"]
         assert [ranked.get("notes") for ranked in ranking] == [None, ["cut off: 3.4 of 10.0 s"]]
         stream = None  # the second time all come from the log
+
+
+def test_the_judges_of_table_5_stand_beside_the_published_rows():
+    point = Point("musicality", 1, CurveEstimate(6.5, None), CurveEstimate(0.0, None), 7.0)
+    curve = Curve(3, 0, (point, replace(point, n=3, score=CurveEstimate(6.75, None))), ())
+    report = PickReport(
+        "nano", Weights(), [], [JudgedCurve("audiobox-ce (facebook/x@abc)", curve), JudgedCurve("other:Scorer", curve)]
+    )
+    found = next(table for table in tables(report) if table.title.startswith("Table 5"))
+    assert found.rows[:2] == [["yours (N=1)", "", "6.500", "", ""], ["yours (N=3)", "", "6.750", "", ""]]
+    assert found.rows[4] == ["MusicGen (N=10)", "0.339", "6.647", "7.416", "2.273"]
+    assert len(found.rows) == 2 + 6
+    assert not any(t.title.startswith("Table 5") for t in tables(replace(report, curves=report.curves[1:])))

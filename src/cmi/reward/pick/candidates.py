@@ -2,9 +2,11 @@
 
 A folder    one subfolder for each prompt: prompt.json ({"text": ..., "lyrics": ..., "reference": ...}, any may be
             absent) or prompt.txt (the text) with lyrics.txt and a file called reference if there are such, and audio
-            files (`cmi.take.read_take_folders`). A reference is not a candidate.
+            files (`cmi.take.read_take_folders`). A reference is not a candidate, nor is a recording called
+            ground-truth: the real one that the prompt describes, for listening studies.
 A manifest  JSON-lines of takes (cmi.take). Rows with an equal `group` are candidates for one another, and rows without
-            one if all of their prompts is equal. A row that says the same file again counts once.
+            one if all of their prompts is equal. A row that says the same file again counts once. `ground_truth` is
+            the path of the real recording; one row of a group is enough to name it.
 
 Prompts and files come by name, so that the order of rows and of a file system's listing tells nothing.
 """
@@ -18,11 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cmi._util.errors import InputError
-from cmi._util.fields import text_field
+from cmi._util.fields import path_field, text_field
 from cmi._util.records import Columns
 from cmi.take import TAKES, Prompt, Take, read_take_folders, take_rows
 
-CANDIDATES = Columns((*TAKES.main, "group"), TAKES.others)
+CANDIDATES = Columns((*TAKES.main, "group", "ground_truth"), TAKES.others)
+REAL = "ground-truth"  # the name of a real recording in a folder
 _WORDS = 5  # of a prompt that name it
 
 
@@ -36,31 +39,37 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Group:
-    """The candidates for one prompt, by name."""
+    """The candidates for one prompt, by name, and the real recording that the prompt describes, if it is known."""
 
     name: str
     candidates: tuple[Candidate, ...]
+    real: Path | None = None
 
 
 def read_folder(folder: Path) -> list[Group]:
     """A group for each subfolder, by name; one without audio files has no candidates."""
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder")
-    return [
-        _group(name, [(path.name, Take(prompt, path)) for path in takes])
-        for name, prompt, takes in read_take_folders(folder)
-    ]
+    groups = []
+    for name, prompt, sounds in read_take_folders(folder):
+        real = next((path for path in sounds if path.stem == REAL), None)
+        groups.append(_group(name, [(path.name, Take(prompt, path)) for path in sounds if path != real], real))
+    return groups
 
 
 def read_manifest(path: Path) -> list[Group]:
     """A group for each `group`, or for each prompt, by name."""
     found: defaultdict[str, dict[str, Take]] = defaultdict(dict)
+    reals: dict[str, Path] = {}
     for _, take, where, row in take_rows(path, CANDIDATES):
         name = text_field(row, "group", where) or prompt_name(take.prompt)
         found[name][row["audio"]] = take
+        real = path_field(row, "ground_truth", where)
+        if real and reals.setdefault(name, path.parent / real) != path.parent / real:
+            raise InputError(f"{where}: 'ground_truth' is {real!r}, but an earlier take of this prompt names another")
     if not found:
         raise InputError(f"{path}: no takes in it")
-    return [_group(name, takes.items()) for name, takes in sorted(found.items())]
+    return [_group(name, takes.items(), reals.get(name)) for name, takes in sorted(found.items())]
 
 
 def prompt_name(prompt: Prompt) -> str:
@@ -71,5 +80,5 @@ def prompt_name(prompt: Prompt) -> str:
     return "-".join([*words, digits])
 
 
-def _group(name: str, takes: Iterable[tuple[str, Take]]) -> Group:
-    return Group(name, tuple(Candidate(file, take) for file, take in sorted(takes, key=lambda item: item[0])))
+def _group(name: str, takes: Iterable[tuple[str, Take]], real: Path | None) -> Group:
+    return Group(name, tuple(Candidate(file, take) for file, take in sorted(takes, key=lambda item: item[0])), real)

@@ -1,7 +1,9 @@
 """Picks and their curve for people and for machines: tables, a picture, JSON."""
 
+import csv
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,7 @@ class PickReport:
 def tables(report: PickReport) -> list[Table]:
     found = [_picks(report), *(_points(report, judged) for judged in report.curves)]
     found += [_summary(report)] if len(report.curves) > 1 else []
+    found += [_published(report)] if any(_judge(judged) for judged in report.curves) else []
     return found + [_diversity(judged.curve) for judged in report.curves[:1] if judged.curve.diversity]
 
 
@@ -138,6 +141,42 @@ def _summary(report: PickReport) -> Table:
             rows.append([judged.second, axis, *means, signed(gain.mean, 3), interval(gain.interval, 3)])
     headers = ["judged by", "axis", *(f"N = {size}" for size in sizes), f"N = {sizes[-1]} v random", "95 %"]
     return Table(f"Picked by {report.model}, judged by all", headers, rows, labels=2)
+
+
+TABLE_5 = {
+    "muq-mulan": "MuQ-MuLan",
+    "audiobox-ce": "AudioBox CE",
+    "audiobox-cu": "AudioBox CU",
+    "songeval": "SongEval musicality",
+}
+
+
+def _published(report: PickReport) -> Table:
+    """The mean scores of the picks by the judges of the paper's Table 5, beside what it printed."""
+    ours = {judge: judged for judged in report.curves if (judge := _judge(judged))}
+    points = {judge: {point.n: point.score.mean for point in judged.curve.points} for judge, judged in ours.items()}
+    sizes = list(dict.fromkeys(point.n for point in report.curves[0].curve.points))
+    rows = [
+        [f"yours (N={size})", *(number(points[judge][size], 3) if judge in points else "" for judge in TABLE_5)]
+        for size in sizes
+    ]
+    text = files("cmi.reward.pick").joinpath("table5.csv").read_text(encoding="utf-8")
+    rows += [[line["model"], *(line[judge] for judge in TABLE_5)] for line in csv.DictReader(text.splitlines())]
+    return Table(
+        "Table 5: yours, then what was published",
+        ["takes of", *TABLE_5.values()],
+        rows,
+        notes=[
+            "Published: ten takes of 10 s by MusicGen-small and by Stable Audio Open small for each of 2,183 prompts "
+            "of MusicCaps, picked by CMI-RM. With other prompts or generators compare the steps from N=1, not the rows."
+        ],
+    )
+
+
+def _judge(judged: JudgedCurve) -> str:
+    """The judge of Table 5 that a second scorer is, or ''."""
+    name = judged.second.partition(" (")[0]
+    return name if name in TABLE_5 and len({point.axis for point in judged.curve.points}) == 1 else ""
 
 
 def _diversity(curve: Curve) -> Table:
