@@ -182,6 +182,8 @@ def matrix(
 
     asked = None if study is None else read_study(study)
     found = win_matrix(read_preferences(votes), asked, resamples)
+    if not found:
+        raise InputError(f"{votes}: no vote compares two systems, expected votes on pairs with generator_a and _b")
     about = {"votes": str(votes), "study": None if study is None else str(study), "resamples": resamples}
     show(matrix_tables(found, asked), [one._asdict() for one in found], "comparisons", about, how)
 

@@ -98,7 +98,8 @@ def table(
 ) -> None:
     """Show models in the layout of the paper's Tables 2 and 3, with nulls and all published rows.
 
-    Without a source: what was published. Sources that ask the same items are compared with each other.
+    Without a source: what was published, of Tables 4, 5, 9 to 11 and 14 to 21 too. Sources that ask the same items are
+    compared with each other.
 
     Examples:
 
@@ -109,6 +110,9 @@ def table(
         cmi rewardbench table results.jsonl --format latex -o tables.tex
     """
     require_packages("CMI-RewardBench", "rewardbench", "soundfile", "soxr")
+    from cmi.ablate.published import published_ablations
+    from cmi.reward.pick.report import table_5
+    from cmi.rewardbench.analysis.analyse import published_tables
     from cmi.rewardbench.evaluation.plots import draw_reliability, picture_folder
     from cmi.rewardbench.evaluation.tables import calibration_records, full_tables, paper_table
     from cmi.rewardbench.runs.sources import by_modality, read_sources
@@ -119,6 +123,7 @@ def table(
     evaluations = [source.evaluate(protocol, resamples, by_modality) for source in read]
     cells = [cell for one in evaluations for cell in one.cells]
     tables = [paper_table("table2", cells, protocol), paper_table("table3", cells, protocol)]
+    tables += [] if read else [*published_tables(), table_5(), *published_ablations()]
     tables += [table for one in evaluations for table in full_tables(one, protocol)]
     tables += [table for source in read for table in source.ceilings]
     if folder and not draw_reliability([r for one in evaluations for r in one.reliability], folder / "reliability.png"):

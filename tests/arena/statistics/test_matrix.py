@@ -78,11 +78,13 @@ def test_both_directions_add_up_to_one_and_votes_of_any_export_are_enough():
     assert matrix_tables(found)[0].rows[1] == ["y", "33.3", "", "-"]
 
 
-def test_votes_of_another_study_and_votes_without_systems_are_refused():
+def test_votes_of_another_study_and_votes_without_systems_are_refused(tmp_path):
     with pytest.raises(InputError, match="'N=7', which is no condition of the study"):
         win_matrix([vote("p", "N=1", "N=7", "a")], STUDY)
-    with pytest.raises(InputError, match="no vote compares two systems"):
-        win_matrix([vote("p", "", "", "a")])
+    assert win_matrix([vote("p", "", "", "a")]) == []
+    (tmp_path / "votes.csv").write_text("a,b,axis,choice\n1.wav,2.wav,musicality,a\n")
+    with pytest.raises(InputError, match=r"votes\.csv: no vote compares two systems"):
+        run("matrix", tmp_path / "votes.csv")
 
 
 def test_known_probabilities_lie_in_their_intervals_as_often_as_promised():

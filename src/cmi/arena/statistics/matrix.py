@@ -56,8 +56,6 @@ def win_matrix(
     for one in preferences:
         for row, column, credit in _comparisons(one, study):
             credits[one.axis][row, column][str(one.about.get(PROMPT) or prompt_key(one))].append(credit)
-    if not credits:
-        raise InputError("no vote compares two systems; expected an export of `cmi arena` with generator_a and _b")
     names = study.conditions if study else sorted({name for by in credits.values() for pair in by for name in pair})
     found = []
     for axis, by_pair in sorted(credits.items()):
@@ -112,7 +110,7 @@ def matrix_tables(found: Sequence[WinShare], study: PickStudy | None = None) -> 
     tables = []
     for axis in dict.fromkeys(one.axis for one in found):
         rows = [[row, *(_cell(shares, axis, row, column) for column in names)] for row in names]
-        title = f"How often the row wins against the column, {axis}, in percent"
+        title = f"Row beats column, {axis}, %"
         tables.append(Table(title, ["", *names], rows, notes=["Ties count half. 50 is no difference."]))
     place = {name: i for i, name in enumerate(names)}
     rows = [

@@ -37,7 +37,7 @@ class PickReport:
 def tables(report: PickReport) -> list[Table]:
     found = [_picks(report), *(_points(report, judged) for judged in report.curves)]
     found += [_summary(report)] if len(report.curves) > 1 else []
-    found += [_published(report)] if any(_judge(judged) for judged in report.curves) else []
+    found += [table_5(report.curves)] if any(_judge(judged) for judged in report.curves) else []
     return found + [_diversity(judged.curve) for judged in report.curves[:1] if judged.curve.diversity]
 
 
@@ -151,11 +151,10 @@ TABLE_5 = {
 }
 
 
-def _published(report: PickReport) -> Table:
-    """The mean scores of the picks by the judges of the paper's Table 5, beside what it printed."""
-    ours = {judge: judged for judged in report.curves if (judge := _judge(judged))}
-    points = {judge: {point.n: point.score.mean for point in judged.curve.points} for judge, judged in ours.items()}
-    sizes = list(dict.fromkeys(point.n for point in report.curves[0].curve.points))
+def table_5(curves: Sequence[JudgedCurve] = ()) -> Table:
+    """The mean scores of picks by the judges of the paper's Table 5, and below them what it printed."""
+    points = {_judge(judged): {point.n: point.score.mean for point in judged.curve.points} for judged in curves}
+    sizes = dict.fromkeys(size for judge in TABLE_5 for size in points.get(judge, ()))
     rows = [
         [f"yours (N={size})", *(number(points[judge][size], 3) if judge in points else "" for judge in TABLE_5)]
         for size in sizes
@@ -163,7 +162,7 @@ def _published(report: PickReport) -> Table:
     text = files("cmi.reward.pick").joinpath("table5.csv").read_text(encoding="utf-8")
     rows += [[line["model"], *(line[judge] for judge in TABLE_5)] for line in csv.DictReader(text.splitlines())]
     return Table(
-        "Table 5: yours, then what was published",
+        "Table 5, best of N: yours, then what was published" if curves else "Table 5, best of N, as published",
         ["takes of", *TABLE_5.values()],
         rows,
         notes=[

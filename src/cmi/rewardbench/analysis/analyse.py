@@ -19,7 +19,7 @@ from cmi.rewardbench.analysis import best_of_k as ranking_takes
 from cmi.rewardbench.analysis import paired_runs
 from cmi.rewardbench.analysis import predictors as predicting
 from cmi.rewardbench.evaluation.cells import EVERYTHING
-from cmi.rewardbench.evaluation.tables import cell_tables, group_tables
+from cmi.rewardbench.evaluation.tables import cell_tables, group_tables, published_group_tables
 from cmi.rewardbench.runs.sources import Source
 from cmi.rewardbench.tasks import TASKS, Protocol
 
@@ -107,6 +107,17 @@ ANALYSES: Mapping[str, Callable[[Source, AnalysisSetting], Analysis]] = {
     "context": context,
     "best-of-k": best_of_k,
 }
+
+
+def published_tables() -> list[Table]:
+    """Return the published numbers of all analyses that have some: Tables 4, 14, 15 and 17 to 21."""
+    return [
+        aggregating.aggregate_table({}, "paper"),
+        paired_runs.context_table([], []),
+        predicting.predictors_table([], {}),
+        *published_group_tables(),
+        paired_runs.windows_table([]),
+    ]
 
 
 def analyse(sources: Iterable[Source], names: Sequence[str], setting: AnalysisSetting) -> dict[str, Analysis]:

@@ -113,28 +113,44 @@ def published_groups() -> tuple[PublishedGroup, ...]:
 
 def group_tables(cells: Sequence[RewardCell], grouping: str, protocol: Protocol) -> list[Table]:
     """Return accuracies by group beside the published ones, for each task that the paper has groups of."""
-    published: dict[tuple[str, str], list[PublishedGroup]] = {}
-    for one in published_groups():
-        if one.grouping == grouping:
-            published.setdefault((one.dataset, one.task), []).append(one)
     tables = []
-    for (dataset, task), rows in published.items():
+    for (dataset, task), rows in _groups_by_task(grouping).items():
         own = [c for c in cells if (c.dataset, c.task, c.metric) == (dataset, task, ACCURACY.name)]
         if own:
-            groups = list(dict.fromkeys([*(one.group for one in rows), *(cell.group for cell in own)]))
-            models = [*(cell.model for cell in own), *(one.model for one in rows)]
-            shown: dict[str, dict[str, str]] = {model: {} for model in models}
-            for cell in own:
-                shown[cell.model][cell.group] = f"{number(cell.value, *style(cell.metric))} ({cell.n})"
-            for one in rows:
-                shown[one.model][one.group] = number(float(one.value))
-            lines = [[model, *(found.get(group, "") for group in groups)] for model, found in shown.items()]
             title = f"{dataset}: {task} by {grouping}, protocol {protocol}: yours (n), then Table {rows[0].table}"
-            notes = ["Accuracies in percent. Published numbers are as printed, by the authors' rules (`paper`)."]
-            tables.append(Table(title, ["model", *groups], lines, notes=notes))
+            tables.append(_group_table(title, own, rows))
     return tables
 
 
+def published_group_tables() -> list[Table]:
+    """Return the accuracies by group that were published."""
+    return [
+        _group_table(f"Table {rows[0].table}, {dataset}: {task} by {grouping}, as published", (), rows)
+        for grouping in sorted({one.grouping for one in published_groups()})
+        for (dataset, task), rows in _groups_by_task(grouping).items()
+    ]
+
+
+def _groups_by_task(grouping: str) -> dict[tuple[str, str], list[PublishedGroup]]:
+    found: dict[tuple[str, str], list[PublishedGroup]] = {}
+    for one in published_groups():
+        if one.grouping == grouping:
+            found.setdefault((one.dataset, one.task), []).append(one)
+    return found
+
+
+def _group_table(title: str, own: Sequence[RewardCell], rows: Sequence[PublishedGroup]) -> Table:
+    groups = list(dict.fromkeys([*(one.group for one in rows), *(cell.group for cell in own)]))
+    shown: dict[str, dict[str, str]] = {model: {} for model in [*(c.model for c in own), *(one.model for one in rows)]}
+    for cell in own:
+        shown[cell.model][cell.group] = f"{number(cell.value, *style(cell.metric))} ({cell.n})"
+    for one in rows:
+        shown[one.model][one.group] = number(float(one.value))
+    lines = [[model, *(found.get(group, "") for group in groups)] for model, found in shown.items()]
+    return Table(title, ["model", *groups], lines, notes=[AS_PRINTED])
+
+
+AS_PRINTED = "Accuracies in percent. Published numbers are as printed, by the authors' rules (`paper`)."
 TITLES: dict[TableName, str] = {
     "table2": "Table 2, musicality",
     "table3": "Table 3, alignment (accuracies on CMI-Pref)",
@@ -166,7 +182,7 @@ def paper_table(name: TableName, cells: Sequence[RewardCell], protocol: Protocol
         for row in published_rows(name)
     ]
     mine = f"protocol {protocol}: yours, nulls, then what was published" if numbers else "as published"
-    notes = ["Accuracies in percent. Published numbers are as printed, by the authors' rules (`paper`)."]
+    notes = [AS_PRINTED]
     return Table(
         f"CMI-RewardBench {TITLES[name]}, {mine}", ["model", *(c.title for c in columns.values())], rows, notes=notes
     )
