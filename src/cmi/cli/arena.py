@@ -173,7 +173,7 @@ def matrix(
 
         cmi arena matrix votes/
 
-        cmi pick takes/ --curve 1,3,10 --arena study/, and after the votes  cmi arena matrix votes/ --study study/
+        cmi arena export votes/, then  cmi arena matrix votes/ --study study/
     """
     with require_extra(*ARENA):
         from cmi.arena.statistics.matrix import matrix_tables, win_matrix

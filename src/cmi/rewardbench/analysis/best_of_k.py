@@ -41,7 +41,7 @@ NAMES = {"best of k": "one right take", "ties": "several right takes"}
 Places = tuple[tuple[Key, int], ...]  # where a take is scored: items, and its place in each
 
 
-class TakeGroup(NamedTuple):
+class RankedGroup(NamedTuple):
     """Takes of one prompt, of which some are right on an axis."""
 
     dataset: str
@@ -94,7 +94,7 @@ def credit_of_ties(right: Sequence[float], wrong: Sequence[float]) -> tuple[bool
     return gap > 0, gap > max(right) - min(right)
 
 
-def take_groups(items: Iterable[RatedItem]) -> list[TakeGroup]:
+def take_groups(items: Iterable[RatedItem]) -> list[RankedGroup]:
     """Return the groups of takes of one prompt, with at least one right and one wrong take."""
     by_prompt: dict[tuple[str, Axis, bool, str], list[RatedItem]] = defaultdict(list)
     for item in items:
@@ -108,7 +108,7 @@ def take_groups(items: Iterable[RatedItem]) -> list[TakeGroup]:
         if right and wrong and len(right) + len(wrong) >= FEWEST:
             places = _places(asked)
             sides = [tuple(places[take] for take in side) for side in (right, wrong)]
-            groups.append(TakeGroup(dataset, axis, asked[0].cluster, *sides))
+            groups.append(RankedGroup(dataset, axis, asked[0].cluster, *sides))
     return groups
 
 
@@ -153,7 +153,7 @@ def _compared(items: Iterable[RatedItem], axis: Axis) -> tuple[list[Audio], list
 
 
 def group_credits(
-    groups: Sequence[TakeGroup], models: Mapping[str, Scores], resamples: int, seed: int = 0
+    groups: Sequence[RankedGroup], models: Mapping[str, Scores], resamples: int, seed: int = 0
 ) -> Iterator[GroupCredit]:
     """Yield each model's credits on each data set and axis: groups with one right take, then with several."""
     for dataset, axis in dict.fromkeys((group.dataset, group.axis) for group in groups):
@@ -170,7 +170,7 @@ def group_credits(
 
 
 def _credits(
-    groups: Sequence[TakeGroup], scores: Scores, model: str, measure: str, resamples: int, seed: int
+    groups: Sequence[RankedGroup], scores: Scores, model: str, measure: str, resamples: int, seed: int
 ) -> GroupCredit | None:
     scored = [(group, given) for group in groups if (given := _given(group, scores)) is not None]
     if not scored:
@@ -194,7 +194,7 @@ def _credits(
     return GroupCredit(*place, float(values.mean()), *ends, float(chance), *about, *parts)
 
 
-def _given(group: TakeGroup, scores: Scores) -> tuple[list[float], list[float]] | None:
+def _given(group: RankedGroup, scores: Scores) -> tuple[list[float], list[float]] | None:
     """Return the scores of the right and the wrong takes; None if one is missing. A take's scores are averaged."""
     sides = []
     for takes in (group.right, group.wrong):
