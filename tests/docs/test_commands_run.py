@@ -15,9 +15,10 @@ OTHERS = {"docs/tutorial.md"}  # pages with tests of their own
 CANNOT_RUN = {  # the reason: a pattern of commands
     "downloads data sets, packages or weights": r"^data (get|check)|^studio fetch|clap-music|audiobox|songeval|-real"
     r"|--system (musicgen|stable-audio-open)",
-    "nano downloads musicnn's weights": r"--model nano|scorer:nano|^score take1\.wav|^pick takes/ |^pick takes --curve"
+    "nano downloads musicnn's weights": r"--model nano|scorer:nano|^score take1\.wav|^pick takes/ |^pick takes(40)? --curve"
     r"|takes/takes\.jsonl",
-    "goes on from a run of nano": r"runs/(nano|real)",
+    "goes on from a run of nano": r"runs/(nano|real)|best-of-n",
+    "needs the votes of people": r"^arena matrix",
     "asks a model behind an endpoint": r"--url |--endpoint |--lyrics-from |--caption-with ",
     "serves until it is stopped": r"^arena serve|^judge endpoint",
     "uploads to the hub": r"--push ",
@@ -35,7 +36,7 @@ CANNOT_RUN = {  # the reason: a pattern of commands
     "is a demonstration that has tests of its own": r"^demo",
     "makes thousands of pairs": r"--pairs (7000|12000)",
 }  # fmt: skip
-SMALLER = {r"--pairs \d+": "--pairs 12", "--clips 20": "--clips 2", "--prompts 20": "--prompts 2"}
+SMALLER = {r"--pairs \d+": "--pairs 12", "--clips 20": "--clips 2", "--prompts [24]0": "--prompts 2"}
 EXIT_CODES = {  # the page shows an error
     "docs/data.md cmi score --manifest takes.csv": 2,
     "docs/publish.md cmi data publish set/ published/ --contact data@example.org": 2,
