@@ -66,7 +66,7 @@ def test_by_hand():
     assert matrix.headers == ["", "N=1", "N=3", "ground truth"]
     assert matrix.rows[2] == ["ground truth", "75.0", "50.0", ""]
     assert len(full.rows) == 3
-    assert "Figure 3" in full.notes[1]
+    assert "Votes are missing" in full.notes[1] and "Figure 3" in full.notes[2]
 
 
 def test_both_directions_add_up_to_one_and_votes_of_any_export_are_enough():
@@ -79,8 +79,10 @@ def test_both_directions_add_up_to_one_and_votes_of_any_export_are_enough():
 
 
 def test_votes_of_another_study_and_votes_without_systems_are_refused(tmp_path):
-    with pytest.raises(InputError, match="'N=7', which is no condition of the study"):
+    with pytest.raises(InputError, match="'N=7', which is not a condition of this study"):
         win_matrix([vote("p", "N=1", "N=7", "a")], STUDY)
+    with pytest.raises(InputError, match="'other', which is not a prompt of this study"):
+        win_matrix([vote("other", "N=1", "N=3", "a")], STUDY)
     assert win_matrix([vote("p", "", "", "a")]) == []
     (tmp_path / "votes.csv").write_text("a,b,axis,choice\n1.wav,2.wav,musicality,a\n")
     with pytest.raises(InputError, match=r"votes\.csv: no vote compares two systems"):

@@ -11,6 +11,7 @@ Gold pairs and hidden repeats are left out. A vote on a take that stands for sev
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -45,40 +46,53 @@ class WinShare(NamedTuple):
     same: int
     without_votes: int
 
+    def turned(self) -> "WinShare":
+        """Return the same comparison from the column's side."""
+        return self._replace(
+            row=self.column,
+            column=self.row,
+            share=1 - self.share,
+            low=1 - self.high,
+            high=1 - self.low,
+            asked=None if self.asked is None else 1 - self.asked,
+        )
+
 
 def win_matrix(
     preferences: Iterable[Preference], study: PickStudy | None = None, resamples: int = 2000, seed: int = 0
 ) -> list[WinShare]:
-    """Return the share of every ordered pair of systems that was compared, axis by axis."""
+    """Return the share of every two systems that were compared, from both sides, axis by axis."""
     credits: dict[str, dict[tuple[str, str], dict[str, list[float]]]] = defaultdict(
         lambda: defaultdict(lambda: defaultdict(list))
     )
     for one in preferences:
-        for row, column, credit in _comparisons(one, study):
-            credits[one.axis][row, column][str(one.about.get(PROMPT) or prompt_key(one))].append(credit)
+        prompt = str(one.about.get(PROMPT) or prompt_key(one))
+        for row, column, credit in _comparisons(one, prompt, study):
+            credits[one.axis][row, column][prompt].append(credit)
     names = study.conditions if study else sorted({name for by in credits.values() for pair in by for name in pair})
     found = []
     for axis, by_pair in sorted(credits.items()):
-        for pair in [(row, column) for row in names for column in names if row != column]:
+        for pair in combinations(names, 2):
             same, asked = (study.same(*pair), study.asked(*pair)) if study else ([], [])
             by_prompt = by_pair.get(pair, {})
             if by_prompt or same:
                 missing = len(set(asked) - by_prompt.keys())
-                found.append(_share(axis, *pair, by_prompt, len(same), missing, resamples, seed))
+                one_way = _share(axis, *pair, by_prompt, len(same), missing, resamples, seed)
+                found += [one_way, one_way.turned()]
     return found
 
 
-def _comparisons(one: Preference, study: PickStudy | None) -> list[tuple[str, str, float]]:
+def _comparisons(one: Preference, prompt: str, study: PickStudy | None) -> list[tuple[str, str, float]]:
     """Return (row, column, credit) of a vote, in both directions."""
     if one.about.get("kind") == "gold" or one.about.get("repeat"):
         return []
     a, b = (str(one.about.get(f"generator_{side}") or "") for side in "ab")
     sides = [name.split(JOINED) if study else [name] for name in (a, b)]
-    unknown = [name for side in sides for name in side if study and name not in study.conditions]
-    if unknown:
-        raise InputError(
-            f"vote {one.id!r} is on {unknown[0]!r}, which is no condition of the study; is it of another one?"
-        )
+    if study is not None:
+        unknown = [name for side in sides for name in side if name not in study.conditions]
+        if unknown or prompt not in study.prompts:
+            what = f"{unknown[0]!r}, which is not a condition" if unknown else f"{prompt!r}, which is not a prompt"
+            raise InputError(f"vote {one.id!r} is on {what} of this study; name the study that the pairs are from")
     credit = CREDIT.get(one.choice, 0.5)
     pairs = [(x, y) for x in sides[0] for y in sides[1] if x and y and x != y]
     return [each for x, y in pairs for each in ((x, y, credit), (y, x, 1 - credit))]
@@ -126,6 +140,8 @@ def matrix_tables(found: Sequence[WinShare], study: PickStudy | None = None) -> 
         "Each prompt counts once. Share: with prompts whose two picks are the same take, as ties; asked: without them. "
         "95 %: bootstrap over prompts, with fewer than ten Wilson's. No vote yet: prompts that are asked about."
     ]
+    if any(one.without_votes for one in found):
+        notes.append("Votes are missing: until they are there, `share` is too near to 50; see `asked`.")
     return [*tables, Table("Every comparison", headers, rows, 3, [*notes, *([FIGURE] if study else [])])]
 
 
