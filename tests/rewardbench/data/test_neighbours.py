@@ -10,8 +10,10 @@ import pytest
 import soundfile
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from cmi._util.errors import InputError
+from cmi.cli import app
 from cmi.rewardbench.data import aime, count, find, music_arena, musicprefs, songeval
 from cmi.rewardbench.data.data_report import check_data
 from cmi.rewardbench.data.labels import read_labels
@@ -262,3 +264,24 @@ def test_check_and_labels_work_on_all_of_them(tmp_path):
         found = find(name, tmp_path)
         assert check_data(found).counts.kept == 1
         assert len(list(read_labels(found))) == 1
+
+
+def test_the_benchmark_runs_on_all_of_them(tmp_path):
+    make_aime(tmp_path / "aime", survey_row(), survey_row(**{"question-type": "Text-Audio Alignment", "answer": 2}))
+    make_musicprefs(tmp_path / "musicprefs", "p,m,r,x.wav,y.wav,tie,a_wins")
+    songs = make_songeval(tmp_path / "songeval", *(song(file_name=f"mp3/{i}.wav") for i in range(2)))
+    (songs / "mp3").mkdir()
+    for i in range(2):
+        (songs / "mp3" / f"{i}.wav").write_bytes(tone(tmp_path, 1 + i))
+    data = [word for name in ("aime", "musicprefs", "songeval") for word in ("--data", f"{name}={tmp_path / name}")]
+    model = "cmi.rewardbench.evaluation.nulls:Louder"
+    arguments = ["rewardbench", "run", "--model", model, *data, "--out", str(tmp_path / "run")]
+    done = CliRunner().invoke(app, arguments, env={"COLUMNS": "200"})
+    assert done.exit_code == 0, done.output
+    for place in (
+        "aime: musicality pref",
+        "aime: text alignment",
+        "musicprefs: musicality",
+        "songeval: musicality reg",
+    ):
+        assert place in done.output
