@@ -28,7 +28,21 @@ PROVENANCE = ("version", "seed", "settings", "given", "made", "seconds", "took",
 # The other columns are those of `cmi pick`, of ratings, of `cmi studio generate` and of `cmi generate`.
 TAKES = Columns(
     ("id", "audio", "text", "lyrics", "reference"),
-    ("group", "truth", "musicality", "alignment", "split", "generator", "month", "rater", "source", *PROVENANCE),
+    (
+        *(
+            "group",
+            "ground_truth",
+            "truth",
+            "musicality",
+            "alignment",
+            "split",
+            "generator",
+            "month",
+            "rater",
+            "source",
+        ),
+        *PROVENANCE,
+    ),
 )
 
 

@@ -99,7 +99,10 @@ def test_ratings_name_their_own_columns(tmp_path: Path):
 
 def test_the_group_of_candidates_is_known_where_it_counts(tmp_path: Path):
     sentence = said(read_manifest, write(tmp_path / "t.jsonl", {"audio": "1.wav", "grup": "x"}))
-    assert sentence == f"t.jsonl line 1: unknown field 'grup'; did you mean 'group'? Known fields: {TAKES}, group"
+    assert (
+        sentence
+        == f"t.jsonl line 1: unknown field 'grup'; did you mean 'group'? Known fields: {TAKES}, group, ground_truth"
+    )
 
 
 def test_columns_of_ones_own_begin_with_x(tmp_path: Path):
