@@ -29,19 +29,8 @@ PROVENANCE = ("version", "seed", "settings", "given", "made", "seconds", "took",
 TAKES = Columns(
     ("id", "audio", "text", "lyrics", "reference"),
     (
-        *(
-            "group",
-            "ground_truth",
-            "truth",
-            "musicality",
-            "alignment",
-            "split",
-            "generator",
-            "month",
-            "rater",
-            "source",
-        ),
-        *PROVENANCE,
+        *("group", "ground_truth", "truth", "musicality", "alignment"),
+        *("split", "generator", "month", "rater", "source", *PROVENANCE),
     ),
 )
 
