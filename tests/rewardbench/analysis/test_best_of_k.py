@@ -127,6 +127,11 @@ def test_unbeaten_takes_are_all_right_and_majorities_decide():
     assert take_groups(compared("circle", "a>b", "b>c", "c>a")) == []
 
 
+def test_how_often_a_take_was_compared_does_not_break_a_tie_of_scores():
+    items = compared("calm", "a>b", "a>c", "a>d", "a>b", "a>c", "a>d")
+    assert only(items, lambda take: 0.1).value == 0.25  # a is scored six times, each of the others twice
+
+
 def test_hand_computed_values_and_intervals():
     items = [take for i in range(12) for take in rated(f"p{i}", 5.0, 2.0, 3.0, 1.0)]
     order = {"0": 3.0, "1": 1.0, "2": 2.0, "3": 0.0}

@@ -114,6 +114,16 @@ def test_a_missing_half_of_aime_is_named(tmp_path):
         find("aime", tmp_path / "nowhere")
 
 
+def test_two_recordings_of_one_name_are_refused(tmp_path):
+    with pytest.raises(InputError, match="'id' is '3', the id of an earlier track"):
+        list(aime.DATA_SET.read(make_aime(tmp_path / "aime", survey_row(), tracks=("00003", "3"))))
+    make_musicprefs(tmp_path / "musicprefs", "p,m,r,x.wav,y.wav,tie,a_wins")
+    cells = [{"bytes": tone(tmp_path, seconds), "path": "x.wav"} for seconds in (1, 2)]
+    pq.write_table(pa.table({"audio": cells}), tmp_path / "musicprefs" / "data" / "train-00000-of-00012.parquet")
+    with pytest.raises(InputError, match=r"another recording is called 'x\.wav' too"):
+        list(musicprefs.DATA_SET.read(tmp_path / "musicprefs"))
+
+
 @given(st.integers(0, 99), st.integers(0, 59), st.integers(0, 59))
 def test_a_time_is_the_sum_of_its_parts(hours, minutes, seconds):
     assert aime.parse_time(f"{hours:02}:{minutes:02}:{seconds:02}") == hours * 3600 + minutes * 60 + seconds

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmi.report.numbers import interval, number, percent
+from cmi.report.numbers import interval, percent
 from cmi.report.tables import Table
 from cmi.rewardbench.evaluation.tables import NULL
 from cmi.rewardbench.items import RatedItem
@@ -37,6 +37,12 @@ from cmi.take import Audio, Axis, Prompt, Score
 FEWEST = 3  # takes of a group; two are a pair
 ACCURACY, MARGIN = 0.6, 0.4  # weights
 NAMES = {"best of k": "one right take", "ties": "several right takes"}
+UNITS = "In percent. n: prompts; k: takes of a prompt; 95 %: bootstrap over prompts, with fewer than ten Wilson's."
+NOTES = {
+    "best of k": "A highest score that m takes share earns 1 / m. Chance: 1 / k.",
+    "ties": f"Score: {ACCURACY} accuracy (every right take above every wrong one) + {MARGIN} margin (by more than the "
+    "right ones differ). Chance: of the accuracy.",
+}
 
 Places = tuple[tuple[Key, int], ...]  # where a take is scored: items, and its place in each
 
@@ -199,8 +205,13 @@ def _given(group: RankedGroup, scores: Scores) -> tuple[list[float], list[float]
     sides = []
     for takes in (group.right, group.wrong):
         values = [[_value(scores.get(item, ()), place, group.axis) for item, place in places] for places in takes]
-        sides.append([sum(each) / len(each) for each in values])
+        sides.append([_mean(each) for each in values])
     return None if any(map(math.isnan, (*sides[0], *sides[1]))) else (sides[0], sides[1])
+
+
+def _mean(values: Sequence[float]) -> float:
+    """Return the mean, of equal values exactly: rounding must not decide which of two takes is better."""
+    return values[0] if min(values) == max(values) else sum(values) / len(values)
 
 
 def _value(given: Sequence[Score | None], place: int, axis: Axis) -> float:
@@ -213,33 +224,21 @@ def best_of_k_tables(found: Sequence[GroupCredit], nulls: Iterable[str]) -> list
     shown = set(nulls)
     tables = []
     for measure, kind in NAMES.items():
-        here = [one for one in found if one.measure == measure]
-        ties = measure == "ties"
+        parts = ["accuracy", "margin"] if measure == "ties" else []
         rows = [
             [
                 *(one.dataset, one.axis, NULL + one.model if one.model in shown else one.model),
                 *(percent(one.value), interval((one.low, one.high), 1, 100)),
-                *([percent(one.accuracy), percent(one.margin)] if ties else []),
+                *(percent(getattr(one, part)) for part in parts),
                 *(percent(one.chance), str(one.n), _sizes(one), str(one.unscored)),
             ]
-            for one in here
+            for one in found
+            if one.measure == measure
         ]
-        headers = ["data set", "axis", "model", "score" if ties else "value", "95 %"]
-        headers += [*(["accuracy", "margin"] if ties else []), "chance", "n", "k", "unscored"]
-        note = (
-            "In percent. n: prompts; k: takes of a prompt; 95 %: bootstrap over prompts, with fewer than ten Wilson's. "
-        )
-        note += (
-            f"Score: {number(ACCURACY, 1)} accuracy (every right take above every wrong one) + {number(MARGIN, 1)} "
-            "margin (by more than the right ones differ). Chance: of the accuracy."
-            if ties
-            else "A highest score that n takes share earns 1 / n. Chance: 1 / k."
-        )
-        tables += (
-            [Table(f"{measure.capitalize()}: {kind} of a prompt, as in RewardBench 2", headers, rows, 3, [note])]
-            if rows
-            else []
-        )
+        if rows:
+            title = f"{measure.capitalize()}: {kind} of a prompt, as in RewardBench 2"
+            headers = ["data set", "axis", "model", "score", "95 %", *parts, "chance", "n", "k", "unscored"]
+            tables.append(Table(title, headers, rows, labels=3, notes=[f"{UNITS} {NOTES[measure]}"]))
     return tables
 
 

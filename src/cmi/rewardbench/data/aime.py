@@ -80,13 +80,16 @@ def parse_time(text: str) -> float | None:
 
 def _tracks(prepared: Path) -> dict[str, Path]:
     """Return the recordings by their ids, without leading zeros."""
-    found = {}
+    found: dict[str, Path] = {}
     for file in sorted(prepared.glob("*.jsonl")):
         for place, row in read_records(file, TRACK_COLUMNS):
             where = f"{file} {place}"
             if not isinstance(row.get("audio"), dict):
                 raise InputError(f"{where}: 'audio' is {type(row.get('audio')).__name__}, expected a recording")
-            found[_track_id(row, "id", where)] = inside(prepared, required(row["audio"], "file", where), where)
+            track = _track_id(row, "id", where)
+            if track in found:
+                raise InputError(f"{where}: 'id' is {row['id']!r}, the id of an earlier track")
+            found[track] = inside(prepared, required(row["audio"], "file", where), where)
     return found
 
 

@@ -51,14 +51,18 @@ def rows(folder: Path) -> Iterator[RatedItem | LeftOut]:
 
 def _recordings(prepared: Path) -> dict[str, Path]:
     """Return the recordings by their names."""
-    found = {}
+    found: dict[str, Path] = {}
     for file in sorted(prepared.glob("*.jsonl")):
         for place, row in read_records(file):
             where = f"{file} {place}"
             if not isinstance(row.get("audio"), dict):
                 raise InputError(f"{where}: no recording in 'audio' ({', '.join(row)})")
             name = PurePosixPath(text_field(row["audio"], "name", where)).name
-            found[name] = inside(prepared, required(row["audio"], "file", where), where)
+            recording = inside(prepared, required(row["audio"], "file", where), where)
+            if found.setdefault(name, recording) != recording:
+                raise InputError(
+                    f"{where}: another recording is called {name!r} too, so that votes on it are ambiguous"
+                )
     return found
 
 
