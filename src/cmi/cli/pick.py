@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from cmi._util.errors import InputError, require_extra
+from cmi._util.files import make_folder
 from cmi.cli.options import SCORERS, AsJson, Log
 from cmi.cli.output import note_if_nothing_asked, print_result
 from cmi.cli.progress import loading, progress
@@ -85,6 +86,8 @@ def pick(
         note_if_nothing_asked(manifest, (take.prompt for take in takes))
     if sizes:
         require_candidates([len(group.candidates) for group in groups], sizes)
+    if arena is not None:
+        make_folder(arena)  # what is wrong with it is said before hours of scoring
     with loading(model):
         scorer = load_scorer(model)
     logs = [log] if log else []
