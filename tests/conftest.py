@@ -52,7 +52,7 @@ cli/test_arena_full_disk.py cli/test_bench_run.py cli/test_current_folder.py cli
 cli/test_hostile_names.py cli/test_probe.py cli/test_progress.py cli/test_rewardbench.py cli/test_score.py
 cli/test_score_many.py cli/test_stopping.py cli/test_studio.py cli/test_threads.py cli/test_waiting.py demo
 docs/test_commands_run.py judge/test_language_model_judge.py judge/test_ray.py judge/test_stopped.py llm/test_local.py
-recipes/ablations/test_ablations.py recipes/generators/test_workers.py
+recipes/ablations/test_ablations.py recipes/generators/test_workers.py recipes/listeners/test_workers.py
 recipes/nano/test_train_ear.py recipes/nano/test_train_nano.py reward/model/encoders probe
 reward/scoring/test_scorer.py reward/train/test_embeddings.py reward/train/test_loop.py reward/scoring/baselines
 rewardbench/data/test_download_hub.py studio/test_corpus.py studio/test_generate.py studio/test_make.py

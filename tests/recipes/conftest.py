@@ -7,4 +7,4 @@ from ..reward.conftest import wheel  # noqa: F401
 from ..reward.train.conftest import checkpoint, music, settings, shared_cache, surroundings, write_config  # noqa: F401
 
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"
-sys.path += [str(folder) for folder in sorted(RECIPES.iterdir()) if folder.is_dir()]
+sys.path += [str(folder) for folder in (RECIPES, *sorted(RECIPES.iterdir())) if folder.is_dir()]

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-sys.path.append(str(Path(__file__).resolve().parents[1]))
+sys.path += list(map(str, Path(__file__).resolve().parents))[1:3]
 import worker_common as common
 from lyric_formats import read_sections, write_sections
 
@@ -90,7 +90,7 @@ def main() -> None:
         "licence": "MIT (the repository; see the model's page for the weights)",
         "settings": {"steps": count_steps(options.model)},
     }
-    common.run_worker(about, options, COMMIT, load, generate)
+    common.run_generator(about, options, COMMIT, load, generate)
 
 
 if __name__ == "__main__":

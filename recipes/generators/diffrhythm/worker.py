@@ -15,7 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-sys.path.append(str(Path(__file__).resolve().parents[1]))
+sys.path += list(map(str, Path(__file__).resolve().parents))[1:3]
 import worker_common as common
 from lyric_formats import write_lrc
 
@@ -95,7 +95,7 @@ def main() -> None:
         "licence": "Apache-2.0 (code and DiT weights)",
         "settings": {"style": options.style, "steps": 32, "cfg_strength": 4.0, "chunked": True},
     }
-    common.run_worker(about, options, COMMIT, load, generate)
+    common.run_generator(about, options, COMMIT, load, generate)
 
 
 if __name__ == "__main__":

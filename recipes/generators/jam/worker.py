@@ -16,7 +16,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-sys.path.append(str(Path(__file__).resolve().parents[1]))
+sys.path += list(map(str, Path(__file__).resolve().parents))[1:3]
 import worker_common as common
 from lyric_formats import read_sections, time_words
 
@@ -119,7 +119,7 @@ def main() -> None:
         "licence": "Project Jamify License and Stability AI Community License; no commercial use of outputs",
         "settings": {"style": options.style},
     }
-    common.run_worker(about, options, COMMIT, load, generate)
+    common.run_generator(about, options, COMMIT, load, generate)
 
 
 if __name__ == "__main__":

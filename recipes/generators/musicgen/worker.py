@@ -13,7 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-sys.path.append(str(Path(__file__).resolve().parents[1]))
+sys.path.append(str(Path(__file__).resolve().parents[2]))
 import worker_common as common
 
 COMMIT = "896ec7c47f5e5d1e5aa1e4b260c4405328bf009d"
@@ -66,7 +66,7 @@ def main() -> None:
         "licence": "MIT (code), CC-BY-NC-4.0 (weights)",
         "settings": {"cfg_coef": 3.0},
     }
-    common.run_worker(about, options, COMMIT, load, generate)
+    common.run_generator(about, options, COMMIT, load, generate)
 
 
 if __name__ == "__main__":

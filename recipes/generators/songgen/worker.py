@@ -13,7 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-sys.path.append(str(Path(__file__).resolve().parents[1]))
+sys.path += list(map(str, Path(__file__).resolve().parents))[1:3]
 import worker_common as common
 from lyric_formats import read_sections, write_lines
 
@@ -72,7 +72,7 @@ def main() -> None:
         "licence": "Apache-2.0 (code; the repository states none for the weights)",
         "settings": {"voice": options.voice},
     }
-    common.run_worker(about, options, COMMIT, load, generate)
+    common.run_generator(about, options, COMMIT, load, generate)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-sys.path.append(str(Path(__file__).resolve().parents[1]))
+sys.path += list(map(str, Path(__file__).resolve().parents))[1:3]
 import worker_common as common
 from lyric_formats import read_sections, write_tags, write_yue
 
@@ -104,7 +104,7 @@ def main() -> None:
         "licence": "Apache-2.0 (code and weights); the authors ask for the credit 'YuE by HKUST/M-A-P'",
         "settings": {"stage2_model": options.stage2_model, "repetition_penalty": PENALTY},
     }
-    common.run_worker(about, options, COMMIT, load, generate)
+    common.run_generator(about, options, COMMIT, load, generate)
 
 
 if __name__ == "__main__":

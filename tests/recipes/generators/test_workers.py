@@ -8,7 +8,6 @@ import ast
 import json
 import shutil
 import sys
-import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +18,10 @@ from typer.testing import CliRunner
 from cmi._util.errors import InputError
 from cmi.cli import app
 
-HERE = Path(__file__).parent
-RECIPES = HERE.parents[2] / "recipes" / "generators"
-STAND_INS = HERE / "stand_ins"
-SYSTEMS = sorted(tomllib.loads((RECIPES / "calls.toml").read_text()))
+from ..stand_ins import PACKAGES, RECIPES, make_clone
+
+GENERATORS = RECIPES / "generators"
+STAND_INS = Path(__file__).parent / "stand_ins"
 LYRICS = "[Verse 1]\nThe rain is gone\nThe road is dry\n\n[Chorus]\nSing it again"
 SONG = {"id": "song", "text": "A bright pop/rock song", "lyrics": LYRICS}
 TEXT = {"id": "text", "text": "Slow piano"}
@@ -38,11 +37,10 @@ class Runs:
         soundfile.write(self.reference, noise, 8000)
 
     def run(self, system: str, prompts: list[dict], *worker_options: str, script: Path | None = None, **options):
-        clone = self.folder / "clone" / system
-        shutil.copytree(STAND_INS / system, clone, dirs_exist_ok=True)
+        clone = make_clone(system, self.folder / "clone" / system)
         prompts_file = self.folder / "prompts.jsonl"
         prompts_file.write_text("".join(json.dumps(prompt) + "\n" for prompt in prompts))
-        script = script or RECIPES / system / "worker.py"
+        script = script or GENERATORS / system / "worker.py"
         words = [sys.executable, str(script), "--clone", str(clone), *worker_options]
         given = [word for name, value in options.items() for word in (f"--{name}", str(value))]
         command = ["generate", str(prompts_file), str(self.folder / "takes"), "--system", f"worker:{' '.join(words)}"]
@@ -70,7 +68,7 @@ class Runs:
 
 @pytest.fixture
 def runs(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(STAND_INS / "packages"))
+    monkeypatch.setenv("PYTHONPATH", str(PACKAGES))
     made = Runs(tmp_path)
     monkeypatch.setenv("STAND_IN_LOG", str(made.log))
     return made
@@ -228,8 +226,8 @@ def test_a_wrong_argument_name_fails_the_take(runs, tmp_path):
     copied = tmp_path / "copied"
     skeleton = Path("src", "cmi", "generate", "worker_skeleton.py")
     (copied / skeleton).parent.mkdir(parents=True)
-    shutil.copy(RECIPES.parents[1] / skeleton, copied / skeleton)
-    shutil.copytree(RECIPES, copied / "recipes" / "generators")
+    shutil.copy(RECIPES.parent / skeleton, copied / skeleton)
+    shutil.copytree(RECIPES, copied / "recipes")
     script = copied / "recipes" / "generators" / "songgen" / "worker.py"
     script.write_text(script.read_text().replace("ref_voice_path=", "reference_voice="))
     runs.run("songgen", [SONG], script=script)
@@ -243,9 +241,9 @@ def test_a_clone_that_is_missing_is_named(runs):
     assert "is not a folder: clone the model's repository there" in str(done.exception)
 
 
-@pytest.mark.parametrize("script", sorted(RECIPES.glob("*/worker.py")), ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("script", sorted(GENERATORS.glob("*/worker.py")), ids=lambda path: path.parent.name)
 def test_a_worker_is_written_for_old_pythons(script):
-    for path in (script, RECIPES / "worker_common.py", RECIPES / "lyric_formats.py"):
+    for path in (script, RECIPES / "worker_common.py", GENERATORS / "lyric_formats.py"):
         source = path.read_text()
         ast.parse(source, feature_version=(3, 8))
         assert "from __future__ import annotations" in source

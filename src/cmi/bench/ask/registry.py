@@ -110,7 +110,8 @@ def short_name(spec: str, options: Options) -> str:
         return model_name(spec.partition(":")[2])
     if command := _command(spec):
         script = next((word for word in reversed(command) if word.endswith((".py", ".sh"))), command[0])
-        return model_name(Path(script).stem)
+        path = Path(script)
+        return model_name((path.stem == "worker" and path.parent.name) or path.stem)
     raise InputError(
         f"--listener {spec!r} is not a listener: choose from {REFERENCE}, {', '.join(NULLS)}, {ENDPOINT}, "
         f"{', '.join(IN_PROCESS)}, module:Class, or a command"

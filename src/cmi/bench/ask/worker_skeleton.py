@@ -9,9 +9,13 @@ and let cmi run it:  cmi bench run --listener "path/to/env/bin/python my_worker.
 What your code or its libraries print goes to standard error and does not disturb the protocol.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import sys
+from collections.abc import Callable
+from typing import Any
 
 NAME = "skeleton"
 RATE = 16000  # hertz; the rate of the clips that your model gets
@@ -22,12 +26,18 @@ def load() -> object:
     return None
 
 
-def answer(model: object, question: str, audio: str, message: dict) -> str:  # type: ignore[type-arg]
+def answer(model: Any, question: str, audio: str, message: dict[str, Any]) -> str:
     """Return the model's text. `audio` is a WAV file with the clip alone; `message` is the whole request."""
     return "I hear nothing yet."
 
 
-def main() -> None:
+def main(
+    name: str = NAME,
+    rate: int = RATE,
+    load: Callable[[], Any] = load,
+    answer: Callable[[Any, str, str, dict[str, Any]], str] = answer,
+) -> None:
+    """Load the model, then answer questions."""
     protocol = os.fdopen(os.dup(1), "w", encoding="utf-8")  # a copy of standard output
     os.dup2(2, 1)  # print to standard error from now on, also in C libraries
 
@@ -36,7 +46,7 @@ def main() -> None:
         protocol.flush()
 
     model = load()
-    say({"ready": True, "name": NAME, "rate": RATE})
+    say({"ready": True, "name": name, "rate": rate})
     for line in sys.stdin:
         if not line.strip():
             continue

@@ -1,7 +1,9 @@
-"""What the workers in this folder share. They run in the environment of their model, without cmi; Python 3.8 or later.
+"""What the workers in generators/ and listeners/ share. They run in the environment of their model, without cmi, on
+Python 3.8 or later.
 
-A worker has `load(options)`, which imports the model's code and loads its weights, and `generate(model, request)`,
-which writes a take. The loop that reads requests is that of `src/cmi/generate/worker_skeleton.py`.
+A worker has `load(options)`, which imports the model's code and loads its weights. A generator has `generate(model,
+request)`, which writes a take; a listener has `answer(model, question, audio)`, which returns a text. The loops that
+read requests are those of `worker_skeleton.py` in `src/cmi/generate` and `src/cmi/bench/ask`.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-_SKELETON = Path(__file__).resolve().parents[2] / "src" / "cmi" / "generate" / "worker_skeleton.py"
+_SOURCE = Path(__file__).resolve().parents[1] / "src" / "cmi"
 _ABSENT = {"text": "", "lyrics": "", "reference": None, "seed": 0, "seconds": None}
 
 
@@ -36,29 +38,50 @@ def make_parser(description: str) -> argparse.ArgumentParser:
     return parser
 
 
-def run_worker(
+def run_generator(
     about: dict[str, Any],
     options: argparse.Namespace,
     commit: str,
     load: Callable[[argparse.Namespace], Any],
     generate: Callable[[Any, dict[str, Any]], None],
 ) -> None:
-    """Answer requests until the input ends. The version names the weights and the commit that is in the clone."""
-    options.clone = options.clone.resolve()
-    if not options.clone.is_dir():
-        sys.exit(f"--clone {options.clone} is not a folder: clone the model's repository there")
-    found = _find_commit(options.clone)
-    if found != commit:
-        sys.stderr.write(f"{options.clone} is at commit {found}; this worker was written for {commit}\n")
-    spec = importlib.util.spec_from_file_location("worker_skeleton", _SKELETON)
-    assert spec and spec.loader
-    skeleton = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(skeleton)
-    skeleton.main(
+    """Make takes until the input ends. The version names the weights and the commit that is in the clone."""
+    found = _check_clone(options, commit)
+    _load_skeleton("generate").main(
         {**about, "version": f"{about['version']}, code {found[:12]}"},
         lambda: load(options),
         lambda model, request: generate(model, {**_ABSENT, **request}),
     )
+
+
+def run_listener(
+    name: str,
+    rate: int,
+    options: argparse.Namespace,
+    commit: str,
+    load: Callable[[argparse.Namespace], Any],
+    answer: Callable[[Any, str, str], str],
+) -> None:
+    """Answer questions until the input ends. An answer depends on the trial, not on the questions before it."""
+    _check_clone(options, commit)
+
+    def answer_one(model: Any, question: str, audio: str, message: dict[str, Any]) -> str:
+        set_seeds(message.get("trial", 1) - 1)
+        return answer(model, question, audio)
+
+    _load_skeleton("bench/ask").main(name, rate, lambda: load(options), answer_one)
+
+
+def existing_path(text: str) -> str:
+    """Check an option that names a file or a folder, and make it absolute: the current folder will be the clone."""
+    if not Path(text).exists():
+        raise argparse.ArgumentTypeError(f"{text} does not exist")
+    return str(Path(text).resolve())
+
+
+def hub_name(text: str) -> str:
+    """Check an option that names a model on the hub or a folder."""
+    return str(Path(text).resolve()) if Path(text).exists() else text
 
 
 def enter_clone(clone: Path, *folders: str) -> None:
@@ -121,6 +144,25 @@ def copy_under_own_name(path: str, folder: Path) -> Path:
     if not copy.exists():
         shutil.copyfile(source, copy)
     return copy
+
+
+def _check_clone(options: argparse.Namespace, commit: str) -> str:
+    """Return the commit of the clone, and say so if it is another than the worker was written for."""
+    options.clone = options.clone.resolve()
+    if not options.clone.is_dir():
+        sys.exit(f"--clone {options.clone} is not a folder: clone the model's repository there")
+    found = _find_commit(options.clone)
+    if found != commit:
+        sys.stderr.write(f"{options.clone} is at commit {found}; this worker was written for {commit}\n")
+    return found
+
+
+def _load_skeleton(package: str) -> Any:
+    spec = importlib.util.spec_from_file_location("worker_skeleton", _SOURCE / package / "worker_skeleton.py")
+    assert spec and spec.loader
+    skeleton = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(skeleton)
+    return skeleton
 
 
 def _find_commit(clone: Path) -> str:

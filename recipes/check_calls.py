@@ -1,10 +1,10 @@
 """Check by their source that a worker's calls fit its model's code: names, keywords, and required arguments.
 
-    python recipes/generators/check_calls.py songgen SongGen
+    python recipes/check_calls.py songgen SongGen
 
-The first argument is a folder beside this script, the second a clone of the model's repository. Nothing is imported or
-run. `calls.toml` says where the functions that a worker calls are defined. --same-as FOLDER compares the parameters of
-these definitions with those in another folder, such as the stand-ins of the tests.
+The first argument is a folder of generators/ or listeners/, the second a clone of the model's repository. Nothing is
+imported or run. `calls.toml` there says where the functions that a worker calls are defined. --same-as FOLDER compares
+the parameters of these definitions with those in another folder, such as the stand-ins of the tests.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 HERE = Path(__file__).resolve().parent
-NOT_OF_THE_MODEL = {"huggingface_hub", "muq", "numpy", "omegaconf", "soundfile", "torch"}
+INSTALLED = {"huggingface_hub", "muq", "numpy", "omegaconf", "skimage", "soundfile", "torch", "torchaudio"}
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -35,10 +35,11 @@ def check_calls(worker: str, known: dict[str, Any], clone: Path) -> list[str]:
     tree = ast.parse(worker)
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     table = known.get("calls", {})
+    own = _names_of_the_model(tree, {*INSTALLED, *known.get("packages", ())})
     problems = [
         f"line {call.lineno}: {ast.unparse(call.func)} is not in calls.toml"
         for call in calls
-        if ast.unparse(call.func).split(".")[0] in _names_of_the_model(tree) and ast.unparse(call.func) not in table
+        if ast.unparse(call.func).split(".")[0] in own and ast.unparse(call.func) not in table
     ]
     for name, places in table.items():
         named = [call for call in calls if ast.unparse(call.func) == name]
@@ -71,7 +72,12 @@ def compare_signatures(known: dict[str, Any], clone: Path, other: Path) -> list[
 
 
 def find_signature(folder: Path, place: str) -> Signature | None:
-    """Return the parameters of FILE:NAME or FILE:CLASS.METHOD in a folder; None if there is no such definition."""
+    """Return the parameters of FILE:NAME or FILE:CLASS.METHOD in a folder; None if there is no such definition.
+
+    Two dataclasses with ' + ' between them are one, with the fields of both: a class and the one that it extends.
+    """
+    if " + " in place:
+        return _join_fields([find_signature(folder, part) for part in place.split(" + ")])
     file, _, name = place.partition(":")
     if not (folder / file).is_file():
         return None
@@ -90,14 +96,14 @@ def find_signature(folder: Path, place: str) -> Signature | None:
     return _read_signature(node, is_bound="." in name and not _is_static(node))
 
 
-def _names_of_the_model(tree: ast.Module) -> set[str]:
+def _names_of_the_model(tree: ast.Module, installed: set[str]) -> set[str]:
     """Names that functions import from the model's code; what stands at the top is Python's or ours."""
     imports = [
         node
         for function in ast.walk(tree)
         if isinstance(function, ast.FunctionDef)
         for node in ast.walk(function)
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] not in NOT_OF_THE_MODEL
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] not in installed
     ]
     return {alias.asname or alias.name for node in imports for alias in node.names}
 
@@ -115,6 +121,13 @@ def _read_signature(node: ast.FunctionDef | ast.AsyncFunctionDef, is_bound: bool
         arguments.vararg is not None,
         arguments.kwarg is not None,
     )
+
+
+def _join_fields(classes: list[Signature | None]) -> Signature | None:
+    found = [one for one in classes if one is not None]
+    fields = tuple(name for one in found for name in one.positional)
+    optional = frozenset(name for one in found for name in one.optional)
+    return Signature(fields, (), optional) if len(found) == len(classes) else None
 
 
 def _is_static(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -167,18 +180,32 @@ def _as_list(places: str | list[str]) -> list[str]:
     return [places] if isinstance(places, str) else places
 
 
+def read_tables(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the tables of a folder's calls.toml, by worker."""
+    return tomllib.loads((folder / "calls.toml").read_text(encoding="utf-8"))
+
+
+def read_worker(folder: Path, system: str) -> str:
+    """Return the source of a worker, with that of the modules beside calls.toml that its table names in `with`.
+
+    Problems are reported with their line in what is returned here.
+    """
+    others = [folder / name for name in read_tables(folder)[system].get("with", [])]
+    return "\n".join(path.read_text(encoding="utf-8") for path in [folder / system / "worker.py", *others])
+
+
 def main() -> None:
-    tables = tomllib.loads((HERE / "calls.toml").read_text(encoding="utf-8"))
+    folders = {system: path.parent for path in sorted(HERE.glob("*/calls.toml")) for system in read_tables(path.parent)}
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("system", choices=list(tables))
+    parser.add_argument("system", choices=list(folders))
     parser.add_argument("clone", type=Path, help="a clone of the model's repository")
     parser.add_argument(
         "--same-as", type=Path, metavar="FOLDER", help="definitions that should have the same parameters"
     )
     options = parser.parse_args()
-    known = tables[options.system]
-    worker = (HERE / options.system / "worker.py").read_text(encoding="utf-8")
-    problems = check_calls(worker, known, options.clone)
+    folder = folders[options.system]
+    known = read_tables(folder)[options.system]
+    problems = check_calls(read_worker(folder, options.system), known, options.clone)
     if options.same_as:
         problems += compare_signatures(known, options.clone, options.same_as)
     for problem in problems:

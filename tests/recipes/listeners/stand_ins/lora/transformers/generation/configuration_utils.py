@@ -1,0 +1,3 @@
+class GenerationConfig:
+    def __init__(self, **kwargs):
+        self.given = kwargs

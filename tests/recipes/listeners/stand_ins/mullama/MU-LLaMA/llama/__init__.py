@@ -1,0 +1,3 @@
+# ruff: noqa: F401
+from .llama_adapter import load
+from .utils import format_prompt

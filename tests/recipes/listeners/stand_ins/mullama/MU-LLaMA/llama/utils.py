@@ -1,0 +1,2 @@
+def format_prompt(instruction):
+    return f"### Instruction:\n{instruction}\n\n### Response:"
