@@ -21,7 +21,7 @@ from cmi.cli.options import (
     ShowOptions,
     Sources,
 )
-from cmi.cli.output import show
+from cmi.cli.output import note, show
 from cmi.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="CMI-Bench: do audio language models understand music?")
 app.command()(run)
-data = typer.Typer(no_args_is_help=True, help="Turn data sets into instruction files.")
+data = typer.Typer(no_args_is_help=True, help="Get the released answers; turn data sets into instruction files.")
 app.add_typer(data, name="data")
 app.command()(bench_analysis.compare)
 app.command()(bench_analysis.bias)
@@ -176,6 +176,37 @@ def list_(how: ShowOptions = AS_TABLE) -> None:
     from cmi.bench.make import list_records, list_tables
 
     show(list_tables(), list_records(), "datasets", {}, how)
+
+
+@data.command()
+def get(
+    out: Annotated[Path, typer.Argument(help="Folder to write to.")],
+    models: Annotated[str, typer.Option(help="Only the answers of these models, such as salmonn,gama.")] = "",
+    origin: Annotated[
+        str, typer.Option("--from", help="A folder with a mirror of the repository, or the address of one; not GitHub.")
+    ] = "",
+    how: ShowOptions = AS_TABLE,
+) -> None:
+    """Download the annotations and answers that CMI-Bench's authors released; the same command resumes.
+
+    They come from one commit of the authors' repository on GitHub, and each file is checked by its hash. The audio is
+    not among them.
+
+    Examples:
+
+        cmi bench data get released/
+
+        cmi bench data get released/ --models gama --from mirrors/
+    """
+    from cmi.bench.release import SOURCE, choose_files, count_records, get_release, plan_sentence, release_tables
+
+    chosen = choose_files(models.split(",") if models else [])
+    note(plan_sentence(chosen, out))
+    with progress() as bar:
+        missing = get_release(chosen, out, origin, bar.counter("bytes", sum(file.size for file in chosen.values())))
+    records = count_records(chosen, missing)
+    provenance = {"repository": SOURCE.repository, "commit": SOURCE.commit, "missing": [one.place for one in missing]}
+    show(release_tables(records, missing, out), records, "got", provenance, how)
 
 
 @data.command()

@@ -11,7 +11,7 @@ from cmi.cli import data_publish
 from cmi.cli.options import AS_TABLE, ShowOptions
 from cmi.cli.output import show
 from cmi.cli.progress import progress
-from cmi.report.tables import print_tables
+from cmi.report.tables import missing_table, print_tables
 
 app = typer.Typer(no_args_is_help=True, help="Get data sets, check them, count what is in them, and publish yours.")
 app.command()(data_publish.stats)
@@ -57,9 +57,9 @@ def get(
 
         cmi data get cmi-real --from mirrors/
     """
+    from cmi._util.repositories import Missing
     from cmi.rewardbench.data import count, counts_table, data_folder, download, named
-    from cmi.rewardbench.data.data_report import missing_table, plan_table
-    from cmi.rewardbench.data.recipes.get import Missing
+    from cmi.rewardbench.data.data_report import plan_table
 
     root = folder or data_folder()
     if mirrors is not None and (others := [name for name in names if not named(name).recipe]):
@@ -77,7 +77,7 @@ def get(
             else:
                 download.get(dataset, root, planned, count_bytes)
         if missing:
-            print_tables([missing_table(dataset, missing)], Console(stderr=True))
+            print_tables([missing_table(dataset.name, missing)], Console(stderr=True))
     for name in dict.fromkeys(names):
         print_tables([counts_table(named(name), count(named(name).survey(root / name)))])
 

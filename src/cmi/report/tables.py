@@ -37,6 +37,13 @@ class Table:
     notes: Sequence[str] = field(default_factory=tuple)
 
 
+def missing_table(name: str, missing: Sequence[tuple[str, str]], shown: int = 10) -> Table:
+    """Return the files that could not be downloaded, and why."""
+    more = [f"... and {len(missing) - shown} more."] if len(missing) > shown else []
+    notes = [*more, "What needs these files cannot be scored; the same command tries again to get them."]
+    return Table(f"{name}: {len(missing)} files are missing", ["file", "why"], missing[:shown], labels=2, notes=notes)
+
+
 def print_tables(tables: Sequence[Table], console: Console | None = None) -> None:
     """Print tables to a terminal (by default standard output), uncropped: rows wider than the window wrap."""
     console = console or Console()

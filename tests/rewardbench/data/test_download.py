@@ -15,9 +15,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from cmi._util import fetch
 from cmi._util.errors import InputError
 from cmi._util.files import locked
-from cmi.rewardbench.data import DataSet, data_sets, download, fetch
+from cmi.rewardbench.data import DataSet, data_sets, download
 
 CONTENT = bytes(range(256)) * 4000  # 1 MB
 
@@ -310,8 +311,9 @@ def test_a_single_file_is_a_data_set_too(server, tmp_path):
 FULL = """
 import resource, signal, sys
 from pathlib import Path
+from cmi._util import fetch
 from cmi._util.errors import InputError
-from cmi.rewardbench.data.fetch import fetch
+from cmi._util.fetch import fetch
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
 try:

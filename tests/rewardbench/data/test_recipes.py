@@ -13,10 +13,10 @@ import pytest
 from typer.testing import CliRunner
 
 from cmi._util.errors import InputError
+from cmi._util.repositories import RecipeFile, RecipeSource, from_mirrors, from_web, get_files, is_complete
 from cmi.cli import app
 from cmi.rewardbench.data import data_sets
-from cmi.rewardbench.data.recipes import Recipe, RecipeFile, RecipeSource, make_list, read_recipe
-from cmi.rewardbench.data.recipes.get import from_mirrors, from_web, get_files, is_complete
+from cmi.rewardbench.data.recipes import Recipe, make_list, read_recipe
 
 CONTENT = {"clips/a b.wav": b"one", "clips/b.wav": b"two", "page.html": b"<tr>"}
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -61,7 +61,7 @@ def test_a_bare_mirror_gives_the_files_of_the_pinned_commit(tmp_path: Path, comm
     bare = tmp_path / "mirrors" / place
     bare.parent.mkdir(parents=True)
     git(tmp_path, "clone", "-q", "--bare", str(work), str(bare))
-    assert get_files(recipe(first), tmp_path / "data", from_mirrors(tmp_path / "mirrors")) == []
+    assert get_files(recipe(first).files, tmp_path / "data", from_mirrors(tmp_path / "mirrors")) == []
     found = {path: (tmp_path / "data/someone+music" / path).read_bytes() for path in CONTENT}
     assert found == CONTENT
 
@@ -71,15 +71,15 @@ def test_a_clone_with_another_version_checked_out_gives_the_pinned_one(tmp_path:
     work, first = committed
     (tmp_path / "mirrors/someone").mkdir(parents=True)
     work.rename(tmp_path / "mirrors/someone/music")
-    assert get_files(recipe(first), tmp_path / "data", from_mirrors(tmp_path / "mirrors")) == []
+    assert get_files(recipe(first).files, tmp_path / "data", from_mirrors(tmp_path / "mirrors")) == []
     assert (tmp_path / "data/someone+music/clips/b.wav").read_bytes() == b"two"
 
 
 def test_what_is_missing_or_another_file_is_named_and_the_rest_is_brought(tmp_path: Path):
     tree(tmp_path / "mirrors/someone+music", {"clips/a b.wav": b"one", "page.html": b"<td>"})
-    missing = get_files(recipe(), tmp_path / "data", from_mirrors(tmp_path / "mirrors"))
+    missing = get_files(recipe().files, tmp_path / "data", from_mirrors(tmp_path / "mirrors"))
     reasons = {one.place: one.reason for one in missing}
-    assert "another file than the recipe's" in reasons["someone+music/page.html"]
+    assert "another file than the listed one" in reasons["someone+music/page.html"]
     assert reasons["someone+music/clips/b.wav"] == f"no someone+music/clips/b.wav in {tmp_path / 'mirrors'}"
     assert (tmp_path / "data/someone+music/clips/a b.wav").read_bytes() == b"one"
     assert not (tmp_path / "data/someone+music/page.html").exists()
@@ -88,12 +88,12 @@ def test_what_is_missing_or_another_file_is_named_and_the_rest_is_brought(tmp_pa
 def test_the_same_call_brings_what_was_missing_and_nothing_twice(tmp_path: Path):
     mirrors = tmp_path / "mirrors"
     tree(mirrors / "someone+music", {"clips/a b.wav": b"one"})
-    assert len(get_files(recipe(), tmp_path / "data", from_mirrors(mirrors))) == 2
+    assert len(get_files(recipe().files, tmp_path / "data", from_mirrors(mirrors))) == 2
     tree(mirrors / "someone+music")
     (mirrors / "someone+music/clips/a b.wav").unlink()  # not asked for again
-    assert not is_complete(recipe(), tmp_path / "data")
-    assert get_files(recipe(), tmp_path / "data", from_mirrors(mirrors)) == []
-    assert is_complete(recipe(), tmp_path / "data")
+    assert not is_complete(recipe().files, tmp_path / "data")
+    assert get_files(recipe().files, tmp_path / "data", from_mirrors(mirrors)) == []
+    assert is_complete(recipe().files, tmp_path / "data")
 
 
 def test_mirrors_that_are_not_there_are_one_sentence(tmp_path: Path):
@@ -113,31 +113,29 @@ def server(tmp_path: Path) -> Iterator[str]:
 
 def test_a_server_is_asked_for_the_pinned_commit_and_quoted_paths(tmp_path: Path, server: str):
     tree(tmp_path / "www/someone/music" / ("0" * 40))
-    assert get_files(recipe(), tmp_path / "data", from_web(server)) == []
+    assert get_files(recipe().files, tmp_path / "data", from_web(server)) == []
     assert (tmp_path / "data/someone+music/clips/a b.wav").read_bytes() == b"one"
 
 
 def test_another_file_from_a_server_is_not_kept(tmp_path: Path, server: str):
     tree(tmp_path / "www/someone/music" / ("0" * 40), dict.fromkeys(CONTENT, b"else"))
-    missing = get_files(recipe(), tmp_path / "data", from_web(server))
+    missing = get_files(recipe().files, tmp_path / "data", from_web(server))
     assert [("another file" in one.reason) for one in missing] == [True] * 3
     assert not [path for path in (tmp_path / "data").rglob("*") if path.is_file()]
 
 
 def test_files_that_a_server_lacks_do_not_keep_the_others_away(tmp_path: Path, server: str, monkeypatch):
-    monkeypatch.setattr(
-        "cmi.rewardbench.data.recipes.get.GIVE_UP", 1
-    )  # a repository that is gone is not a dead network
+    monkeypatch.setattr("cmi._util.repositories.GIVE_UP", 1)  # a repository that is gone is not a dead network
     tree(tmp_path / "www/someone/music" / ("0" * 40), {"page.html": CONTENT["page.html"]})
-    missing = get_files(recipe(), tmp_path / "data", from_web(server))
+    missing = get_files(recipe().files, tmp_path / "data", from_web(server))
     assert [one.place.rpartition("/")[2] for one in missing] == ["a b.wav", "b.wav"]
     assert all("404" in one.reason for one in missing)
     assert (tmp_path / "data/someone+music/page.html").read_bytes() == CONTENT["page.html"]
 
 
 def test_a_dead_network_is_not_waited_for_file_by_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("cmi.rewardbench.data.fetch.ATTEMPTS", 1)
-    monkeypatch.setattr("cmi.rewardbench.data.recipes.get.GIVE_UP", 2)
+    monkeypatch.setattr("cmi._util.fetch.ATTEMPTS", 1)
+    monkeypatch.setattr("cmi._util.repositories.GIVE_UP", 2)
     asked = []
 
     def bring(file: RecipeFile, path: Path) -> None:
@@ -145,7 +143,7 @@ def test_a_dead_network_is_not_waited_for_file_by_file(tmp_path: Path, monkeypat
         from_web("http://127.0.0.1:9", wait=0)(file, path)
 
     with pytest.raises(InputError, match="--from"):
-        get_files(recipe(), tmp_path / "data", bring)
+        get_files(recipe().files, tmp_path / "data", bring)
     assert len(asked) == 2
 
 
@@ -186,7 +184,7 @@ def test_mirrors_are_for_recipes_alone():
 def test_the_shipped_recipe_is_in_order():
     shipped = read_recipe("cmi-real")
     assert data_sets()["cmi-real"].size == shipped.size
-    assert all(len(file.sha256) == 64 and file.size for file in shipped.files.values())
+    assert all(len(file.hash) == 64 and file.size for file in shipped.files.values())
     assert all(len(source.commit) == 40 and source.licence for source in shipped.sources.values())
     used = {file.source.repository for file in shipped.files.values()}
     assert used == set(shipped.sources)

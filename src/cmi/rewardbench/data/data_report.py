@@ -9,9 +9,6 @@ from cmi.report import numbers
 from cmi.report.tables import Table
 from cmi.rewardbench.data import Counts, DataSet, Found, count, counts_table, data_sets
 from cmi.rewardbench.data.download import Checked, Plan, check
-from cmi.rewardbench.data.recipes.get import Missing
-
-SHOWN = 10  # missing files in a table
 
 
 def list_records(root: Path) -> list[dict[str, Any]]:
@@ -58,14 +55,6 @@ def plan_table(plans: Sequence[tuple[DataSet, Plan]], root: Path) -> Table:
     """Return the planned downloads."""
     rows = [[dataset.name, dataset.licence, dataset.origin, numbers.file_size(plan.size)] for dataset, plan in plans]
     return Table(f"To be downloaded to {root}", ["data set", "licence", "from", "size"], rows, labels=3)
-
-
-def missing_table(dataset: DataSet, missing: Sequence[Missing]) -> Table:
-    """Return the files of a recipe that could not be downloaded, and why."""
-    rows = [[one.place, one.reason] for one in missing[:SHOWN]]
-    more = [f"... and {len(missing) - SHOWN} more."] if len(missing) > SHOWN else []
-    notes = [*more, "Questions about these cannot be scored; the same command tries again to get them."]
-    return Table(f"{dataset.name}: {len(missing)} files are missing", ["file", "why"], rows, labels=2, notes=notes)
 
 
 @dataclass(frozen=True)

@@ -22,15 +22,23 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from cmi._util.errors import InputError
-from cmi._util.files import DISK_FULL, cannot_write, locked, move_into_place, write_whole
+from cmi._util.fetch import OnBytes, fetch, length_of
+from cmi._util.files import DISK_FULL, cannot_write, move_into_place, write_whole
 from cmi._util.hub import quiet_hub, require_packages
+from cmi._util.repositories import (
+    OURS,
+    Missing,
+    from_mirrors,
+    from_web,
+    get_files,
+    is_complete,
+    require_space,
+    writing_alone,
+)
 from cmi.rewardbench.data import DataSet
-from cmi.rewardbench.data.fetch import OnBytes, fetch, length_of
 from cmi.rewardbench.data.parquet import PREPARED
 from cmi.rewardbench.data.recipes import read_recipe
-from cmi.rewardbench.data.recipes.get import Missing, from_mirrors, from_web, get_files, is_complete
 
-OURS = ".cmi"  # temporary files of a download
 NOT_ITS_OWN = (OURS, ".cache", PREPARED, f"{PREPARED}.partial", f"{PREPARED}.lock")  # .cache is the hub's client's
 
 
@@ -72,7 +80,7 @@ class Plan(NamedTuple):
 def is_there(dataset: DataSet, root: Path) -> bool:
     """Tell whether a data set is complete."""
     folder = root / dataset.name
-    return folder.exists() and (not dataset.recipe or is_complete(read_recipe(dataset.name), folder))
+    return folder.exists() and (not dataset.recipe or is_complete(read_recipe(dataset.name).files, folder))
 
 
 def plan(dataset: DataSet, root: Path) -> Plan:
@@ -99,7 +107,7 @@ def get(dataset: DataSet, root: Path, planned: Plan, on_bytes: OnBytes = lambda 
     done, partial = root / dataset.name, _partial(root, dataset)
     if done.exists():
         return done
-    with _writing(root, partial, planned.size):
+    with writing_alone(partial, planned.size):
         if dataset.hub:
             _fetch_snapshot(dataset, root, partial, planned.revision)
         else:
@@ -119,8 +127,8 @@ def get_by_recipe(
     recipe, done = read_recipe(dataset.name), root / dataset.name
     place = done if done.exists() else _partial(root, dataset)
     size = sum(file.size for name, file in recipe.files.items() if not (place / name).exists())
-    with _writing(root, place, size):
-        missing = get_files(recipe, place, from_web() if mirrors is None else from_mirrors(mirrors), on_bytes)
+    with writing_alone(place, size):
+        missing = get_files(recipe.files, place, from_web() if mirrors is None else from_mirrors(mirrors), on_bytes)
         if len(missing) == len(recipe.files):
             raise InputError(
                 f"{dataset.name}: none of its {len(missing)} files could be downloaded: {missing[0].reason}"
@@ -129,18 +137,6 @@ def get_by_recipe(
         if place != done:
             move_into_place(place, done)
     return missing
-
-
-@contextmanager
-def _writing(root: Path, place: Path, size: int | None) -> Iterator[None]:
-    """Write `size` bytes into a folder, alone; an OSError becomes an InputError."""
-    try:
-        (place / OURS).mkdir(parents=True, exist_ok=True)
-        _require_space(root, size)
-        with locked(place / OURS / "lock", waits=False):
-            yield
-    except OSError as error:
-        raise cannot_write(error.filename or place, error) from error
 
 
 def check(dataset: DataSet, folder: Path) -> Checked:
@@ -184,7 +180,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 def _manifest_by_recipe(dataset: DataSet) -> Manifest:
     files = read_recipe(dataset.name).files.items()
-    sums = {place: Summed(file.size, file.sha256) for place, file in files}
+    sums = {place: Summed(file.size, file.hash) for place, file in files}
     return Manifest(dataset.name, dataset.origin, "", sums)
 
 
@@ -287,7 +283,7 @@ def unzip(archive: Path, folder: Path, wanted: tuple[str, ...], name: str) -> No
             members = [member for member in members if any(fnmatch(member.filename, each) for each in wanted)]
             if not members:
                 raise InputError(f"{name}: no {' or '.join(wanted)} in it")
-            _require_space(folder, sum(member.file_size for member in members))
+            require_space(folder, sum(member.file_size for member in members))
             file.extractall(folder, members)
     except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, NotImplementedError, RuntimeError) as error:
         raise InputError(f"{name}: a damaged archive ({error}); run this again to download it again") from error
@@ -298,12 +294,6 @@ def _require_inside(member: zipfile.ZipInfo, name: str) -> None:
     is_link = stat.S_ISLNK(member.external_attr >> 16)
     if path.is_absolute() or ".." in path.parts or ":" in member.filename or is_link:
         raise InputError(f"{name}: the member {member.filename!r} leads out of the archive; nothing was unpacked")
-
-
-def _require_space(folder: Path, size: int | None) -> None:
-    free = shutil.disk_usage(folder).free
-    if size is not None and size > free:
-        raise InputError(f"{folder}: {size:,} bytes are needed, but only {free:,} are free")
 
 
 def _partial(root: Path, dataset: DataSet) -> Path:

@@ -13,38 +13,11 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from cmi._util.config import read_config
-from cmi._util.errors import InputError
+from cmi._util.repositories import RecipeFile, RecipeSource, read_file_list
 
 HERE = Path(__file__).parent
 Kind = Literal["ratings", "votes", "scores", "order", "text", "edit", "reference"]
 PATTERNS = ("files", "better", "worse", "references")
-
-
-@dataclass(frozen=True)
-class RecipeSource:
-    """A public repository at one commit."""
-
-    repository: str
-    commit: str
-    licence: str
-
-    @property
-    def folder(self) -> str:
-        return self.repository.replace("/", "+")
-
-
-class RecipeFile(NamedTuple):
-    """A file of a repository, by its content."""
-
-    source: RecipeSource
-    path: str
-    sha256: str
-    size: int
-
-    @property
-    def place(self) -> str:
-        """Its path in the data set's folder."""
-        return f"{self.source.folder}/{self.path}"
 
 
 class Recipe(NamedTuple):
@@ -81,15 +54,7 @@ def read_recipe(name: str, folder: Path = HERE) -> Recipe:
     """Read a recipe of this package."""
     given = read_config(folder / f"{name}.toml", RecipeTables)
     sources = {one.repository: one for one in given.source}
-    by_folder = {source.folder: source for source in sources.values()}
-    files = {}
-    for number, line in enumerate((folder / f"{name}.sha256").read_text(encoding="utf-8").splitlines(), 1):
-        try:
-            sha256, size, place = line.split(" ", 2)
-            repository, path = place.split("/", 1)
-            files[place] = RecipeFile(by_folder[repository], path, sha256, int(size))
-        except (ValueError, KeyError) as error:
-            raise InputError(f"{name}.sha256 line {number}: expected 'SHA256 SIZE OWNER+NAME/PATH'") from error
+    files = read_file_list(folder / f"{name}.sha256", sources)
     return Recipe(name, sources, files, given.groups, given.families, given.labels)
 
 

@@ -19,7 +19,8 @@ from xml.etree import ElementTree
 
 from cmi._util.errors import InputError
 from cmi._util.records import csv_records
-from cmi.rewardbench.data.recipes import Recipe, RecipeFile
+from cmi._util.repositories import RecipeFile
+from cmi.rewardbench.data.recipes import Recipe
 
 STRING = re.compile(r"'((?:[^'\\]|\\.)*)'")
 SPACE = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
