@@ -2,7 +2,7 @@ import torch
 
 
 class PreTrainedTokenizerBase:
-    """Its tokens are letters; decoded, a text begins with ' <s> ', as LLaMA's does in the models' own libraries."""
+    """Its tokens are letters; decoded, a text begins with '  <s> ', as LLaMA's does in the models' own libraries."""
 
     @classmethod
     def from_pretrained(cls, pretrained_model_name_or_path, *init_inputs, **kwargs):
@@ -35,4 +35,4 @@ class PreTrainedTokenizerBase:
         return {"input_ids": torch.tensor([[ord(letter) for letter in text]])}
 
     def decode(self, token_ids, skip_special_tokens=False, clean_up_tokenization_spaces=None, **kwargs):
-        return " <s> " + "".join(map(chr, token_ids.tolist()))
+        return "  <s> " + "".join(map(chr, token_ids.tolist()))

@@ -20,5 +20,5 @@ class GenerationMixin:
         record("generate", heard=heard, dtype=str(audio_input.dtype), settings=generation_config.given)
         if "broken" in "".join(map(chr, kwargs["input_ids"][0])):
             raise RuntimeError("CUDA out of memory")
-        answer = torch.tensor([ord(letter) for letter in f" Blues {torch.randint(1000, ()).item()}</s>"])
+        answer = torch.tensor([ord(letter) for letter in f"Blues {torch.randint(1000, ()).item()}</s>"])
         return SimpleNamespace(sequences=torch.cat([kwargs["input_ids"], answer[None]], dim=1))
