@@ -100,7 +100,7 @@ def test_what_was_got_can_be_scored_at_once_and_nothing_is_got_twice(listed, ser
 
 
 def test_only_some_models_are_got(listed, server, tmp_path):
-    assert get(tmp_path / "out", server, "--models", "gama").exit_code == 0
+    assert get(tmp_path / "out", server, "--models", " gama").exit_code == 0
     assert "responses/salmonn/salmonn_GTZAN.jsonl" not in paths_in(tmp_path / "out")
     assert len(paths_in(tmp_path / "out")) == 3
 
@@ -139,7 +139,7 @@ def test_a_file_that_was_changed_is_named_and_not_overwritten(listed, server, tm
         (["--models", "gamma"], "--models: no gamma; there are qwen2, qwen"),
         (["--from", "no/such/folder"], "not a folder, expected one with mirrors"),
         (["--from", "http://127.0.0.1:9"], "run this again to resume, or name a folder of mirrors with --from"),
-        (["--from", "."], "none of the 4 files could be had"),
+        (["--from", "."], "none of the 4 files could be downloaded"),
     ],
 )
 def test_bad_input_is_one_sentence(listed, server, tmp_path, monkeypatch, words, why):

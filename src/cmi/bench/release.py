@@ -76,7 +76,7 @@ def choose_files(models: Sequence[str] = ()) -> dict[str, RecipeFile]:
 def get_release(
     chosen: Mapping[str, RecipeFile], out: Path, origin: str = "", on_bytes: OnBytes = lambda done, total: None
 ) -> list[Missing]:
-    """Get the files that `out` lacks, and return those that could not be had; InputError if that is all of them.
+    """Get the files that `out` lacks, and return the missing ones; InputError if all are missing.
 
     `origin` is a folder with a mirror of the repository or the address of a server with the files at
     OWNER/NAME/COMMIT/PATH; by default it is GitHub.
@@ -90,7 +90,7 @@ def get_release(
         missing = get_files(chosen, out, bring, on_bytes)
         shutil.rmtree(out / OURS, ignore_errors=True)
     if len(missing) == len(chosen):
-        raise InputError(f"none of the {len(missing)} files could be had: {missing[0].reason}")
+        raise InputError(f"none of the {len(missing)} files could be downloaded: {missing[0].reason}")
     return missing
 
 
@@ -116,15 +116,17 @@ def count_records(chosen: Mapping[str, RecipeFile], missing: Sequence[Missing]) 
 def release_tables(records: Sequence[Mapping[str, Any]], missing: Sequence[Missing], out: Path) -> list[Table]:
     """Return what there is now, and what is missing and why."""
     rows = [[one["what"], str(one["files"]), str(one["missing"])] for one in records]
-    note = f"Score them: cmi bench score {out}/responses --annotations {out}/annotations --protocol paper"
-    title = f"{SOURCE.repository} at {SOURCE.commit[:12]}, in {out}"
-    counts = Table(title, ["what", "files", "missing"], rows, labels=1, notes=[note])
+    notes = [
+        f"From {SOURCE.repository} at commit {SOURCE.commit[:12]}, in {out}.",
+        f"Score them: cmi bench score {out}/responses --annotations {out}/annotations --protocol paper",
+    ]
+    counts = Table("CMI-Bench's released files", ["what", "files", "missing"], rows, labels=1, notes=notes)
     return [counts, missing_table("CMI-Bench", missing)] if missing else [counts]
 
 
-def plan_sentence(chosen: Mapping[str, RecipeFile], out: Path) -> str:
-    """Say what will be downloaded."""
-    size = sum(file.size for place, file in chosen.items() if not (out / place).exists())
-    unsized = sum(not file.size for place, file in chosen.items() if not (out / place).exists())
-    more = f" and {unsized} files of unknown size" if unsized else ""
-    return f"To be downloaded to {out}: {file_size(size)}{more}; licence: {SOURCE.licence}."
+def describe_plan(chosen: Mapping[str, RecipeFile], out: Path) -> str:
+    """Say how much will be downloaded, and under which licence; '' if nothing is missing."""
+    wanted = [file for place, file in chosen.items() if not (out / place).exists()]
+    unsized = sum(not file.size for file in wanted)
+    size = file_size(sum(file.size for file in wanted)) + (f" and {unsized} files of unknown size" if unsized else "")
+    return f"To be downloaded to {out}: {size}; licence: {SOURCE.licence}." if wanted else ""

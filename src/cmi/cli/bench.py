@@ -198,10 +198,11 @@ def get(
 
         cmi bench data get released/ --models gama --from mirrors/
     """
-    from cmi.bench.release import SOURCE, choose_files, count_records, get_release, plan_sentence, release_tables
+    from cmi.bench.release import SOURCE, choose_files, count_records, describe_plan, get_release, release_tables
 
-    chosen = choose_files(models.split(",") if models else [])
-    note(plan_sentence(chosen, out))
+    chosen = choose_files([name.strip() for name in models.split(",")] if models else [])
+    if plan := describe_plan(chosen, out):
+        note(plan)
     with progress() as bar:
         missing = get_release(chosen, out, origin, bar.counter("bytes", sum(file.size for file in chosen.values())))
     records = count_records(chosen, missing)
