@@ -1,5 +1,6 @@
 """Stand-ins for the repositories of models: the functions that workers call, with their parameters."""
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -29,6 +30,18 @@ def make_clone(system: str, clone: Path) -> Path:
         for name in ("transformers", "peft", "utils", "templates"):
             shutil.copytree(stand_ins / "lora" / name, clone / folder / places.get(name, name), dirs_exist_ok=True)
     return clone
+
+
+def use_packages(monkeypatch: pytest.MonkeyPatch, log: Path) -> None:
+    """Let workers import the stand-ins for installed packages, and log what stand-ins are given."""
+    monkeypatch.setenv("PYTHONPATH", str(PACKAGES))
+    monkeypatch.setenv("STAND_IN_LOG", str(log))
+
+
+def read_log(log: Path, function: str) -> list[dict]:
+    """Return what a function of a stand-in was given, call by call."""
+    calls = [json.loads(line) for line in log.read_text().splitlines()]
+    return [call for call in calls if call["function"] == function]
 
 
 def find_clone(repository: str) -> Path:

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from cmi._util.errors import InputError
 from cmi.cli import app
 
-from ..stand_ins import PACKAGES, RECIPES, make_clone
+from ..stand_ins import RECIPES, make_clone, read_log, use_packages
 
 GENERATORS = RECIPES / "generators"
 STAND_INS = Path(__file__).parent / "stand_ins"
@@ -54,8 +54,7 @@ class Runs:
         return {f"{row['group']}-{row['seed']}": row for row in self.rows("takes.jsonl")}
 
     def given(self, function: str) -> list[dict]:
-        calls = [json.loads(line) for line in self.log.read_text().splitlines()]
-        return [call for call in calls if call["function"] == function]
+        return read_log(self.log, function)
 
     def failures(self) -> dict[str, tuple[str, str]]:
         return {row["group"]: (row["reason"], row["message"]) for row in self.rows("failures.jsonl")}
@@ -68,9 +67,8 @@ class Runs:
 
 @pytest.fixture
 def runs(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(PACKAGES))
     made = Runs(tmp_path)
-    monkeypatch.setenv("STAND_IN_LOG", str(made.log))
+    use_packages(monkeypatch, made.log)
     return made
 
 

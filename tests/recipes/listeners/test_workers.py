@@ -20,7 +20,7 @@ from cmi.bench.instruction import Instruction
 from cmi.bench.scoring.tables import MODELS
 from cmi.cli import app
 
-from ..stand_ins import PACKAGES, RECIPES, make_clone
+from ..stand_ins import RECIPES, make_clone, read_log, use_packages
 
 LISTENERS = RECIPES / "listeners"
 GENRE = "Which genre? Choose from {blues, jazz}."
@@ -67,15 +67,13 @@ class Runs:
         return [json.loads(line)["response"] for line in lines]
 
     def given(self, function: str) -> list[dict]:
-        calls = [json.loads(line) for line in self.log.read_text().splitlines()]
-        return [call for call in calls if call["function"] == function]
+        return read_log(self.log, function)
 
 
 @pytest.fixture
 def runs(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(PACKAGES))
     made = Runs(tmp_path)
-    monkeypatch.setenv("STAND_IN_LOG", str(made.log))
+    use_packages(monkeypatch, made.log)
     return made
 
 
