@@ -2,11 +2,12 @@
 
 import re
 from importlib.resources import files
+from itertools import pairwise
 
 import pytest
 
 from cmi.report.html import page
-from cmi.report.pictures import PALETTE
+from cmi.report.pictures import PALETTE, SCORES, score_styles
 
 ARENA = re.compile(r"--([a-z-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\);")
 
@@ -36,3 +37,14 @@ def test_a_page_has_the_palette_and_lets_no_other_script_run():
     assert "--ink: light-dark(#20242b, #ebe8e2)" in html
     assert "<title>&lt;title&gt;</title>" in html
     assert "default-src 'none'; script-src 'sha256-" in html
+
+
+def test_scores_get_lighter_from_0_to_100_and_their_text_is_readable():
+    """Lightness alone gives the order, so that it does not depend on seeing hues."""
+    lights = [luminance(colour) for colour in SCORES]
+    assert all(after / before > 1.15 for before, after in pairwise(lights))
+    styles = re.findall(r"background: (#\w{6}); color: (#\w{6})", score_styles())
+    assert [background for background, _ in styles] == list(SCORES)
+    for pair in styles:
+        first, second = sorted(map(luminance, pair))
+        assert (second + 0.05) / (first + 0.05) >= 4.5

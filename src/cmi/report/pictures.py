@@ -24,6 +24,12 @@ PALETTE = {  # name: (on light paper, on dark paper)
 }
 # Okabe and Ito's palette, which is safe for colour-blind readers.
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6b5b95", "#4d4d4d")
+# Scores from 0 to 100 by tenths: equal steps of lightness in Oklab, so the order shows without seeing hues.
+SCORES = (
+    *("#4f024d", "#521f76", "#493c98", "#2f5ab1", "#0879b1", "#0492ae"),
+    *("#07abab", "#0cc5a0", "#71d68a", "#b6e278", "#f2ea74"),
+)
+DARK_SCORES = 5  # the first so many need white text, the others black
 QUIET = PALETTE["line-strong"][0]  # axes and reference lines of pictures
 
 
@@ -31,6 +37,13 @@ def css_variables() -> str:
     """Return the palette as CSS variables that follow the reader's light or dark theme."""
     lines = (f"--{name}: light-dark({light}, {dark});" for name, (light, dark) in PALETTE.items())
     return ":root { color-scheme: light dark; " + " ".join(lines) + " }\n"
+
+
+def score_styles() -> str:
+    """Return CSS classes score-0 to score-10 for what shows a score of 0 to 100."""
+    texts = ["#ffffff"] * DARK_SCORES + ["#000000"] * (len(SCORES) - DARK_SCORES)
+    colours = zip(SCORES, texts, strict=True)
+    return "".join(f".score-{i} {{ background: {back}; color: {text} }}\n" for i, (back, text) in enumerate(colours))
 
 
 def colours(names: list[str]) -> dict[str, str]:

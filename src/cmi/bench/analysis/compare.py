@@ -31,7 +31,15 @@ from cmi.bench.catalog import DATASETS
 from cmi.bench.evaluation import Array, Evaluation, Item, Metric, Protocol, Setting
 from cmi.bench.metrics.tools import Tools
 from cmi.bench.scoring.one_file import is_exact
-from cmi.bench.scoring.responses import ResponseFile, ResponseSet, audio_key, errors_at, find_responses, prefer
+from cmi.bench.scoring.responses import (
+    QuestionKey,
+    ResponseFile,
+    ResponseSet,
+    by_question,
+    errors_at,
+    find_responses,
+    prefer,
+)
 from cmi.bench.tasks import load_task
 from cmi.report.numbers import interval, number, p_value, signed
 from cmi.report.tables import Table
@@ -48,7 +56,6 @@ from cmi.stats.comparison import (
 )
 
 OTHER_SCALES = ("emotion_regression", "lyrics")  # tasks whose first metric is not a percentage with a best value of 100
-ItemKey = tuple[str, float | None, float | None, str, int]
 
 
 @dataclass(frozen=True)
@@ -210,16 +217,9 @@ def _compare_dataset(
         ]
 
 
-def _items(contender: Contender, dataset: str, annotations: Path | None) -> dict[ItemKey, Item]:
-    """Return the items by what is asked about: the clip, the truth and, for equal ones, their number."""
-    seen: Counter[tuple[str, float | None, float | None, str]] = Counter()
-    found: dict[ItemKey, Item] = {}
-    for item, answered, audio in ResponseSet(contender.files[dataset], annotations):
-        if answered or contender.protocol == "strict":
-            about = (audio_key(audio), item.start, item.end, item.truth)
-            found[(*about, seen[about])] = item
-            seen[about] += 1
-    return found
+def _items(contender: Contender, dataset: str, annotations: Path | None) -> dict[QuestionKey, Item]:
+    entries = by_question(ResponseSet(contender.files[dataset], annotations))
+    return {key: entry.item for key, entry in entries if entry.answered or contender.protocol == "strict"}
 
 
 class _Measured(NamedTuple):

@@ -4,20 +4,31 @@ Scores of items
     A metric that is the mean over items has a score for each: the metric's own value on that item alone. Corpus BLEU,
     correlations, F1 over all frames and areas under curves are of the whole set; no scores of items add up to them, so
     that none are shown, and the page says so.
+
+Outcomes
+    right       the best score that the set's first item metric can give: 100, or 0 for an error rate
+    wrong       the worst one: 0, or 100 for an error rate (those of items are capped there)
+    partly      anything between
+    unparsed    nothing could be read from the answer, or there is none
+    unscored    it could be read, but has no score of its own
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from cmi.bench.evaluation import Evaluation, Item, Metric, Protocol, Setting, Tally
 from cmi.bench.metrics.tools import Tools
 from cmi.bench.scoring.one_file import Items
-from cmi.bench.scoring.responses import ResponseFile, ResponseSet, clean, errors_at
+from cmi.bench.scoring.responses import QuestionKey, ResponseFile, ResponseSet, by_question, clean, errors_at
 from cmi.bench.tasks import load_task
 from cmi.report.tables import Table
-from cmi.stats.comparison import finite
+from cmi.stats.comparison import Better, finite
+
+Outcome = Literal["right", "partly", "wrong", "unparsed", "unscored"]
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+NEARLY = 1e-6  # of 100
 
 
 class PlayedSpan(NamedTuple):
@@ -30,7 +41,10 @@ class PlayedSpan(NamedTuple):
 
 @dataclass(frozen=True)
 class ScoredAnswer:
-    """One answer. `reading` is None if it could not be read; `scores` has one for each of the set's item metrics."""
+    """One answer. `reading` is None if it could not be read; `scores` has one for each of the set's item metrics.
+
+    `expected` is what a right answer is read as, if answers are one class each.
+    """
 
     place: int  # in its file, from 1
     question: str
@@ -39,7 +53,10 @@ class ScoredAnswer:
     clip: PlayedSpan
     answered: bool
     reading: str | None
+    expected: str | None
     scores: tuple[float | None, ...]
+    outcome: Outcome
+    asked: QuestionKey  # the same for every model
 
 
 @dataclass(frozen=True)
@@ -53,27 +70,39 @@ class AnswerSet:
     not_computed: tuple[str, ...]  # each with the reason
     items: tuple[ScoredAnswer, ...]
 
-    @property
-    def unparsed(self) -> int:
-        return sum(item.reading is None for item in self.items)
+    def count(self, outcome: Outcome) -> int:
+        return sum(item.outcome == outcome for item in self.items)
 
 
 def read_answers(file: ResponseFile, protocol: Protocol, tools: Tools, annotations: Path | None = None) -> AnswerSet:
     """Score the answers of one file. Under `paper` unanswered questions have no score."""
-    entries = list(ResponseSet(file, annotations))
+    keys, entries = zip(*by_question(ResponseSet(file, annotations)), strict=True)
     scored = list(Items(entries, answered_only=protocol == "paper"))
     setting = Setting(file.dataset.name, protocol, file.model, tools)
     evaluation = _evaluation(file, scored, setting)
     own = [metric for metric in evaluation.metrics if metric.mean_of is not None and evaluation.n]
     rows = zip(*(metric.scale * evaluation.statistics[:, metric.mean_of] for metric in own), strict=True)
-    read = load_task(file.dataset).reader(setting, (item.truth for item in scored))
+    task = load_task(file.dataset)
+    read = task.reader(setting, (item.truth for item in scored))
+    expected = None if file.dataset.is_multi_label else getattr(task, "expected", None)
     shown = []
-    for place, (item, answered, audio) in enumerate(entries, 1):
+    for place, (key, (item, answered, audio)) in enumerate(zip(keys, entries, strict=True), 1):
         counts = answered or protocol == "strict"
         scores = tuple(map(finite, next(rows))) if own and counts else (None,) * len(own)
-        texts = (clean(item.question), item.answer, clean(item.truth))
-        clip = PlayedSpan(audio, max(0.0, item.start or 0.0), item.end)
-        shown.append(ScoredAnswer(place, *texts, clip, answered, read(item.answer), scores))
+        reading = read(item.answer)
+        shown.append(
+            ScoredAnswer(
+                place,
+                *(clean(item.question), item.answer, clean(item.truth)),
+                PlayedSpan(audio, max(0.0, item.start or 0.0), item.end),
+                answered,
+                reading,
+                expected(setting, item.truth) if expected else None,
+                scores,
+                outcome_of(reading, scores[0] if scores else None, own[0].better if own else "higher"),
+                key,
+            )
+        )
     return AnswerSet(
         file.model,
         file.dataset.name,
@@ -82,6 +111,16 @@ def read_answers(file: ResponseFile, protocol: Protocol, tools: Tools, annotatio
         tuple(f"{metric.name}: {metric.not_computed}" for metric in evaluation.metrics if metric.not_computed),
         tuple(shown),
     )
+
+
+def outcome_of(reading: str | None, score: float | None, better: Better) -> Outcome:
+    """Tell right from wrong by an item's score out of 100."""
+    if reading is None:
+        return "unparsed"
+    if score is None:
+        return "unscored"
+    good = score if better == "higher" else 100 - score
+    return "right" if good > 100 - NEARLY else "wrong" if good < NEARLY else "partly"
 
 
 def _evaluation(file: ResponseFile, items: list[Item], setting: Setting) -> Evaluation:
@@ -94,7 +133,8 @@ def _evaluation(file: ResponseFile, items: list[Item], setting: Setting) -> Eval
 def browse_records(sets: Sequence[AnswerSet]) -> list[dict[str, Any]]:
     return [
         {
-            **{"model": one.model, "dataset": one.dataset, "answers": len(one.items), "unparsed": one.unparsed},
+            **{"model": one.model, "dataset": one.dataset, "answers": len(one.items)},
+            **{outcome: one.count(outcome) for outcome in OUTCOMES},
             "unanswered": sum(not item.answered for item in one.items),
             "item_metrics": [metric.name for metric in one.metrics],
             "whole_set_metrics": list(one.whole_set),
@@ -105,12 +145,12 @@ def browse_records(sets: Sequence[AnswerSet]) -> list[dict[str, Any]]:
 
 
 def browse_table(sets: Sequence[AnswerSet], page: Path, with_sound: int) -> Table:
-    headers = ["model", "data set", "scored by item", "of the whole set only", "answers", "unparsed", "unanswered"]
+    headers = ["model", "data set", "scored by item", "of the whole set only", "answers", *OUTCOMES, "unanswered"]
     rows = [
         [
             *(record["model"], record["dataset"], ", ".join(record["item_metrics"]) or "-"),
-            *(", ".join(record["whole_set_metrics"]) or "-", str(record["answers"])),
-            *(str(record["unparsed"]), str(record["unanswered"])),
+            ", ".join(record["whole_set_metrics"]) or "-",
+            *(str(record[name]) for name in ("answers", *OUTCOMES, "unanswered")),
         ]
         for record in browse_records(sets)
     ]

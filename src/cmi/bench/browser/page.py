@@ -17,10 +17,11 @@ from urllib.parse import quote
 
 from cmi._util.errors import InputError, require_extra
 from cmi._util.files import write_whole
-from cmi.bench.browser.items import AnswerSet, PlayedSpan, ScoredAnswer
+from cmi.bench.browser.items import OUTCOMES, AnswerSet, PlayedSpan, ScoredAnswer
 from cmi.bench.catalog import DATASETS
-from cmi.bench.scoring.responses import audio_key
+from cmi.bench.scoring.responses import QuestionKey, audio_key
 from cmi.report import html
+from cmi.report.pictures import score_styles
 
 LONGEST_SHOWN = 5000  # characters of one text
 _NEVER_IN_HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
@@ -34,9 +35,9 @@ SoundSource = Callable[[PlayedSpan], str | None]  # what the player is given; No
 def write_page(sets: Sequence[AnswerSet], protocol: str, sound: SoundSource, page: Path, title: str) -> int:
     """Write the page and say how many answers have a sound. InputError if sounds were wanted and none is there."""
     data = payload(sets, protocol, sound, title)
-    heard = sum(item["sound"] is not None for item in data["items"])
+    heard = sum(number is not None for one in data["sets"] for number in one["columns"]["sound"])
     if sound is not no_sound and not heard:
-        example = next((item["clip"] for item in data["items"]), "none")
+        example = next((item.clip.path for one in sets for item in one.items), "none")
         raise InputError(
             f"--audio: none of the clips is there, such as {example}; name the folder their paths begin in"
         )
@@ -47,7 +48,8 @@ def write_page(sets: Sequence[AnswerSet], protocol: str, sound: SoundSource, pag
 def page_of(data: dict[str, Any]) -> str:
     """Return the whole page."""
     body = Template(_text("body.html")).substitute(data=json_in_html(data))
-    return html.page(data["title"], body, _text("browser.css"), _text("browser.js"))
+    style, script = _text("browser.css") + score_styles(), _text("answers.js") + _text("browser.js")
+    return html.page(data["title"], body, style, script)
 
 
 def json_in_html(value: Any) -> str:
@@ -55,43 +57,45 @@ def json_in_html(value: Any) -> str:
     return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")).translate(_NEVER_IN_HTML)
 
 
+class _Numbered(dict[str, int]):
+    """Numbers texts by first appearance, so that each is stored once."""
+
+    def number(self, text: str | None) -> int | None:
+        return None if text is None else self.setdefault(text, len(self))
+
+
 def payload(sets: Sequence[AnswerSet], protocol: str, sound: SoundSource, title: str) -> dict[str, Any]:
-    """Return the data for the script. Shared questions and sounds are stored once and numbered."""
-    questions: dict[str, int] = {}
-    sounds: dict[str, int] = {}
-    items = []
-    for number, one in enumerate(sets):
-        for item in one.items:
-            heard = sound(item.clip)
-            items.append(
-                {
-                    "set": number,
-                    "place": item.place,
-                    "question": questions.setdefault(_cut(item.question), len(questions)),
-                    "answer": _cut(item.answer),
-                    "truth": _cut(item.truth),
-                    "reading": None if item.reading is None else _cut(item.reading),
-                    "scores": [None if score is None else round(score, 3) for score in item.scores],
-                    "answered": item.answered,
-                    "clip": item.clip.path,
-                    "sound": None if heard is None else sounds.setdefault(heard, len(sounds)),
-                }
-            )
-    return {
-        "title": title,
-        "protocol": protocol,
-        "questions": list(questions),
-        "sounds": list(sounds),
-        "sets": [_set(one) for one in sets],
-        "items": items,
-    }
+    """Return the data for the script: each set by columns, with numbers for texts, sounds and questions."""
+    texts, sounds = _Numbered(), _Numbered()
+    asked: dict[tuple[str, QuestionKey], int] = {}
+
+    def columns(one: AnswerSet) -> dict[str, list[Any]]:
+        return {
+            "place": [item.place for item in one.items],
+            **{
+                name: [texts.number(_cut(getattr(item, name))) for item in one.items]
+                for name in ("question", "answer", "truth", "reading", "expected")
+            },
+            "clip": [texts.number(item.clip.path) for item in one.items],
+            "sound": [sounds.number(sound(item.clip)) for item in one.items],
+            "answered": [int(item.answered) for item in one.items],
+            "outcome": [OUTCOMES.index(item.outcome) for item in one.items],
+            "scores": [
+                [None if score is None else round(score, 3) for score in (item.scores[i] for item in one.items)]
+                for i in range(len(one.metrics))
+            ],
+            "asked": [asked.setdefault((one.dataset, item.asked), len(asked)) for item in one.items],
+        }
+
+    described = [_set(one) | {"columns": columns(one)} for one in sets]
+    return {"title": title, "protocol": protocol, "sets": described, "texts": list(texts), "sounds": list(sounds)}
 
 
 def _set(one: AnswerSet) -> dict[str, Any]:
     return {
         "model": one.model,
         "dataset": one.dataset,
-        "row": DATASETS[one.dataset].row,
+        "task": DATASETS[one.dataset].task,
         "metrics": [{"name": metric.name, "better": metric.better} for metric in one.metrics],
         "wholeSet": list(one.whole_set),
         "notComputed": list(one.not_computed),
@@ -111,9 +115,9 @@ def worst(one: AnswerSet, count: int) -> AnswerSet:
     return replace(one, items=tuple(sorted(chosen, key=lambda item: item.place)))
 
 
-def _cut(text: str) -> str:
-    left = len(text) - LONGEST_SHOWN
-    return text if left <= 0 else f"{text[:LONGEST_SHOWN]} … ({left:,} more characters)"
+def _cut(text: str | None) -> str | None:
+    left = len(text or "") - LONGEST_SHOWN
+    return text if text is None or left <= 0 else f"{text[:LONGEST_SHOWN]} … ({left:,} more characters)"
 
 
 def _text(name: str) -> str:

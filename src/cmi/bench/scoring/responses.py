@@ -51,6 +51,19 @@ class Entry(NamedTuple):
     audio: str = ""
 
 
+# What is asked about: the clip, its place in the recording, the truth and, for equal ones, their number.
+QuestionKey = tuple[str, float | None, float | None, str, int]
+
+
+def by_question(entries: Iterable[Entry]) -> Iterator[tuple[QuestionKey, Entry]]:
+    """Yield each entry with its question's key, which is the same for all models and any order of answers."""
+    seen: Counter[tuple[str, float | None, float | None, str]] = Counter()
+    for entry in entries:
+        about = (audio_key(entry.audio), entry.item.start, entry.item.end, entry.item.truth)
+        yield (*about, seen[about]), entry
+        seen[about] += 1
+
+
 def find_responses(paths: Iterable[Path]) -> list[ResponseFile]:
     """Find the response files at the paths, by model and in the table's order."""
     found: dict[tuple[str, str], ResponseFile] = {}

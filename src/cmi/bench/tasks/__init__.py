@@ -3,8 +3,9 @@
     evaluate(items, setting) -> Evaluation      parse each answer and measure it against the truth
     nulls(items) -> list[Null]                  this task's answers that do not use the audio
     reader(setting, truths) -> Reader           what `evaluate` parsed from an answer, as text
+    expected(setting, truth) -> str             only if an answer is one class: what a right answer is read as
 
-To add a task, add a module with these three, and name it in a data set of `cmi.bench.data`. `items` may be iterated
+To add a task, add a module with the first three, and name it in a data set of `cmi.bench.data`. `items` may be iterated
 repeatedly. Under the protocol `paper` a task scores as the published scorer did, under `strict` as it should have.
 
 Every task has two null baselines besides its own: the empty answer, and a copy of the prompt's example if it has one.

@@ -8,6 +8,6 @@ labels: a model that obeys it can reach 40.9 at most.
 """
 
 from cmi.bench.tasks._classes import evaluate, reader
-from cmi.bench.tasks._labels import nulls
+from cmi.bench.tasks._labels import expected, nulls
 
-__all__ = ["evaluate", "nulls", "reader"]
+__all__ = ["evaluate", "expected", "nulls", "reader"]

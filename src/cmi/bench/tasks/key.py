@@ -101,11 +101,20 @@ def evaluate(items: Iterable[Item], setting: Setting) -> Evaluation:
     read = parse_paper if setting.protocol == "paper" else parse
 
     def measure(item: Item) -> Measured:
-        reference = parse_truth(item.truth, parse, "a key such as 'Db major'")
+        reference = _reference(item.truth)
         estimated = read(item.answer)
         return Measured(estimated is not None, [weighted(reference, estimated)])
 
     return evaluate_each(items, measure, [percent_mean("GES")])
+
+
+def _reference(truth: str) -> Key:
+    return parse_truth(truth, parse, "a key such as 'Db major'")
+
+
+def expected(setting: Setting, truth: str) -> str:
+    """Return what a right answer is read as."""
+    return str(_reference(truth))
 
 
 def nulls(items: Iterable[Item]) -> list[Null]:

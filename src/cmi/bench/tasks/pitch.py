@@ -13,9 +13,9 @@ from collections.abc import Iterable
 
 from cmi.bench.evaluation import Evaluation, Item, Setting
 from cmi.bench.tasks import Reader, _labels
-from cmi.bench.tasks._labels import nulls
+from cmi.bench.tasks._labels import expected, nulls
 
-__all__ = ["CLASSES", "evaluate", "nulls", "parse", "reader"]
+__all__ = ["CLASSES", "evaluate", "expected", "nulls", "parse", "reader"]
 
 CLASSES = tuple(str(number) for number in range(128))
 

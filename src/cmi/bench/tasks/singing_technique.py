@@ -4,6 +4,6 @@ Metrics and protocols are those of `cmi.bench.tasks._labels`.
 """
 
 from cmi.bench.tasks._classes import evaluate, reader
-from cmi.bench.tasks._labels import nulls
+from cmi.bench.tasks._labels import expected, nulls
 
-__all__ = ["evaluate", "nulls", "reader"]
+__all__ = ["evaluate", "expected", "nulls", "reader"]
