@@ -10,6 +10,8 @@ import pytest
 import soundfile
 
 from cmi.bench.instruction import Instruction
+from cmi.testing import FakeEndpoint, answer_probe, fake_endpoint
+from cmi.testing.probe_listener import is_probe
 
 
 @pytest.fixture
@@ -114,3 +116,49 @@ def test_an_endpoint_that_is_not_there_ends_the_run_at_once(data):
     assert done.returncode == 2
     assert "http://127.0.0.1:9/v1: no connection (Connection refused); check the address" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.fixture
+def long_clips(data: Path) -> Path:
+    """The clips are 20 s long, so that a server could cut them."""
+    soundfile.write(data.parent / "audio" / "a.wav", 0.01 * np.ones(20 * 16_000), 16_000)
+    for path in data.glob("*.jsonl"):
+        records = [Instruction("Which?", "blues", "audio/a.wav", 0.0, 20.0).to_record() for _ in range(3)]
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return data
+
+
+def _ask(server: FakeEndpoint, data: Path, *words: object) -> subprocess.CompletedProcess[str]:
+    options = ("--url", server.url, "--model", "fake", "--tasks", "genre", *words)
+    return _run(data, "--listener", "openai", *options)
+
+
+def test_a_server_that_cuts_clips_is_found_out_once_and_every_table_says_so(long_clips):
+    out, note = long_clips.parent / "out", "this server hears 30 s of a clip"
+    answer = lambda body: answer_probe(body, 30) if is_probe(body) else "blues"  # noqa: E731
+    with fake_endpoint(answer) as server:
+        planned = _ask(server, long_clips, "--dry-run")
+        assert "4 of the requests find out how much of a clip the server hears" in " ".join(planned.stdout.split())
+        assert not server.calls
+        done = _ask(server, long_clips)
+        assert done.returncode == 0, done.stderr
+        assert note in " ".join(done.stdout.split())
+        assert server.calls.total() == 7 + 3
+        again = _ask(server, long_clips, "--trials", 2, "--json")
+        assert json.loads(again.stdout)["hearing"]["seconds"] == 30
+        assert server.calls.total() == 7 + 6  # the second trial, and no probe
+    scored = _cmi("score", out, "--annotations", long_clips, "--protocol", "strict", "--json")
+    cells = json.loads(scored.stdout)["cells"]
+    assert all(any(note in said for said in cell["notes"]) == ("null" not in cell["model"]) for cell in cells)
+    assert {cell["model"] for cell in cells} >= {"fake", "fake-t2"}
+    table = _cmi("table", out, "--annotations", long_clips, "--protocol", "strict")
+    assert note in " ".join(table.stdout.split())
+
+
+def test_no_probe_is_asked_if_the_user_says_so_or_no_clip_is_long(long_clips, data):
+    with fake_endpoint(lambda body: "blues") as server:
+        done = _ask(server, long_clips, "--no-probe")
+        assert done.returncode == 0, done.stderr
+        assert server.calls.total() == 3
+        assert "hears" not in done.stdout
+    assert not list(data.parent.glob("out/*.hearing.json"))

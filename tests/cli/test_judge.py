@@ -16,6 +16,7 @@ from cmi.judge.prompt_file import read_role
 from cmi.preferences import read_preferences
 from cmi.testing.chat_endpoint import Body, FakeEndpoint, _error, fake_endpoint
 from cmi.testing.local_server import send_response
+from cmi.testing.probe_listener import answer_probe, is_probe
 from cmi.testing.rule_endpoint import judge_by_rule as rule
 
 
@@ -178,3 +179,36 @@ def test_what_an_endpoint_or_a_file_says_is_text_to_a_terminal(tmp_path: Path):
         said = cmi("pairs", tmp_path / "pairs.jsonl", "--url", server.url, "--model", "m", "--out", tmp_path / "run")
     assert r"\x1b]0;owned\x07 [/b][red]x" in said and r"\x1b[2J\u202e [/red] no way \x9b31m" in said
     assert all(character.isprintable() or character == "\n" for character in said)
+
+
+@pytest.fixture
+def long_pairs(tmp_path: Path) -> Path:
+    """Three pairs of recordings that a server could cut."""
+    for number in range(4):
+        tone = 0.3 * np.sin(2 * np.pi * 440 * np.arange(13 * 16_000) / 16_000)
+        soundfile.write(tmp_path / f"{number}.wav", (tone / (1 + number)).astype(np.float32), 16_000)
+    rows = [{"id": f"p{i}", "text": "a tone", "a": f"{i}.wav", "b": f"{i + 1}.wav"} for i in range(3)]
+    (tmp_path / "long.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return tmp_path / "long.jsonl"
+
+
+def test_how_much_a_judge_hears_is_asked_once_and_is_in_its_tables(long_pairs: Path, tmp_path: Path):
+    def cutting(body: Body) -> str:
+        return answer_probe(body, 10) if is_probe(body) else rule(body, read_role("two-axes"))
+
+    with fake_endpoint(cutting) as server:
+        options = (long_pairs, "--url", server.url, "--model", "rule", "--out", tmp_path / "run")
+        assert "4 of the requests find out how much" in cmi("pairs", *options, "--dry-run")
+        assert "this server hears 10 s of a clip" in " ".join(cmi("pairs", *options).split())
+        calls = server.calls.total()
+        assert calls <= 7 + 3
+        assert json.loads(cmi("pairs", *options, "--both-orders", "--json"))["hearing"]["seconds"] == 10
+        assert server.calls.total() == calls + 3
+        assert "this server hears 10 s" in " ".join(cmi("label", *options).split())
+        shards = (long_pairs, "--url", server.url, "--model", "rule", "--out", tmp_path / "shards")
+        before = server.calls["answered"]
+        for shard in ("1/2", "2/2"):
+            cmi("label", *shards, "--shard", shard)
+        assert "this server hears 10 s" in " ".join(cmi("label", *shards).split())
+        assert server.calls["answered"] <= before + 7 + 6
+        assert "hears" not in cmi("pairs", *options[:-1], tmp_path / "none", "--no-probe")

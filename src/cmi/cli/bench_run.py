@@ -2,7 +2,7 @@
 
 import re
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
@@ -20,6 +20,7 @@ from cmi.cli.options import (
     MaxCalls,
     MaxCost,
     MaxTotalTokens,
+    NoProbe,
     Revision,
     Shard,
     ShowOptions,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from cmi.bench.ask import answer_log
     from cmi.bench.ask.registry import Named, Options
     from cmi.bench.ask.run import RunPlan, Summary
+    from cmi.llm import Hearing
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,7 @@ def run(
     shard: Shard = "",
     ray: Annotated[int, typer.Option(min=0, help="Do it in so many shards on Ray.")] = 0,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask again what failed.")] = False,
+    no_probe: NoProbe = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for an answer, of workers and endpoints.")] = 300.0,
@@ -112,12 +115,14 @@ def run(
     """
     from cmi._util.workers import run_on_ray
     from cmi.bench.ask.registry import ENDPOINT, IN_PROCESS, Options, short_name
-    from cmi.bench.ask.run import RunPlan, audio_folders, model_name, read_data, run_elsewhere
+    from cmi.bench.ask.run import RunPlan, audio_folders, find_hearing, model_name, read_data, run_elsewhere
+    from cmi.bench.scoring.responses import hearing_file
+    from cmi.llm.hearing import read_hearing
 
     if ray and shard:
         raise InputError("--ray makes the shards itself: leave out --shard")
     share = _shard(shard)
-    options = Options(out, str(share or ""), timeout=timeout, **vars(in_process), **vars(endpoint))
+    options = Options(out, str(share or ""), timeout=timeout, probes=not no_probe, **vars(in_process), **vars(endpoint))
     found = read_data(data, tasks or (), audio, limit)
     if listener == ENDPOINT:
         from cmi.llm import require_sendable
@@ -130,7 +135,7 @@ def run(
         on_gpus = listener in IN_PROCESS and in_process.device != "cpu"
         command = ["bench", "run", "--json", *shard_options(context, ray, without=("ray", "as_json"))]
         done = run_elsewhere(plan, lambda: run_on_ray(command, ray, on_gpus))
-        _show_done(done.listener, done.summaries, as_json)
+        _show_done(done.listener, done.summaries, read_hearing(hearing_file(out, called)), as_json)
         _require_answers(done.summaries)
         return
     with ExitStack() as stack:
@@ -141,8 +146,9 @@ def run(
             how, provenance = ShowOptions(as_json=as_json), {"listener": named.full}
             show([_plan_table(named, plan)], files, "files", provenance, how)
             return
+        hearing = find_hearing(named.listener, plan)
         summaries = _run(named, plan)
-    _show_done(named.full, summaries, as_json)
+    _show_done(named.full, summaries, hearing, as_json)
     if share is None:  # a share may be a few questions that all fail
         _require_answers(summaries)
 
@@ -199,17 +205,18 @@ def _run(named: "Named", plan: "RunPlan") -> "list[Summary]":
         )
 
 
-def _show_done(listener: str, summaries: "list[Summary]", as_json: bool) -> None:
+def _show_done(listener: str, summaries: "list[Summary]", hearing: "Hearing | None", as_json: bool) -> None:
     rows = [
         [s.model, s.dataset, *map(str, (s.questions, s.answered, s.failed, s.asked)), f"{s.seconds:.1f}"]
         for s in summaries
     ]
-    notes = [f"Listener: {listener}"]
+    notes = [f"Listener: {listener}", *([f"{hearing.note}."] if hearing else [])]
     notes += [f"{s.dataset}: {s.failed} failed, the first: {printable(s.error)}" for s in summaries if s.failed]
     headers = ["model", "data set", "questions", "answered", "failed", "asked now", "s"]
     table = Table("Answers", headers, rows, labels=2, notes=notes)
     files = [summary._asdict() for summary in summaries]
-    show([table], files, "files", {"listener": listener}, ShowOptions(as_json=as_json))
+    provenance = {"listener": listener} | ({"hearing": asdict(hearing)} if hearing else {})
+    show([table], files, "files", provenance, ShowOptions(as_json=as_json))
 
 
 def _plan_table(named: "Named", plan: "RunPlan") -> Table:
@@ -222,4 +229,5 @@ def _plan_table(named: "Named", plan: "RunPlan") -> Table:
             f"{cost.requests - cost.answered} of {cost.requests} requests are open: about {cost.usage.input_tokens:,} "
             f"tokens in, {cost.usage.output_tokens:,} out, {cost.money:.2f} in money."
         )
+        notes += [f"{cost.probe_note}."] if cost.probe_note else []
     return Table("What would be asked", ["model", "data set", "questions", "file"], rows, labels=2, notes=notes)

@@ -20,6 +20,7 @@ from cmi.cli.options import (
     MaxCalls,
     MaxCost,
     MaxTotalTokens,
+    NoProbe,
     Port,
     Shard,
     Url,
@@ -77,6 +78,7 @@ class JudgeChoice:
     max_calls: MaxCalls = None
     max_total_tokens: MaxTotalTokens = None
     max_cost: MaxCost = None
+    no_probe: NoProbe = False
 
     def spec_with(self, prompt: str, folders: "Sequence[Path]") -> "Spec":
         """The judge; an endpoint may be sent recordings from these folders and from those that the user allows."""
@@ -88,7 +90,8 @@ class JudgeChoice:
             raise InputError("which judge? name it with --model, or with --endpoint")
         budget = Budget(self.max_calls, self.max_total_tokens, self.max_cost)
         allowed = (*folders, *(self.audio_from or []))
-        return Spec(self.model, self.url, self.endpoint, prompt, self.tie_band, budget, self.key_env, allowed)
+        how = (self.model, self.url, self.endpoint, prompt, self.tie_band, budget, self.key_env, allowed)
+        return Spec(*how, probes=not self.no_probe)
 
 
 @dataclass(frozen=True)
@@ -220,6 +223,8 @@ def audit(
     asked = [*askings(plain, True, repeats), *askings(others, True)]
     judged = _ask(asked, judge.spec([_folder(file)]), out, dry_run)
     if judged is not None:
+        for line in judged.cut_notes:
+            note(line)
         found = audit_all(judged, made)
         print_result([audit_table(found)], audit_record(found), as_json)
 
@@ -274,37 +279,31 @@ def _ask(asked: "list[tuple[Asking, NamedPair]]", spec: "Spec", folder: Path, dr
     print(f"{found.requests:,} requests, {found.answered:,} of them answered already")
     print(f"{usage.calls:,} calls, {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out (an estimate)")
     print(f"{found.money:.2f} by the prices given" if found.money else "no prices given")
+    if found.probe_note:
+        print(found.probe_note)
     return None
 
 
 def ask_judge(asked: "list[tuple[Asking, NamedPair]]", spec: "Spec", folder: Path) -> "Judged":
-    """Ask with a progress bar, and note if takes were not heard whole."""
+    """Ask with a progress bar."""
     from cmi.judge.load_judge import open_judge
     from cmi.judge.run import judge_pairs
 
     with open_judge(spec, folder, [pair for _, pair in asked]) as judge, progress() as bar:
         task = bar.add_task(f"pairs judged by {judge.name}", total=len(asked))
         tell_waits(judge, bar, task)
-        judged = judge_pairs(asked, judge, folder, lambda count: bar.advance(task, count))
-    return _told_of_cuts(judged)
+        return judge_pairs(asked, judge, folder, lambda count: bar.advance(task, count))
 
 
 def ask_rater(takes: "dict[str, Take]", spec: "Spec", folder: Path) -> "Judged":
-    """Ask for marks with a progress bar, and note if takes were not heard whole."""
+    """Ask for marks with a progress bar."""
     from cmi.judge.load_judge import open_rater
     from cmi.judge.run import rate_takes
 
     with open_rater(spec, folder, takes) as rater, progress() as bar:
         task = bar.add_task(f"takes rated by {rater.name}", total=len(takes))
         tell_waits(rater, bar, task)
-        judged = rate_takes(takes, rater, folder, lambda count: bar.advance(task, count))
-    return _told_of_cuts(judged)
-
-
-def _told_of_cuts(judged: "Judged") -> "Judged":
-    if judged.cut_note:
-        note(judged.cut_note)
-    return judged
+        return rate_takes(takes, rater, folder, lambda count: bar.advance(task, count))
 
 
 def _require_packages() -> None:

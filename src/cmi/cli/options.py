@@ -17,6 +17,9 @@ Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")]
 Revision = Annotated[str | None, typer.Option(help="Revision of a hub id.")]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same bytes.")]
 Workers = Annotated[int | None, typer.Option(min=1, help="Processes; by default one for each core.")]
+NoProbe = Annotated[
+    bool, typer.Option("--no-probe", help="Do not find out how much of a clip the model hears (4 to 7 calls).")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it would take, and stop.")]
 Shard = Annotated[str, typer.Option(help="Do part i of n only, as i/n.")]
 BothOrders = Annotated[

@@ -5,17 +5,19 @@ ScorerJudge          a scorer: the take with the higher score wins; scores withi
 PlainJudge           any object with `judge(pairs) -> list[Verdict]`
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 from cmi._util.errors import InputError
 from cmi.judge.parse import parse, why_unusable
 from cmi.judge.prompt_file import Role, request_for
 from cmi.judge.verdict import Judge, Opinion, Verdict, fault_in
-from cmi.llm import Answer, AudioLLM, Failure, Request
+from cmi.llm import Answer, AudioLLM, Failure, Hearing, Request, Sound, known_hearing
+from cmi.llm.hearing import HEARING, read_hearing
 from cmi.take import Audio, Axis, Choice, Pair, Score, Scorer, Take
 
 TOGETHER = 16  # pairs per call; so many are lost if the process is killed
@@ -40,6 +42,8 @@ class LanguageModelJudge:
 
     model: AudioLLM
     role: Role
+    probes: bool = True  # find out first how much of a clip the model hears
+    kept: Path | None = None  # where the result of the probe is kept; by default in the run
 
     def tell_waits(self, tell: Callable[[str], None]) -> None:
         """Call `tell` with the reason for a longer pause of an endpoint."""
@@ -53,6 +57,15 @@ class LanguageModelJudge:
     def requests(self, asked: Sequence[Heard]) -> list[Request]:
         """The requests about all pairs or takes whose prompts have what the role requires."""
         return [request_for(key, one, self.role) for key, one in asked if not self.role.missing_in(one.prompt)]
+
+    def find_hearing(self, folder: Path, asked: Sequence[Heard]) -> Hearing | None:
+        """Find out how much of a clip the model hears, once; None if no clip is long enough to be cut."""
+        path = (self.kept or folder) / HEARING
+        return known_hearing(self.model, path, self.sounds(asked)) if self.probes else read_hearing(path)
+
+    def sounds(self, asked: Sequence[Heard]) -> Iterator[Sound]:
+        """All sounds of the requests."""
+        return (sound for request in self.requests(asked) for sound in request.sounds)
 
     def verdicts(self, asked: Sequence[Heard]) -> Generator[Told, None, None]:
         for key, one in asked:

@@ -117,7 +117,9 @@ def label_record(judged: Judged) -> dict[str, Any]:
         "judge": judged.judge,
         "failed": len(judged.failures),
         "unparsed": sum(not verdict.opinions for verdict in judged.verdicts.values()),
+        "cut": judged.cut,
         "axes": {axis: asdict(count(judged, axis)) for axis in judged.axes},
+        **({"hearing": asdict(judged.hearing)} if judged.hearing else {}),
     }
 
 

@@ -21,7 +21,7 @@ from cmi.judge.judges import Asked, Heard, LanguageModelJudge, NamedJudge, Plain
 from cmi.judge.parse import why_unusable
 from cmi.judge.prompt_file import DEFAULT, Role, read_role
 from cmi.judge.run import claim_run
-from cmi.llm import Budget, Chat, Endpoint, Estimate, Prices, load_model, require_sendable
+from cmi.llm import Budget, Chat, Endpoint, Estimate, Prices, estimate_probe, load_model, require_sendable
 from cmi.llm.endpoint_file import read_endpoint
 from cmi.preferences import NamedPair
 from cmi.take import Take
@@ -45,6 +45,7 @@ class Spec:
     chat: Path | None = (
         None  # where requests and answers are kept, and counted towards the budget; by default in the run
     )
+    probes: bool = True  # find out how much of a clip a language model hears
 
     @property
     def is_chat(self) -> bool:
@@ -77,7 +78,7 @@ def open_rater(spec: Spec, folder: Path, takes: Mapping[str, Take]) -> Iterator[
         with _open_chat(spec, role, folder, list(takes.items())) as judge:
             yield judge
     elif kind == "omni":
-        yield LanguageModelJudge(load_model(name, max_tokens=ANSWER_TOKENS), role)
+        yield _local_model(spec, name, role)
     else:
         raise InputError(f"judge {spec.model!r} cannot rate single takes: name a chat model or omni:NAME")
 
@@ -88,7 +89,11 @@ def _open_chat(spec: Spec, role: Role, folder: Path, asked: Sequence[Heard]) -> 
     _require_sendable(spec, role, asked)
     claim_run(folder, f"{endpoint.model}, prompt {role.full_name}")
     with Chat(endpoint, spec.chat or folder / CHAT, spec.budget, prices) as chat:
-        yield LanguageModelJudge(chat, role)
+        yield LanguageModelJudge(chat, role, spec.probes, spec.chat)
+
+
+def _local_model(spec: Spec, name: str, role: Role) -> LanguageModelJudge:
+    return LanguageModelJudge(load_model(name, max_tokens=ANSWER_TOKENS), role, spec.probes, spec.chat)
 
 
 def _comparing_role(spec: Spec) -> Role:
@@ -108,7 +113,9 @@ def estimate(spec: Spec, folder: Path, asked: Sequence[Asked]) -> Estimate:
         with Chat(endpoint, place, spec.budget, prices) as chat:
             role = _comparing_role(spec)
             _require_sendable(spec, role, asked)
-            return chat.estimate(LanguageModelJudge(chat, role).requests(asked), partial(why_unusable, role=role))
+            judge = LanguageModelJudge(chat, role)
+            of_verdicts = chat.estimate(judge.requests(asked), partial(why_unusable, role=role))
+            return of_verdicts + estimate_probe(chat, judge.sounds(asked if spec.probes else []))
 
 
 def _require_sendable(spec: Spec, role: Role, asked: Sequence[Heard]) -> None:
@@ -141,7 +148,7 @@ def _local_judge(spec: Spec, pairs: Sequence[NamedPair]) -> NamedJudge:
 
         return SimulatedJudge(pairs, parse_errors(name))
     if kind == "omni":
-        return LanguageModelJudge(load_model(name, max_tokens=ANSWER_TOKENS), _comparing_role(spec))
+        return _local_model(spec, name, _comparing_role(spec))
     if not name:
         raise InputError(
             f"judge {spec.model!r}: a chat model needs --url or --endpoint; "

@@ -109,7 +109,7 @@ def audit_record(audit: Audit) -> dict[str, Any]:
 
 def _notes(judged: Judged) -> list[str]:
     unparsed = [verdict.why for verdict in judged.verdicts.values() if not verdict.opinions and not verdict.marks]
-    notes = [f"judge: {judged.judge}"]
+    notes = [f"judge: {judged.judge}", *judged.cut_notes]
     if unparsed:
         notes.append(
             f"{len(unparsed):,} of {len(judged.verdicts):,} answers are not a verdict; they are kept as they came"

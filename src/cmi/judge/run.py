@@ -3,6 +3,7 @@
 The folder of a run
     settings.json     the judge; another judge needs another folder
     verdicts.jsonl    one verdict per question, in terms of the pair's own a and b
+    hearing.json      how much of a clip a language model hears (`cmi.llm.hearing`)
     chat/             requests and answers of a chat model (`cmi.llm`)
 
 Runs over shards of the pairs are in OUT.shards beside it; their verdicts are used and not asked for again. Unparsed
@@ -22,6 +23,7 @@ from cmi._util.files import SETTINGS, claim
 from cmi._util.runlog import RunLog, read_records
 from cmi.judge.judges import LanguageModelJudge, NamedJudge, Told, recordings_of
 from cmi.judge.verdict import Opinion, Verdict, verdict_from_json
+from cmi.llm.hearing import HEARING, Hearing, read_hearing
 from cmi.preferences import AXES, NamedPair
 from cmi.take import Axis, Pair, Take
 
@@ -50,6 +52,7 @@ class Judged:
     judge: str
     verdicts: dict[Asking, Verdict] = field(default_factory=dict)
     failures: dict[Asking, str] = field(default_factory=dict)
+    hearing: Hearing | None = None  # how much of a clip the judge hears, if that was asked
 
     @property
     def axes(self) -> list[Axis]:
@@ -67,13 +70,16 @@ class Judged:
         return (forward, reverse) if forward and reverse else None
 
     @property
-    def cut_note(self) -> str:
-        """Says how many verdicts are about truncated recordings; '' if none is."""
-        cut = sum(bool(verdict.cut) for verdict in self.verdicts.values())
-        if not cut:
-            return ""
-        count = f"{cut:,} of {len(self.verdicts):,} verdicts"
-        return f"{count} are about the beginning of a recording only; {VERDICTS} says how much the judge got"
+    def cut(self) -> int:
+        """The number of verdicts about recordings that were not sent whole."""
+        return sum(bool(verdict.cut) for verdict in self.verdicts.values())
+
+    @property
+    def cut_notes(self) -> list[str]:
+        """How many verdicts are about recordings that were not sent whole, and how much of one the judge hears."""
+        count = f"{self.cut:,} of {len(self.verdicts):,} verdicts"
+        notes = [f"{count} are about the beginning of a recording only; {VERDICTS} says how much the judge got"]
+        return [*(notes if self.cut else []), *([self.hearing.note] if self.hearing else [])]
 
 
 def askings(pairs: Sequence[NamedPair], both_orders: bool, repeats: int = 1) -> list[tuple[Asking, NamedPair]]:
@@ -98,7 +104,8 @@ def judge_pairs(
     return _ask(
         {asking: as_heard(pair.pair, asking.order) for asking, pair in asked},
         {asking: _content(pair.pair) for asking, pair in asked},
-        *(judge.name, judge.verdicts, folder, on_done),
+        judge,
+        *(judge.verdicts, folder, on_done),
     )
 
 
@@ -110,9 +117,8 @@ def rate_takes(
 ) -> Judged:
     """Return a verdict with marks for each take: stored in the folder, else asked from the rater."""
     asked = {Asking(name): take for name, take in takes.items()}
-    return _ask(
-        asked, {asking: _content(take) for asking, take in asked.items()}, rater.name, rater.verdicts, folder, on_done
-    )
+    contents = {asking: _content(take) for asking, take in asked.items()}
+    return _ask(asked, contents, rater, rater.verdicts, folder, on_done)
 
 
 Subject = TypeVar("Subject", Pair, Take)
@@ -121,13 +127,13 @@ Subject = TypeVar("Subject", Pair, Take)
 def _ask(
     asked: Mapping[Asking, Subject],
     contents: Mapping[Asking, str],
-    judge: str,
+    judge: NamedJudge,
     ask: Callable[[Sequence[tuple[str, Subject]]], Generator[Told, None, None]],
     folder: Path,
     on_done: Callable[[int], None],
 ) -> Judged:
-    claim_run(folder, judge)
-    judged = Judged(judge)
+    claim_run(folder, judge.name)
+    judged = Judged(judge.name)
     askings_by_key = {asking.key: asking for asking in asked}
     with RunLog(folder / VERDICTS) as log:
         for key, content, verdict in _kept(folder):
@@ -140,6 +146,9 @@ def _ask(
                 judged.verdicts[asking] = verdict
         on_done(len(judged.verdicts))
         questions = [(asking.key, one) for asking, one in asked.items() if asking not in judged.verdicts]
+        if isinstance(judge, LanguageModelJudge):
+            of_shards = folder.parent if folder.parent.name.endswith(SHARDS) else folder  # they share what is found
+            judged.hearing = judge.find_hearing(of_shards, questions) or _read_hearing(folder)
         with closing(ask(questions)) as verdicts:
             for key, told in verdicts:
                 asking = askings_by_key[key]
@@ -179,7 +188,12 @@ def read_run(folder: Path, pairs: Sequence[NamedPair]) -> Judged:
         name = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))["judge"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{folder}: not the folder of a `cmi judge` run") from error
-    return Judged(name, {by_key[key]: verdict for key, _, verdict in _kept(folder) if key in by_key})
+    verdicts = {by_key[key]: verdict for key, _, verdict in _kept(folder) if key in by_key}
+    return Judged(name, verdicts, hearing=_read_hearing(folder))
+
+
+def _read_hearing(folder: Path) -> Hearing | None:
+    return read_hearing(folder / HEARING) or read_hearing(_shards(folder) / HEARING)
 
 
 def _kept(folder: Path) -> Iterator[tuple[str, str, Verdict]]:

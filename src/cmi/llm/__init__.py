@@ -14,6 +14,8 @@ Results
     `Answer.reasoning` holds <think> blocks and reasoning that the endpoint sends separately; `Answer.text` never does.
     `Answer.heard` says how much of each sound the model got; `Answer.cut` says it in words if a sound was truncated.
 
+    `probe_hearing(model)` finds out whether a server cuts sounds without saying so (`cmi.llm.hearing`).
+
 Endpoints: nothing is lost or paid for twice
     An answer is on disk (folder/answers.jsonl) before it is returned, and a request with an answer is never sent again,
     so the same call resumes after any stop. Failures are not stored; the next call retries them. A request is

@@ -6,6 +6,11 @@ from cmi.llm.budget import Usage as Usage
 from cmi.llm.client import Chat as Chat
 from cmi.llm.endpoint import Endpoint as Endpoint
 from cmi.llm.endpoint import Sending as Sending
+from cmi.llm.hearing import Hearing as Hearing
+from cmi.llm.hearing import estimate_probe as estimate_probe
+from cmi.llm.hearing import known_hearing as known_hearing
+from cmi.llm.hearing import probe_hearing as probe_hearing
+from cmi.llm.hearing import read_hearing as read_hearing
 from cmi.llm.local import LocalModel as LocalModel
 from cmi.llm.local import load_model as load_model
 from cmi.llm.message import Answer as Answer

@@ -106,6 +106,24 @@ class Estimate:
     answered: int  # already, and so not sent again
     usage: Usage  # of the others
     money: float
+    probe: int = 0  # requests that find out how much of a clip the model hears
+
+    def __add__(self, other: "Estimate") -> "Estimate":
+        return Estimate(
+            self.requests + other.requests,
+            self.answered + other.answered,
+            self.usage + other.usage,
+            self.money + other.money,
+            self.probe + other.probe,
+        )
+
+    @property
+    def probe_note(self) -> str:
+        """Say what the probe of `cmi.llm.hearing` costs; '' if there is none."""
+        cost = (
+            f"{self.probe} of the requests find out how much of a clip the server hears; 3 more may follow if it cuts"
+        )
+        return f"{cost} (--no-probe: none)" if self.probe else ""
 
 
 def expected_usage(request: Request, seconds: Sequence[float], answer_tokens: int = ANSWER_TOKENS) -> Usage:

@@ -82,6 +82,11 @@ class Chat:
         return self.endpoint.model
 
     @property
+    def seconds(self) -> float:
+        """How much of a sound is sent at most, if it is the only one of a request."""
+        return clip_seconds(self.endpoint.sending, 1)
+
+    @property
     def spent(self) -> Usage:
         """Usage of the answers in the folder, and of failed calls in this session that may have been billed."""
         return self._spending.spent

@@ -152,6 +152,10 @@ class AudioLLM(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def seconds(self) -> float:
+        """How much of a sound it is sent at most."""
+
     def ask_all(self, requests: Iterable[Request], accept: Accept | None = None) -> Generator[Result, None, None]:
         """Yield each request's key with its answer or failure, as they are ready."""
 
@@ -232,7 +236,7 @@ def load_sound(sound: Sound, rate: int, longest: float = math.inf) -> LoadedAudi
         samples = resample(audio, rate).samples[round(start * rate) :]
         clip = Waveform(samples if math.isinf(length) else samples[: round(length * rate)], rate, audio.stated)
     else:
-        if (whole := _stated_seconds(sound)) > longest:
+        if (whole := stated_seconds(sound)) > longest:
             return LoadedAudio(load(audio, rate, max(longest, SHORTEST), start), whole)
         clip = load(audio, rate, None if math.isinf(length) else max(length, SHORTEST), start)
     whole = clip.seconds if clip.stated is None else min(clip.stated - start, length)
@@ -240,7 +244,7 @@ def load_sound(sound: Sound, rate: int, longest: float = math.inf) -> LoadedAudi
     return LoadedAudio(Waveform(clip.samples[:most], rate), whole)
 
 
-def _stated_seconds(sound: Sound) -> float:
+def stated_seconds(sound: Sound) -> float:
     """A sound's duration by its file's header; 0 if it is unknown before the sound is loaded."""
     try:
         return sound_seconds(sound)

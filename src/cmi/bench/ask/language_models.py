@@ -6,6 +6,7 @@ does not lose what was paid for.
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import cast
 
 from cmi._util.errors import InputError
@@ -14,7 +15,22 @@ from cmi.bench.ask.ask import sound_of
 from cmi.bench.ask.registry import ENDPOINT, Options
 from cmi.bench.ask.run import model_name
 from cmi.llm import Answer as ModelAnswer
-from cmi.llm import AudioLLM, Budget, Endpoint, Estimate, Failure, Prices, Request, Sending, load_model, user
+from cmi.llm import (
+    AudioLLM,
+    Budget,
+    Endpoint,
+    Estimate,
+    Failure,
+    Hearing,
+    Prices,
+    Request,
+    Sending,
+    estimate_probe,
+    known_hearing,
+    load_model,
+    read_hearing,
+    user,
+)
 from cmi.llm.endpoint import SoundAs, SoundFormat
 from cmi.llm.local import BATCH
 from cmi.llm.remote_code import REMOTE_CODE, load_remote_code
@@ -23,10 +39,18 @@ AHEAD = 4  # batch size / concurrency, to keep all connections busy
 
 
 class LanguageModelListener:
-    def __init__(self, model: AudioLLM, name: str, batch: int) -> None:
+    def __init__(self, model: AudioLLM, name: str, batch: int, probes: bool = True) -> None:
         self.name = name
         self.batch = batch
         self._model = model
+        self._probes = probes
+
+    def find_hearing(self, path: Path, questions: Sequence[Question]) -> Hearing | None:
+        """Find out how much of a clip the model hears, once: the result is kept in `path`."""
+        try:
+            return known_hearing(self._model, path, map(sound_of, questions)) if self._probes else read_hearing(path)
+        except InputError as error:
+            raise ListenerStopped(str(error)) from error
 
     def answer(self, questions: Sequence[Question]) -> list[Answer]:
         try:
@@ -59,11 +83,14 @@ class EndpointListener(LanguageModelListener):
         budget = Budget(options.max_calls, options.max_total_tokens, options.max_cost)
         name = f"chat-{model_name(options.model)}{options.shard and '.'}{options.shard}"
         self._chat = Chat(endpoint, options.out / name, budget, Prices(*options.prices))
-        super().__init__(self._chat, f"openai: {endpoint.identity}", options.batch or AHEAD * options.concurrency)
+        super().__init__(
+            self._chat, f"openai: {endpoint.identity}", options.batch or AHEAD * options.concurrency, options.probes
+        )
 
     def estimate(self, questions: Sequence[Question]) -> Estimate:
         """Estimate calls, tokens and cost without calling the endpoint."""
-        return self._chat.estimate(map(_request, questions))
+        asked = self._chat.estimate(map(_request, questions))
+        return asked + estimate_probe(self._chat, map(sound_of, questions if self._probes else []))
 
     def tell_waits(self, tell: Callable[[str], None]) -> None:
         """Call `tell` with the reason for each longer pause."""
@@ -80,7 +107,7 @@ def load(spec: str, options: Options) -> LanguageModelListener:
     if spec in REMOTE_CODE:
         trusted = options.trust_remote_code
         model = load_remote_code(spec, options.model, options.revision, trusted, options.device, options.max_tokens)
-        return LanguageModelListener(model, model.name, model.batch)
+        return LanguageModelListener(model, model.name, model.batch, options.probes)
     local = load_model(
         options.model or spec,
         spec,
@@ -91,7 +118,7 @@ def load(spec: str, options: Options) -> LanguageModelListener:
         options.seconds,
         options.batch or BATCH,
     )
-    return LanguageModelListener(local, local.full_name, local.batch)
+    return LanguageModelListener(local, local.full_name, local.batch, options.probes)
 
 
 def _request(question: Question) -> Request:

@@ -54,6 +54,7 @@ class Options:
     max_total_tokens: int | None = None
     max_cost: float | None = None
     prices: tuple[float, float] = (0.0, 0.0)  # per million tokens in, out
+    probes: bool = True  # find out how much of a clip a language model hears
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ from cmi.bench.ask import Listener, Question
 from cmi.bench.ask.answer_log import AnswerLog, LoggedAnswers, Shard
 from cmi.bench.ask.ask import ask
 from cmi.bench.catalog import DATASETS
-from cmi.bench.scoring.responses import audio_key, find_annotations, read_instructions
+from cmi.bench.scoring.responses import audio_key, find_annotations, hearing_file, read_instructions
+from cmi.llm.hearing import Hearing, read_hearing
 
 _NOT_FOR_NAMES = re.compile(r"[^\w.+-]+")
 
@@ -213,6 +214,17 @@ def run_elsewhere(plan: RunPlan, run_shards: Callable[[], None]) -> Shared:
             answers.export()
         summaries.append(_summary(*part, answers, answers.askings - was.askings, answers.seconds - was.seconds))
     return Shared(after[0].listener, summaries)
+
+
+def find_hearing(listener: Listener, plan: RunPlan) -> Hearing | None:
+    """Find out before a run how much of a clip a language model hears; None if it is not one, or nothing is long."""
+    find = getattr(listener, "find_hearing", None)
+    path = hearing_file(plan.folder, plan.model)
+    if not callable(find) or is_done(plan):
+        return read_hearing(path)
+    questions = [question for data in plan.data for question in data.questions]
+    found: Hearing | None = find(path, questions)
+    return found
 
 
 def is_done(plan: RunPlan) -> bool:

@@ -4,7 +4,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from cmi.bench.evaluation import Protocol
 from cmi.bench.metrics.text import LONGEST_ANSWER
 from cmi.bench.metrics.tools import Tools
 from cmi.bench.scoring.one_file import NULL_PREFIX, BenchCell, score_file, with_verdicts
-from cmi.bench.scoring.responses import ResponseFile, ResponseSet, find_annotations, find_responses
+from cmi.bench.scoring.responses import ResponseFile, ResponseSet, find_annotations, find_responses, hearing_note
 from cmi.report.tables import Table
 from cmi.stats.comparison import SEED
 
@@ -94,6 +94,8 @@ def score_all(
                     scored = score_file(file, protocol, tools, truth, settings.resamples)
                     if run_log is not None and _is_final(scored):
                         run_log.append({"key": key, "cells": [cell.to_json() for cell in scored]})
+                if note := hearing_note(file):
+                    scored = [cell if cell.is_null else replace(cell, notes=(*cell.notes, note)) for cell in scored]
                 cells += scored
                 on_scored(f"{file.model} {file.dataset.name}")
         if run_log is not None:

@@ -11,6 +11,7 @@ work too. In a folder called `fix` or `<model>-fix` it is a second run, which re
 """
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from cmi.bench.catalog import DATASETS, BenchDataset, split_name
 from cmi.bench.evaluation import Item
 from cmi.bench.instruction import Instruction
 from cmi.bench.metrics.text import LONGEST_ANSWER
+from cmi.llm.hearing import HEARING, read_hearing
 from cmi.llm.message import separate_reasoning
 
 ANNOTATION_PREFIX = "CMI"
@@ -80,6 +82,18 @@ def find_responses(paths: Iterable[Path]) -> list[ResponseFile]:
         raise InputError(f"{' '.join(map(str, paths))}: no response files named <model>_<data set>.jsonl here")
     order = list(DATASETS)
     return sorted(found.values(), key=lambda file: (file.model, order.index(file.dataset.name)))
+
+
+def hearing_file(folder: Path, model: str) -> Path:
+    """Where `cmi bench run` keeps how much of a clip a model hears, beside its answers."""
+    return folder / f"{model}.{HEARING}"
+
+
+def hearing_note(file: ResponseFile) -> str:
+    """Say how much of a clip the model heard when it was asked; '' if nobody found out. Trials share their model's."""
+    names = (file.model, re.sub(r"-t\d+$", "", file.model))
+    found = (read_hearing(hearing_file(file.path.parent, name)) for name in names)
+    return next((hearing.note for hearing in found if hearing), "")
 
 
 def find_annotations(folder: Path) -> dict[str, Path]:
