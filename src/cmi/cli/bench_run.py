@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from cmi.bench.ask import answer_log
     from cmi.bench.ask.registry import Named, Options
     from cmi.bench.ask.run import RunPlan, Summary
-    from cmi.llm import Hearing
+    from cmi.llm import ProbedHearing
 
 
 @dataclass(frozen=True)
@@ -205,12 +205,12 @@ def _run(named: "Named", plan: "RunPlan") -> "list[Summary]":
         )
 
 
-def _show_done(listener: str, summaries: "list[Summary]", hearing: "Hearing | None", as_json: bool) -> None:
+def _show_done(listener: str, summaries: "list[Summary]", hearing: "ProbedHearing | None", as_json: bool) -> None:
     rows = [
         [s.model, s.dataset, *map(str, (s.questions, s.answered, s.failed, s.asked)), f"{s.seconds:.1f}"]
         for s in summaries
     ]
-    notes = [f"Listener: {listener}", *([f"{hearing.note}."] if hearing else [])]
+    notes = [f"Listener: {listener}", *([f"Hearing: {hearing.note}"] if hearing else [])]
     notes += [f"{s.dataset}: {s.failed} failed, the first: {printable(s.error)}" for s in summaries if s.failed]
     headers = ["model", "data set", "questions", "answered", "failed", "asked now", "s"]
     table = Table("Answers", headers, rows, labels=2, notes=notes)

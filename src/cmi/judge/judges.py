@@ -16,7 +16,7 @@ from cmi._util.errors import InputError
 from cmi.judge.parse import parse, why_unusable
 from cmi.judge.prompt_file import Role, request_for
 from cmi.judge.verdict import Judge, Opinion, Verdict, fault_in
-from cmi.llm import Answer, AudioLLM, Failure, Hearing, Request, Sound, known_hearing
+from cmi.llm import Answer, AudioLLM, Failure, ProbedHearing, Request, Sound, known_hearing
 from cmi.llm.hearing import HEARING, read_hearing
 from cmi.take import Audio, Axis, Choice, Pair, Score, Scorer, Take
 
@@ -58,7 +58,7 @@ class LanguageModelJudge:
         """The requests about all pairs or takes whose prompts have what the role requires."""
         return [request_for(key, one, self.role) for key, one in asked if not self.role.missing_in(one.prompt)]
 
-    def find_hearing(self, folder: Path, asked: Sequence[Heard]) -> Hearing | None:
+    def find_hearing(self, folder: Path, asked: Sequence[Heard]) -> ProbedHearing | None:
         """Find out how much of a clip the model hears, once; None if no clip is long enough to be cut."""
         path = (self.kept or folder) / HEARING
         return known_hearing(self.model, path, self.sounds(asked)) if self.probes else read_hearing(path)

@@ -23,7 +23,7 @@ from cmi._util.files import SETTINGS, claim
 from cmi._util.runlog import RunLog, read_records
 from cmi.judge.judges import LanguageModelJudge, NamedJudge, Told, recordings_of
 from cmi.judge.verdict import Opinion, Verdict, verdict_from_json
-from cmi.llm.hearing import HEARING, Hearing, read_hearing
+from cmi.llm.hearing import HEARING, ProbedHearing, read_hearing
 from cmi.preferences import AXES, NamedPair
 from cmi.take import Axis, Pair, Take
 
@@ -52,7 +52,7 @@ class Judged:
     judge: str
     verdicts: dict[Asking, Verdict] = field(default_factory=dict)
     failures: dict[Asking, str] = field(default_factory=dict)
-    hearing: Hearing | None = None  # how much of a clip the judge hears, if that was asked
+    hearing: ProbedHearing | None = None  # how much of a clip the judge hears, if that was asked
 
     @property
     def axes(self) -> list[Axis]:
@@ -79,7 +79,7 @@ class Judged:
         """How many verdicts are about recordings that were not sent whole, and how much of one the judge hears."""
         count = f"{self.cut:,} of {len(self.verdicts):,} verdicts"
         notes = [f"{count} are about the beginning of a recording only; {VERDICTS} says how much the judge got"]
-        return [*(notes if self.cut else []), *([self.hearing.note] if self.hearing else [])]
+        return [*(notes if self.cut else []), *([f"hearing: {self.hearing.note}"] if self.hearing else [])]
 
 
 def askings(pairs: Sequence[NamedPair], both_orders: bool, repeats: int = 1) -> list[tuple[Asking, NamedPair]]:
@@ -192,7 +192,7 @@ def read_run(folder: Path, pairs: Sequence[NamedPair]) -> Judged:
     return Judged(name, verdicts, hearing=_read_hearing(folder))
 
 
-def _read_hearing(folder: Path) -> Hearing | None:
+def _read_hearing(folder: Path) -> ProbedHearing | None:
     return read_hearing(folder / HEARING) or read_hearing(_shards(folder) / HEARING)
 
 

@@ -6,7 +6,7 @@ from cmi.llm.budget import Usage as Usage
 from cmi.llm.client import Chat as Chat
 from cmi.llm.endpoint import Endpoint as Endpoint
 from cmi.llm.endpoint import Sending as Sending
-from cmi.llm.hearing import Hearing as Hearing
+from cmi.llm.hearing import ProbedHearing as ProbedHearing
 from cmi.llm.hearing import estimate_probe as estimate_probe
 from cmi.llm.hearing import known_hearing as known_hearing
 from cmi.llm.hearing import probe_hearing as probe_hearing

@@ -57,14 +57,14 @@ QUESTION = (
     "word: siren, drums, applause or none."
 )
 _WORDS = {
-    **{"siren": "siren", "sirens": "siren", "drum": "drums", "drums": "drums", "drumkit": "drums"},
+    **{"siren": "siren", "sirens": "siren", "alarm": "siren", "drum": "drums", "drums": "drums", "drumkit": "drums"},
     **{"applause": "applause", "clapping": "applause", "none": "none", "nothing": "none", "neither": "none"},
 }
 _DENIED = {"no", "not", "without", "isn't", "don't"}
 
 
 @dataclass(frozen=True)
-class Hearing:
+class ProbedHearing:
     """How much of a clip a model hears, as far as the probe could tell."""
 
     model: str
@@ -124,7 +124,7 @@ def estimate_probe(chat: "Chat", sounds: Iterable[Sound]) -> Estimate:
     return replace(chat.estimate(requests), probe=len(requests))
 
 
-def known_hearing(model: AudioLLM, path: Path, sounds: Iterable[Sound]) -> Hearing | None:
+def known_hearing(model: AudioLLM, path: Path, sounds: Iterable[Sound]) -> ProbedHearing | None:
     """Return what the file `path` says about the model, else ask and write it; None if no clip is long enough.
 
     InputError if the model cannot be asked at all. Failed requests leave no file, so they are asked again next time.
@@ -144,14 +144,14 @@ def known_hearing(model: AudioLLM, path: Path, sounds: Iterable[Sound]) -> Heari
     return hearing
 
 
-def read_hearing(path: Path) -> Hearing | None:
+def read_hearing(path: Path) -> ProbedHearing | None:
     """Read the result of a probe; None if there is no such file."""
     if not path.is_file():
         return None
     content = read_json(path)
     if not isinstance(content, dict):
         raise InputError(f"{path}: not the result of a probe; remove the file")
-    return check_config(content, Hearing, str(path))
+    return check_config(content, ProbedHearing, str(path))
 
 
 class UnusableAnswer(Exception):
@@ -162,7 +162,7 @@ class ProbeFailed(Exception):
     """A clip has no answer."""
 
 
-def probe_hearing(model: AudioLLM) -> Hearing:
+def probe_hearing(model: AudioLLM) -> ProbedHearing:
     """Find out how much of a clip the model hears, by four to seven requests."""
     length = _long(model)
     texts: dict[str, str] = {}
@@ -175,7 +175,7 @@ def probe_hearing(model: AudioLLM) -> Hearing:
         why = f"a clip of the probe failed ({shorten(str(error), KEPT)})"
         texts.clear()
     answers = {name: shorten(text, KEPT) for name, text in texts.items()}
-    return Hearing(model.name, _server(model), length, seconds, why, answers)
+    return ProbedHearing(model.name, _server(model), length, seconds, why, answers)
 
 
 def _find_seconds(model: AudioLLM, length: float, texts: dict[str, str]) -> float:
@@ -266,7 +266,7 @@ def _server(model: AudioLLM) -> str:
     return "" if endpoint is None else str(endpoint.shown_url)
 
 
-def _is_about(hearing: Hearing, model: AudioLLM) -> bool:
+def _is_about(hearing: ProbedHearing, model: AudioLLM) -> bool:
     return (hearing.model, hearing.server, hearing.sent) == (model.name, _server(model), _long(model))
 
 

@@ -41,7 +41,15 @@ for number, line in enumerate(sys.stdin, 1):
         os.wait()
     if MODE == "chatty":
         print(f"step {number}\n" + json.dumps({"id": -1, "answer": "of another question"}))
-    if MODE == "errors" and turn == "Question 1":
+    if MODE == "cuts":  # names what it hears in the first 10 s: siren is louder than drums, drums than the piano
+        with wave.open(asked["audio"]) as clip:
+            rate = clip.getframerate()
+            samples = memoryview(clip.readframes(10 * rate)).cast("h")
+        power = [
+            sum(x * x for x in samples[at : at + rate : 7]) * 7 / rate / 2**30 for at in range(0, len(samples), rate)
+        ]
+        say({"id": asked["id"], "answer": "siren" if max(power) > 0.04 else "drums" if max(power) > 0.003 else "none"})
+    elif MODE == "errors" and turn == "Question 1":
         say({"id": asked["id"], "error": "ValueError: no such layer"})
     elif MODE == "number" and turn == "Question 1":
         say({"id": asked["id"], "answer": 7})

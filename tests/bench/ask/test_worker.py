@@ -7,7 +7,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 
 from cmi._util import worker_process
 from cmi._util.errors import InputError
@@ -103,3 +105,14 @@ def test_the_skeleton_speaks_the_protocol(questions):
         assert listener.answer(questions) == ["I hear nothing yet."] * 3
     finally:
         listener.close()
+
+
+def test_a_worker_that_cuts_clips_is_found_out(start, tmp_path):
+    soundfile.write(tmp_path / "long.wav", np.zeros(16_000 * 15), 16_000)
+    long = [Question("long", "?", tmp_path / "long.wav", dataset="GTZAN")]
+    hearing = start("cuts").find_hearing(tmp_path / "hearing.json", long)
+    assert hearing is not None
+    assert hearing.note == "this model hears 10 s of a clip (to within 5 s) and not what comes later"
+    assert start("cuts").find_hearing(tmp_path / "hearing.json", []) == hearing
+    deaf = start("plain").find_hearing(tmp_path / "other.json", long)
+    assert deaf is not None and deaf.seconds is None

@@ -1,13 +1,17 @@
 """Ask a listener, turn its errors into failed questions, and load the clips that listeners are asked about."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from cmi._util.errors import InputError
-from cmi.audio import Waveform
+from cmi.audio import Waveform, write_wav
 from cmi.bench.ask import Answer, Listener, ListenerStopped, Question, Reply
 from cmi.bench.metrics.text import LONGEST_ANSWER
-from cmi.llm.message import UNFINISHED, Sound, load_sound, separate_reasoning
+from cmi.llm.hearing import RATE
+from cmi.llm.message import UNFINISHED, Accept, Failure, Request, Result, Sound, checked, load_sound, separate_reasoning
+from cmi.llm.message import Answer as ModelAnswer
 
 LONGEST_REASON = 500  # characters of an error that are kept
 
@@ -51,6 +55,28 @@ def _reply(answer: Answer) -> Reply | InputError:
         if answer.reasoning and not answer.text:
             return InputError(f"the answer cannot be used: {UNFINISHED}")
     return Reply(answer.text[:LONGEST_ANSWER], answer.reasoning[:LONGEST_ANSWER], answer.cut)
+
+
+class ListenerAsModel:
+    """A listener as an audio language model, for the probe of hearing: each clip is a file that is then deleted."""
+
+    seconds = math.inf
+
+    def __init__(self, listener: Listener, name: str) -> None:
+        self.name = name
+        self._listener = listener
+
+    def ask_all(self, requests: Iterable[Request], accept: Accept | None = None) -> Generator[Result, None, None]:
+        for request in requests:
+            with TemporaryDirectory(prefix="cmi-probe-") as folder:
+                path = Path(folder) / "clip.wav"
+                write_wav(load_sound(request.sounds[0], RATE).waveform, path)
+                (said,) = ask(self._listener, [Question(request.key, "\n\n".join(request.texts), path)])
+            yield request.key, Failure(str(said)) if isinstance(said, InputError) else checked(_answered(said), accept)
+
+
+def _answered(reply: Reply) -> ModelAnswer:
+    return ModelAnswer(reply.text, reasoning=reply.reasoning)
 
 
 def sound_of(question: Question) -> Sound:

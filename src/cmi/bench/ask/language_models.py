@@ -21,8 +21,8 @@ from cmi.llm import (
     Endpoint,
     Estimate,
     Failure,
-    Hearing,
     Prices,
+    ProbedHearing,
     Request,
     Sending,
     estimate_probe,
@@ -45,7 +45,7 @@ class LanguageModelListener:
         self._model = model
         self._probes = probes
 
-    def find_hearing(self, path: Path, questions: Sequence[Question]) -> Hearing | None:
+    def find_hearing(self, path: Path, questions: Sequence[Question]) -> ProbedHearing | None:
         """Find out how much of a clip the model hears, once: the result is kept in `path`."""
         try:
             return known_hearing(self._model, path, map(sound_of, questions)) if self._probes else read_hearing(path)

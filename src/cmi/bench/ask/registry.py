@@ -90,7 +90,7 @@ def load_listener(spec: str, options: Options) -> Named:
         from cmi.bench.ask.worker import WorkerListener
 
         command = _command(spec)
-        listener = WorkerListener(command, shlex.join(command), options.timeout)
+        listener = WorkerListener(command, shlex.join(command), options.timeout, probes=options.probes)
     return Named(listener, short, full or str(getattr(listener, "name", spec)))
 
 

@@ -22,7 +22,7 @@ from cmi.bench.ask.answer_log import AnswerLog, LoggedAnswers, Shard
 from cmi.bench.ask.ask import ask
 from cmi.bench.catalog import DATASETS
 from cmi.bench.scoring.responses import audio_key, find_annotations, hearing_file, read_instructions
-from cmi.llm.hearing import Hearing, read_hearing
+from cmi.llm.hearing import ProbedHearing, read_hearing
 
 _NOT_FOR_NAMES = re.compile(r"[^\w.+-]+")
 
@@ -216,14 +216,14 @@ def run_elsewhere(plan: RunPlan, run_shards: Callable[[], None]) -> Shared:
     return Shared(after[0].listener, summaries)
 
 
-def find_hearing(listener: Listener, plan: RunPlan) -> Hearing | None:
+def find_hearing(listener: Listener, plan: RunPlan) -> ProbedHearing | None:
     """Find out before a run how much of a clip a language model hears; None if it is not one, or nothing is long."""
     find = getattr(listener, "find_hearing", None)
     path = hearing_file(plan.folder, plan.model)
     if not callable(find) or is_done(plan):
         return read_hearing(path)
     questions = [question for data in plan.data for question in data.questions]
-    found: Hearing | None = find(path, questions)
+    found: ProbedHearing | None = find(path, questions)
     return found
 
 

@@ -17,7 +17,8 @@ from cmi._util.errors import InputError
 from cmi._util.worker_process import RestartedWorker, WorkerFault, WorkerGone
 from cmi.audio import write_wav
 from cmi.bench.ask import Answer, ListenerStopped, Question
-from cmi.bench.ask.ask import clip, failure
+from cmi.bench.ask.ask import ListenerAsModel, clip, failure, sound_of
+from cmi.llm.hearing import ProbedHearing, known_hearing, read_hearing
 
 RATE = 16_000
 
@@ -28,15 +29,27 @@ class WorkerListener:
     batch = 8
 
     def __init__(
-        self, command: Sequence[str], name: str, timeout: float = 300.0, start_timeout: float = 1800.0
+        self,
+        command: Sequence[str],
+        name: str,
+        timeout: float = 300.0,
+        start_timeout: float = 1800.0,
+        probes: bool = True,
     ) -> None:
         self.name = name
+        self._probes = probes
         self._worker = RestartedWorker(command, name, timeout, start_timeout, _check_rate)
         self._folder = tempfile.TemporaryDirectory(prefix="cmi-worker-")
         self._asked = 0
 
     def answer(self, questions: Sequence[Question]) -> list[Answer]:
         return [self._answer_one(question) for question in questions]
+
+    def find_hearing(self, path: Path, questions: Sequence[Question]) -> ProbedHearing | None:
+        """Find out how much of a clip the worker's model hears, once: the result is kept in `path`."""
+        if not self._probes:
+            return read_hearing(path)
+        return known_hearing(ListenerAsModel(self, self.name), path, map(sound_of, questions))
 
     def close(self) -> None:
         self._worker.close()

@@ -90,10 +90,10 @@ def hearing_file(folder: Path, model: str) -> Path:
 
 
 def hearing_note(file: ResponseFile) -> str:
-    """Say how much of a clip the model heard when it was asked; '' if nobody found out. Trials share their model's."""
+    """Say how much of a clip the model hears; '' if nobody found out. Trials share what was found of their model."""
     names = (file.model, re.sub(r"-t\d+$", "", file.model))
     found = (read_hearing(hearing_file(file.path.parent, name)) for name in names)
-    return next((hearing.note for hearing in found if hearing), "")
+    return next((f"{file.model}: {hearing.note}" for hearing in found if hearing), "")
 
 
 def find_annotations(folder: Path) -> dict[str, Path]:
