@@ -115,7 +115,7 @@ def run(
     """
     from cmi._util.workers import run_on_ray
     from cmi.bench.ask.registry import ENDPOINT, IN_PROCESS, Options, short_name
-    from cmi.bench.ask.run import RunPlan, audio_folders, find_hearing, model_name, read_data, run_elsewhere
+    from cmi.bench.ask.run import RunPlan, audio_folders, model_name, read_data, run_elsewhere
     from cmi.bench.scoring.responses import hearing_file
     from cmi.llm.hearing import read_hearing
 
@@ -146,8 +146,7 @@ def run(
             how, provenance = ShowOptions(as_json=as_json), {"listener": named.full}
             show([_plan_table(named, plan)], files, "files", provenance, how)
             return
-        hearing = find_hearing(named.listener, plan)
-        summaries = _run(named, plan)
+        hearing, summaries = _run(named, plan)
     _show_done(named.full, summaries, hearing, as_json)
     if share is None:  # a share may be a few questions that all fail
         _require_answers(summaries)
@@ -191,18 +190,21 @@ def _shard(text: str) -> "answer_log.Shard | None":
     return answer_log.Shard(int(match[1]), int(match[2]))
 
 
-def _run(named: "Named", plan: "RunPlan") -> "list[Summary]":
+def _run(named: "Named", plan: "RunPlan") -> "tuple[ProbedHearing | None, list[Summary]]":
+    from cmi.bench.ask.run import find_hearing
     from cmi.bench.ask.run import run as run_plan
 
     with progress() as bar:
-        task = bar.add_task("asking", total=None)
+        task = bar.add_task("asking how much it hears", total=None)
         tell_waits(named.listener, bar, task)
-        return run_plan(
+        hearing = find_hearing(named.listener, plan)
+        summaries = run_plan(
             named.listener,
             plan,
             on_begun=lambda name, done, total: bar.reset(task, description=name, completed=done, total=total),
             on_answered=lambda count: bar.advance(task, count),
         )
+    return hearing, summaries
 
 
 def _show_done(listener: str, summaries: "list[Summary]", hearing: "ProbedHearing | None", as_json: bool) -> None:

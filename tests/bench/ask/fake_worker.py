@@ -45,9 +45,8 @@ for number, line in enumerate(sys.stdin, 1):
         with wave.open(asked["audio"]) as clip:
             rate = clip.getframerate()
             samples = memoryview(clip.readframes(10 * rate)).cast("h")
-        power = [
-            sum(x * x for x in samples[at : at + rate : 7]) * 7 / rate / 2**30 for at in range(0, len(samples), rate)
-        ]
+        seconds = [samples[at : at + rate : 7] for at in range(0, len(samples), rate)]
+        power = [sum(sample * sample for sample in second) / len(second) / 2**30 for second in seconds]
         say({"id": asked["id"], "answer": "siren" if max(power) > 0.04 else "drums" if max(power) > 0.003 else "none"})
     elif MODE == "errors" and turn == "Question 1":
         say({"id": asked["id"], "error": "ValueError: no such layer"})
