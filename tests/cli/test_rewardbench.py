@@ -13,6 +13,7 @@ import pytest
 import soundfile
 
 from cmi.testing.chat_endpoint import fake_endpoint, sounds_of
+from cmi.testing.probe_listener import answer_probe, is_probe
 
 SCORERS = """
 import soundfile
@@ -247,3 +248,39 @@ def test_an_endpoint_is_sent_recordings_of_the_data_only(folder):
     refused = cmi(folder, "judge", "out", *endpoint, code=2)
     assert f"is not in {(folder / 'out').resolve()} or " in refused and "--audio-from" in refused
     assert "Connection refused" in cmi(folder, "judge", "out", *endpoint, "--audio-from", ".", code=2)
+
+
+def test_how_much_a_judge_hears_is_asked_once_for_all_prompts_and_stands_below_the_table(tmp_path):
+    (tmp_path / "scorers.py").write_text(SCORERS)
+    rows = []
+    for i in range(4):
+        for side, level in zip("ab", (0.5, 0.25), strict=True):
+            soundfile.write(tmp_path / f"{i}{side}.wav", level * np.ones(13 * 8000), 8000)
+        pair = {"text": f"t{i}", "a": f"{i}a.wav", "b": f"{i}b.wav", "choice": "a", "rater": "r"}
+        rows += [pair | {"axis": axis} for axis in ("musicality", "alignment")]
+    (tmp_path / "long.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    cmi(tmp_path, "run", "--model", "scorers:Ear", "--data", "long.jsonl", "--out", "out")
+    prompts = ("--prompt", "strict-musicality", "--prompt", "strict-text-alignment")
+    note = "this server hears 20 s of a clip"
+
+    def answer(body: dict) -> str:
+        return answer_probe(body, 20) if is_probe(body) else answer_by_loudness(body)
+
+    with fake_endpoint(answer) as server:
+        judge = (
+            "judge",
+            "out",
+            "--url",
+            server.url,
+            "--model",
+            "listens",
+            *prompts,
+            "--one-order",
+            "--audio-from",
+            ".",
+        )
+        assert note in " ".join(cmi(tmp_path, *judge).split())
+        assert server.calls.total() == 7 + 2 * 4
+        assert note in " ".join(cmi(tmp_path, *judge).split())
+        assert server.calls.total() == 7 + 2 * 4
+    assert note in " ".join(cmi(tmp_path, "table", "out").split())

@@ -129,6 +129,7 @@ def table(
     if folder and not draw_reliability([r for one in evaluations for r in one.reliability], folder / "reliability.png"):
         note(f"{folder}: no picture: reliability is drawn of preferences under --protocol strict, from a run's folder")
     notes = [note for source in read for note in source.notes]
+    tables[0] = replace(tables[0], notes=[*tables[0].notes, *notes])
     provenance = {"cmi": __version__, "protocol": protocol, "resamples": resamples, "seed": SEED, "notes": notes}
     provenance["versus"] = [versus.to_json() for one in evaluations for versus in one.versus]
     provenance["calibration"] = calibration_records([r for one in evaluations for r in one.reliability])
@@ -261,7 +262,9 @@ def judge_(
         else:
             judged[name] = ask_rater(assignment.takes, spec, place)
     axes = set().union(*(one.judged_axes for one in asked.values()))
-    about = About(joint_name(judged.values()), tuple(axis for axis in AXES if axis in axes), is_judge=True)
+    hearing = next((one.hearing.note for one in judged.values() if one.hearing), "")
+    judged_axes = tuple(axis for axis in AXES if axis in axes)
+    about = About(joint_name(judged.values()), judged_axes, is_judge=True, hearing=hearing)
     write_pair_scores(folder, about, item_scores(asked, judged))
     print_tables([run_table(one) for one in judged.values()])
     print(f"cmi rewardbench table {printable(str(folder))} shows it beside the models.")

@@ -62,6 +62,7 @@ class About:
     window: str = ""  # '' for the model's default
     prompt: bool = True  # False: without the prompt
     is_judge: bool = False  # a tie is an answer, and an answer that cannot be read is a wrong one under `paper`
+    hearing: str = ""  # how much of a clip a language model hears, if that was asked
 
     @property
     def name(self) -> str:

@@ -104,7 +104,9 @@ def read_sources(paths: Iterable[Path]) -> list[Source]:
 
 def _read(path: Path) -> Source:
     if path.is_dir():
-        return Source(*read_run(path))
+        run = read_run(path)
+        abouts = [system.about for system in run.systems]
+        return Source(*run, notes=tuple(f"{about.name}: {about.hearing}." for about in abouts if about.hearing))
     if not path.exists():
         raise InputError(f"{path}: no such file or folder")
     released = as_items(read_released(path))
