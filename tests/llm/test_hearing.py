@@ -170,7 +170,13 @@ def test_a_failed_clip_leaves_no_file_and_is_asked_again(tmp_path):
     assert not path.exists()
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"model": 1}', '{"model": "m", "unknown": 1}', "\x00"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        *("", "[]", '{"model": 1}', '{"model": "m", "unknown": 1}', "\x00"),
+        *(f'{{"model": "m", "server": "", "sent": 45, "seconds": {seconds}}}' for seconds in ("NaN", "1e999", "-1")),
+    ],
+)
 def test_a_broken_file_is_named(tmp_path, content):
     (tmp_path / HEARING).write_text(content)
     with pytest.raises(InputError, match=HEARING):

@@ -50,6 +50,7 @@ LEAST = 20.0  # of a long clip, to have a beginning and an end
 EVENT, STEP = 10.0, 5.0  # seconds that a sound lasts, at the ends and between
 EDGE = 1.0  # seconds of piano before a sound at the beginning
 KEPT = 200  # characters of an answer
+LONGEST_NOTE = 300  # characters; a file with answers may come from anybody
 
 QUESTION = (
     "A soft piano plays in this recording. At most one other sound is heard somewhere in it, perhaps only near the "
@@ -83,7 +84,7 @@ class ProbedHearing:
         """Say it in one line, for tables."""
         who = "this server" if self.server else "this model"
         if self.seconds is None:
-            return f"how much of a clip {who} hears is not known: {self.why}"
+            return f"how much of a clip {who} hears is not known: {shorten(self.why, LONGEST_NOTE)}"
         if self.is_cut:
             return f"{who} hears {self.seconds:g} s of a clip (to within {STEP:g} s) and not what comes later"
         if not self.answers:
@@ -149,9 +150,10 @@ def read_hearing(path: Path) -> ProbedHearing | None:
     if not path.is_file():
         return None
     content = read_json(path)
-    if not isinstance(content, dict):
+    hearing = check_config(content, ProbedHearing, str(path)) if isinstance(content, dict) else None
+    if hearing is None or not all(0 < seconds <= LONG for seconds in (hearing.sent, hearing.seconds or LONG)):
         raise InputError(f"{path}: not the result of a probe; remove the file")
-    return check_config(content, ProbedHearing, str(path))
+    return hearing
 
 
 class UnusableAnswer(Exception):

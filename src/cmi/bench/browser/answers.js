@@ -96,8 +96,8 @@ const SHOWN_PAIRS = {
   "only-a": (pair) => isScored(pair) && isRight(pair.a) && !isRight(pair.b),
   "only-b": (pair) => isScored(pair) && !isRight(pair.a) && isRight(pair.b),
   neither: (pair) => isScored(pair) && !isRight(pair.a) && !isRight(pair.b),
-  "higher-a": (pair) => pair.difference > 0,
-  "higher-b": (pair) => pair.difference < 0,
+  "better-a": (pair) => pair.difference > 0,
+  "better-b": (pair) => pair.difference < 0,
 };
 
 // Pairs of answers to the same question; `alone` counts the questions that only one of the two models has.

@@ -24,7 +24,7 @@ let current = -1; // the one that the keys move from
 const LABELS = {
   "": "all", errors: "errors", right: "right", partly: "partly right", wrong: "wrong", unparsed: "unparsed",
   unscored: "no score of its own", both: "both right", "only-a": "only A right", "only-b": "only B right",
-  neither: "neither right", "higher-a": "A scores higher", "higher-b": "B scores higher",
+  neither: "neither right", "better-a": "A is better", "better-b": "B is better",
 };
 const ORDER_LABELS = {
   worst: "worst first", best: "best first", file: "as in the file", longest: "longest answer first",
@@ -84,9 +84,9 @@ function showAll() {
 
 function showCounts(candidates, shows) {
   const counts = Object.fromEntries(Object.keys(shows).map((name) => [name, candidates.filter(shows[name]).length]));
-  const isGraded = counts["higher-a"] !== counts["only-a"] || counts["higher-b"] !== counts["only-b"];
+  const isGraded = counts["better-a"] !== counts["only-a"] || counts["better-b"] !== counts["only-b"];
   const saysNothing = { // these are left out
-    partly: !counts.partly, unscored: !counts.unscored, "higher-a": !isGraded, "higher-b": !isGraded,
+    partly: !counts.partly, unscored: !counts.unscored, "better-a": !isGraded, "better-b": !isGraded,
   };
   const said = Object.keys(counts).filter((name) => name === state.show || !saysNothing[name]);
   const buttons = said.map((name) => {
