@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 import soundfile
 
+from cmi._util.errors import InputError
+from cmi.bench.ask.reference.beat_network import read_weights
 from cmi.bench.instruction import Instruction
 
 RATE = 16_000
@@ -30,3 +32,12 @@ def write_set(folder: Path, count: int, dataset: str = "GTZAN", truth: str = "bl
 @pytest.fixture
 def small_set(tmp_path: Path) -> Path:
     return write_set(tmp_path / "set", 12)
+
+
+@pytest.fixture(scope="session")
+def beat_weights() -> None:
+    """BeatNet's weights, kept in memory; like musicnn's, from the user's cache."""
+    try:
+        read_weights(1), read_weights(2)
+    except InputError as error:
+        pytest.skip(f"BeatNet could not be fetched: {error}")

