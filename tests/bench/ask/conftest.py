@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 import soundfile
 
+from cmi._util.cache import cache_folder
 from cmi._util.errors import InputError
-from cmi.bench.ask.reference.beat_network import read_weights
+from cmi._util.wheels import find_wheel
+from cmi.bench.ask.reference.beat_network import WHEEL
 from cmi.bench.instruction import Instruction
 
 RATE = 16_000
@@ -35,9 +37,16 @@ def small_set(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def beat_weights() -> None:
-    """BeatNet's weights, kept in memory; like musicnn's, from the user's cache."""
+def beatnet_wheel() -> Path:
+    """Like musicnn's, from the user's cache."""
     try:
-        read_weights(1), read_weights(2)
+        return find_wheel(WHEEL)
     except InputError as error:
         pytest.skip(f"BeatNet could not be fetched: {error}")
+
+
+@pytest.fixture
+def beat_weights(beatnet_wheel: Path) -> None:
+    """BeatNet's weights in the test's own cache."""
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    (cache_folder() / beatnet_wheel.name).symlink_to(beatnet_wheel)

