@@ -73,6 +73,13 @@ def test_a_key_is_one_of_24_by_its_flat_name(waltz, rhythm):
     assert str(key_task.parse(answer)) == answer
 
 
+def test_silence_has_no_beats(tmp_path, monkeypatch, beat_weights):
+    _hide(monkeypatch, MADMOM)
+    soundfile.write(tmp_path / "silence.wav", np.zeros(5 * RATE), RATE)
+    with pytest.raises(InputError, match="the clip is silent"):
+        _ask("gtzan_beat", tmp_path / "silence.wav")
+
+
 def test_without_madmom_the_run_says_what_answers_instead(monkeypatch):
     _hide(monkeypatch, MADMOM)
     listener = ReferenceListener()

@@ -69,6 +69,8 @@ class NumpyRhythm:
 
     def _find(self, question: Question) -> bars.Beats:
         samples = clip(question, beat_network.RATE).samples
+        if not samples.any():
+            raise InputError("no beat was found: the clip is silent")
         beat, downbeat, _ = beat_network.activations(samples, question.dataset).T
         return bars.find_beats(beat, downbeat, beat_network.FRAMES_PER_SECOND)
 
