@@ -37,10 +37,9 @@ def small_set(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def beatnet_wheel() -> Path:
-    """Like musicnn's, from the user's cache."""
+def beatnet_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     try:
-        return find_wheel(WHEEL)
+        return find_wheel(WHEEL, tmp_path_factory.mktemp("beatnet"))
     except InputError as error:
         pytest.skip(f"BeatNet could not be fetched: {error}")
 
