@@ -39,13 +39,19 @@ class OwnClassError(InputError):
     """A user's class raised an exception."""
 
 
-def load_own(name: str) -> Own:
+def find_class(name: str) -> tuple[Any, ModuleType]:
+    """Return the user's class, which is not called, and its module."""
     module_name, _, class_name = name.partition(":")
     module = _load_module(module_name)
     wanted = getattr(module, class_name, None)
     if not callable(wanted):
         known = ", ".join(key for key, value in vars(module).items() if inspect.isclass(value))
         raise InputError(f"module {module_name!r} has no class {class_name!r}; its classes are: {known or 'none'}")
+    return wanted, module
+
+
+def load_own(name: str) -> Own:
+    wanted, module = find_class(name)
     try:
         inspect.signature(wanted).bind()
     except TypeError as error:

@@ -21,7 +21,7 @@ from cmi.cli.output import show_error
 PANELS = {
     "Start here": ("demo",),
     "What is my generator worth?": ("score", "pick", "probe"),
-    "Does a model agree with people? Does it understand music?": ("data", "rewardbench", "bench"),
+    "Does a model agree with people? Does it understand music?": ("data", "rewardbench", "mirex", "bench"),
     "Preferences: make them, ask a judge, ask people": ("prompts", "generate", "pairs", "studio", "judge", "arena"),
     "Train a reward model": ("train", "ablate"),
 }

@@ -85,7 +85,7 @@ def run(
     if all(len(one.failures) == one.takes for one in outcomes):
         raise InputError(f"none of {outcomes[0].takes} takes could be scored; the reasons are listed")
     for source in read_sources([out]):
-        print_tables([*full_tables(source.evaluate("strict"), "strict"), *source.ceilings])
+        print_tables([*full_tables(source.evaluate("strict"), "strict"), *source.ceilings, *source.look_tables])
 
 
 @app.command()
@@ -125,12 +125,13 @@ def table(
     tables = [paper_table("table2", cells, protocol), paper_table("table3", cells, protocol)]
     tables += [] if read else [*published_tables(), table_5(), *published_ablations()]
     tables += [table for one in evaluations for table in full_tables(one, protocol)]
-    tables += [table for source in read for table in source.ceilings]
+    tables += [table for source in read for table in (*source.ceilings, *source.look_tables)]
     if folder and not draw_reliability([r for one in evaluations for r in one.reliability], folder / "reliability.png"):
         note(f"{folder}: no picture: reliability is drawn of preferences under --protocol strict, from a run's folder")
     notes = [note for source in read for note in source.notes]
     tables[0] = replace(tables[0], notes=[*tables[0].notes, *notes])
     provenance = {"cmi": __version__, "protocol": protocol, "resamples": resamples, "seed": SEED, "notes": notes}
+    provenance["looks"] = [look._asdict() for source in read for look in source.looks]
     provenance["versus"] = [versus.to_json() for one in evaluations for versus in one.versus]
     provenance["calibration"] = calibration_records([r for one in evaluations for r in one.reliability])
     show(tables, [cell.to_json() for cell in cells], "cells", provenance, how)
@@ -172,7 +173,8 @@ def analyse(
     if unknown:
         raise InputError(f"--only {unknown[0]}: expected one of {', '.join(ANALYSES)}")
     folder = picture_folder(plots) if plots else None
-    found = analyse_all(read_sources(sources or []), only or list(ANALYSES), AnalysisSetting(protocol, resamples))
+    read = read_sources(sources or [])
+    found = analyse_all(read, only or list(ANALYSES), AnalysisSetting(protocol, resamples))
     tables = [table for one in found.values() for table in one.tables]
     if not tables:
         raise InputError(f"{', '.join(only or ANALYSES)}: the data say nothing of it; --help says what each needs")
@@ -186,6 +188,7 @@ def analyse(
             note(f"{folder}: no picture: accuracies in groups are drawn, and there are none")
     silent = [name for name, one in found.items() if not one.records]
     provenance = {"cmi": __version__, "protocol": protocol, "resamples": resamples, "not_in_the_data": silent}
+    provenance["looks"] = [look._asdict() for source in read for look in source.looks]
     show(tables, flat(found), "records", provenance, how)
 
 

@@ -68,7 +68,7 @@ def null_scores(items: Sequence[RatedItem], heard: Mapping[Key, Sequence[TakeFea
     if heard:
         nulls |= {name: _score_feature(items, heard, scorer.of) for name, scorer in _BY_FEATURE.items()}
     nulls["first"] = {key(item): (Score(1.0, 1.0), Score(0.0, 0.0)) for item in items if item.is_pair}
-    if any(_generators(item) for item in items):
+    if any(generators_of(item) for item in items):
         nulls["generator prior"] = dict(_priors(items))
     return nulls
 
@@ -80,7 +80,7 @@ def _score_feature(items: Iterable[RatedItem], heard: Mapping[Key, Sequence[Take
     return {key(item): tuple(map(scored, heard.get(key(item), ()))) for item in items}
 
 
-def _generators(item: RatedItem) -> tuple[str, ...]:
+def generators_of(item: RatedItem) -> tuple[str, ...]:
     """Return the generator of each take; empty unless all are known."""
     fields = ("generator_a", "generator_b") if item.is_pair else ("generator",)
     names = tuple(item.about.get(field, "") for field in fields)
@@ -91,7 +91,7 @@ def _priors(items: Sequence[RatedItem]) -> Iterator[tuple[Key, TakeScores]]:
     musicality = _GeneratorRecord(items, MUSICALITY_PREFERENCE, MUSICALITY_REGRESSION)
     alignment = _GeneratorRecord(items, ALIGNMENT_PREFERENCE, ALIGNMENT_REGRESSION)
     for item in items:
-        names = _generators(item)
+        names = generators_of(item)
         if names:
             yield key(item), tuple(Score(musicality.without(item, g), alignment.without(item, g)) for g in names)
 
@@ -102,7 +102,7 @@ class _GeneratorRecord:
     def __init__(self, items: Iterable[RatedItem], preference: Task, regression: Task) -> None:
         self._all: dict[tuple[str, ...], list[float]] = defaultdict(lambda: [0.0, 0.0])  # sum, count
         for item in items:
-            names, task = _generators(item), preference if item.is_pair else regression
+            names, task = generators_of(item), preference if item.is_pair else regression
             axis = task.axis(item)
             if not names or axis is None:
                 continue

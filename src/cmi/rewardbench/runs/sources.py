@@ -4,7 +4,7 @@ Sources with the same items and labels are merged, which allows comparing their 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -15,9 +15,10 @@ from cmi.rewardbench.evaluation.ceilings import ceiling_table, ceilings
 from cmi.rewardbench.evaluation.cells import RESAMPLES, Grouping, Results, evaluate
 from cmi.rewardbench.evaluation.nulls import null_scores
 from cmi.rewardbench.items import RatedItem
+from cmi.rewardbench.runs.looks import Look, log_looks, looks_table
 from cmi.rewardbench.runs.released_results import CONFIDENCES, as_items, duration_bin, read_released
 from cmi.rewardbench.runs.run_folder import About, System, read_run
-from cmi.rewardbench.tasks import TASKS, Key, Protocol, Scores, Task, key
+from cmi.rewardbench.tasks import TASKS, Key, Protocol, Scores, Task, Unread, key
 
 
 @dataclass(frozen=True)
@@ -28,10 +29,17 @@ class Source:
     systems: tuple[System, ...]
     heard: dict[Key, tuple[TakeFeatures | None, ...]]
     notes: tuple[str, ...] = ()
+    looks: tuple[Look, ...] = ()  # at test sets
+    looks_unlogged: str = ""  # why looks could not be logged
 
     @property
     def models(self) -> dict[str, Scores]:
         return {system.about.name: system.scores for system in self.systems}
+
+    @property
+    def unread(self) -> dict[str, Unread]:
+        """Of each judge, what could not be read of its answers."""
+        return {system.about.name: system.unread for system in self.systems if system.about.is_judge}
 
     @cached_property
     def nulls(self) -> dict[str, Scores]:
@@ -42,6 +50,11 @@ class Source:
         """The accuracy of people's own ratings, if known."""
         found = ceilings(self.items)
         return [ceiling_table(found)] if found else []
+
+    @property
+    def look_tables(self) -> list[Table]:
+        """How often the test sets were looked at, if there are any."""
+        return [looks_table(self.looks, self.looks_unlogged)] if self.looks else []
 
     @property
     def groupings(self) -> dict[str, Grouping]:
@@ -66,8 +79,7 @@ class Source:
         by: Grouping | None = None,
         tasks: Sequence[Task] = TASKS,
     ) -> Results:
-        judges = {system.about.name: system.unread for system in self.systems if system.about.is_judge}
-        return evaluate(self.items, self.models, self.nulls, protocol, resamples, by, tasks, judges)
+        return evaluate(self.items, self.models, self.nulls, protocol, resamples, by, tasks, self.unread)
 
 
 def _by_month(item: RatedItem, _task: Task) -> str | None:
@@ -88,7 +100,7 @@ def _by_confidence(item: RatedItem, task: Task) -> str | None:
 
 
 def read_sources(paths: Iterable[Path]) -> list[Source]:
-    """Read folders of `cmi rewardbench run` and results.jsonl files."""
+    """Read folders of `cmi rewardbench run` and results.jsonl files, and log a look at each test set among them."""
     found: list[Source] = []
     for path in paths:
         source = _read(path)
@@ -99,7 +111,12 @@ def read_sources(paths: Iterable[Path]) -> list[Source]:
             found.append(source)
         else:
             found[same] = _joined(found[same], source)
-    return found
+    return [_with_looks(source) for source in found]
+
+
+def _with_looks(source: Source) -> Source:
+    looks, unlogged = log_looks(source.items, list(source.models))
+    return replace(source, looks=tuple(looks), looks_unlogged=unlogged)
 
 
 def _read(path: Path) -> Source:

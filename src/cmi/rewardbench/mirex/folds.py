@@ -1,0 +1,205 @@
+"""Folds that hold a generator out: does a reward model still agree with people about one that it has never heard?
+
+For each generator, a fold tests on all pairs with a take of it, and trains on pairs without one. No prompt, lyrics or
+recording is in both: training rows that share one with a test row are left out. If all prompts were given to all
+generators, that leaves no training row; with `parts`, each generator's pairs are then tested in so many parts, each by
+a model that may learn from the prompts of the other parts.
+
+Ordinary folds, for comparison, part all pairs by prompt: a model has heard every generator, but not the prompt.
+
+The folder
+    preferences.jsonl         all rows
+    folds.json                the folds: name, generator, numbers of pairs
+    NAME/preferences.jsonl    the rows of a fold, with `split` train or test, as `cmi train` and others read them
+    NAME/train.yaml           a configuration with the fold's data, if one was given
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cmi._util.errors import InputError
+from cmi._util.files import claim, make_folder, write_whole
+from cmi._util.records import read_json
+from cmi.pairs.leaks import Trait, prompt_traits
+from cmi.pairs.splits import group_prompts
+from cmi.preferences import Preference, draw_number, prompt_key, write_preferences
+from cmi.report.numbers import count
+from cmi.report.tables import Table, to_json
+from cmi.rewardbench.data import find
+from cmi.rewardbench.data.labels import read_labels
+
+ROWS, FOLDS, CONFIG = "preferences.jsonl", "folds.json", "train.yaml"
+ORDINARY = "ordinary"
+VALIDATION = 0.1  # of the training prompts of a fold
+
+
+class Fold(NamedTuple):
+    """Rows to train on and to test on, by their places among all rows. Ordinary folds hold no generator out."""
+
+    name: str
+    generator: str
+    train: list[int]
+    test: list[int]
+    left_out: int  # rows that could be trained on, but share something with a test row
+
+
+class FoldSummary(NamedTuple):
+    """A fold as folds.json describes it, in pairs."""
+
+    name: str
+    generator: str
+    train: int
+    test: int
+    left_out: int
+
+
+def read_fold_rows(spec: str, split: str = "") -> tuple[list[Preference], list[str]]:
+    """Return preferences whose generators are known, and a sentence about each kind of row that is not used.
+
+    `spec` is a file of preferences, or a data set by its name. Rows of a stated test split are used only if `split`
+    names it.
+    """
+    rows: list[Preference] = []
+    unused: dict[str, int] = {}
+    for label in read_labels(find(spec)):
+        if not isinstance(label, Preference):
+            why = "are not preferences"
+        elif (stated := str(label.about.get("split", ""))) and (stated != split if split else stated == "test"):
+            why = f"are of the split {stated}"
+        elif not all(_generators(label)):
+            why = "do not say which generators made their takes"
+        else:
+            rows.append(label)
+            continue
+        unused[why] = unused.get(why, 0) + 1
+    if not rows:
+        reasons = "; ".join(f"{number} rows {why}" for why, number in unused.items())
+        raise InputError(f"{spec}: no preferences with generator_a and generator_b to make folds of; {reasons}")
+    return rows, [f"{spec}: {number} rows {why} and are not used" for why, number in unused.items()]
+
+
+def _generators(row: Preference) -> tuple[str, str]:
+    return str(row.about.get("generator_a", "")), str(row.about.get("generator_b", ""))
+
+
+def make_folds(rows: Sequence[Preference], parts: int = 1, ordinary: int = 5) -> list[Fold]:
+    """Return the folds of each generator, then the ordinary ones. InputError if a fold has nothing to train on."""
+    groups = group_prompts([list(_traits(row)) for row in rows])
+    names = sorted({name for row in rows for name in _generators(row)})
+    if len(names) < 3:
+        raise InputError(f"{len(names)} generators, expected 3 or more: without one, two must be left to compare")
+    folds = []
+    for generator in names:
+        own = [generator in _generators(row) for row in rows]
+        others = [place for place, is_own in enumerate(own) if not is_own]
+        for part in range(parts):
+            test = [i for i, is_own in enumerate(own) if is_own and _part(groups[i], parts) == part]
+            if test:
+                name = _folder_name(generator) + (f"-{part + 1}" if parts > 1 else "")
+                folds.append(_fold(name, generator, others, test, groups))
+    for part in range(ordinary):
+        test = [i for i in range(len(rows)) if _part(groups[i], ordinary) == part]
+        if test:
+            folds.append(_fold(f"{ORDINARY}-{part + 1}", "", range(len(rows)), test, groups))
+    for fold in folds:
+        if not fold.train:
+            more = "more --parts" if fold.generator else "fewer --ordinary folds"
+            raise InputError(
+                f"fold {fold.name}: nothing is left to train on, because all other pairs share a prompt or a recording "
+                f"with the {len(fold.test)} that it tests on; try {more}"
+            )
+    return folds
+
+
+def _fold(name: str, generator: str, usable: Iterable[int], test: list[int], groups: Sequence[int]) -> Fold:
+    tested, held_out = set(test), {groups[i] for i in test}
+    candidates = [i for i in usable if i not in tested]
+    train = [i for i in candidates if groups[i] not in held_out]
+    return Fold(name, generator, train, test, len(candidates) - len(train) if generator else 0)
+
+
+def _traits(row: Preference) -> Iterable[Trait]:
+    """Yield what only one side of a fold may have; recordings are told apart by their paths."""
+    yield Trait("text", prompt_key(row))
+    yield from prompt_traits(row.prompt)
+    for sound in (row.pair.a, row.pair.b, row.prompt.reference):
+        if isinstance(sound, Path):
+            yield Trait("recording", str(sound.absolute()))
+
+
+def _part(group: int, parts: int) -> int:
+    return int(parts * draw_number(f"part {group}"))
+
+
+def _folder_name(generator: str) -> str:
+    plain = re.sub(r"[^A-Za-z0-9._-]", "-", generator)
+    digest = hashlib.sha256(generator.encode("utf-8", "surrogatepass")).hexdigest()[:6]
+    return f"without-{plain[:60]}" + ("" if plain == generator and len(plain) <= 60 else f"-{digest}")
+
+
+def write_folds(
+    rows: Sequence[Preference], folds: Sequence[Fold], out: Path, config: str = "", settings: Mapping[str, Any] = {}
+) -> list[FoldSummary]:
+    """Write the folds to a folder that is new, or was begun by the same command on the same rows."""
+    content = hashlib.sha256(repr([(row.id, row.axis, row.choice, prompt_key(row)) for row in rows]).encode())
+    template = _template(config) if config else None
+    claim(out, {**settings, "rows": content.hexdigest()[:16]}, "cmi mirex folds")
+    bare = [replace(row, about={k: v for k, v in row.about.items() if k != "split"}) for row in rows]
+    write_preferences(bare, out / ROWS)
+    for fold in folds:
+        make_folder(out / fold.name)
+        split = {**dict.fromkeys(fold.train, "train"), **dict.fromkeys(fold.test, "test")}
+        stated = (replace(bare[i], about={**bare[i].about, "split": split[i]}) for i in sorted(split))
+        write_preferences(stated, out / fold.name / ROWS)
+        if template is not None:
+            write_whole(out / fold.name / CONFIG, template)
+    summaries = [
+        FoldSummary(fold.name, fold.generator, _pairs(rows, fold.train), _pairs(rows, fold.test), fold.left_out)
+        for fold in folds
+    ]
+    write_whole(out / FOLDS, to_json([one._asdict() for one in summaries]))
+    return summaries
+
+
+def _pairs(rows: Sequence[Preference], places: Iterable[int]) -> int:
+    return len({rows[place].pair for place in places})
+
+
+def _template(config: str) -> str:
+    """Return a configuration of `cmi train` with a fold's data in place of its own."""
+    import yaml
+
+    from cmi.reward.train.config import load_config
+
+    table = json.loads(json.dumps(asdict(load_config(config)), default=str))
+    del table["data"]
+    table["train"] = [{"preferences": ROWS, "split": "train"}]
+    table["validation"] = [{"share": VALIDATION}]
+    return yaml.safe_dump(table, sort_keys=False, allow_unicode=True)
+
+
+def read_folds(folder: Path) -> list[FoldSummary]:
+    """Read folds.json."""
+    path = folder / FOLDS
+    if not path.is_file():
+        raise InputError(f"{folder}: no {FOLDS} in it, expected a folder of `cmi mirex folds`")
+    try:
+        return [FoldSummary(**one) for one in read_json(path)]
+    except (TypeError, KeyError) as error:
+        raise InputError(f"{path}: not the folds of `cmi mirex folds` ({error})") from error
+
+
+def folds_table(folds: Sequence[FoldSummary], title: str) -> Table:
+    rows = [
+        [one.name, one.generator or "none", count(one.train), count(one.test), count(one.left_out)] for one in folds
+    ]
+    notes = [
+        "Pairs. Left out: rows without the generator that share a prompt, lyrics or a recording with a test row; they "
+        "are neither trained nor tested on."
+    ]
+    return Table(title, ["fold", "held out", "train", "test", "rows left out"], rows, labels=2, notes=notes)
