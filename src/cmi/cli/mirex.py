@@ -16,7 +16,7 @@ from cmi.cli.output import note, note_if_nothing_asked, print_result, show, show
 from cmi.cli.progress import loading, progress
 
 if TYPE_CHECKING:
-    from cmi.rewardbench.mirex.entry import Entry
+    from cmi.rewardbench.mirex.entry import MirexInput
     from cmi.rewardbench.mirex.predict import Predicted
 
 app = typer.Typer(
@@ -116,7 +116,7 @@ def predict(
 
 
 def _by_scorer(
-    entry: "Entry", output: Path, model: str, by: By, window: str, device: str
+    entry: "MirexInput", output: Path, model: str, by: By, window: str, device: str
 ) -> "tuple[Predicted, dict[str, object]]":
     from cmi.reward.engine.windows import DEFAULT_WINDOW, find_window
     from cmi.reward.scoring.scorers import load_scorer
@@ -135,7 +135,7 @@ def _by_scorer(
 
 
 def _by_judge(
-    file: Path, entry: "Entry", output: Path, predictor: EntryModel, by: By, both_orders: bool
+    file: Path, entry: "MirexInput", output: Path, predictor: EntryModel, by: By, both_orders: bool
 ) -> "tuple[Predicted, dict[str, object]]":
     from cmi.judge.run import askings
     from cmi.rewardbench.mirex.predict import claim_output, named_pairs, predict_by_judge

@@ -56,7 +56,7 @@ SHOWN = 10  # faults of a file in a message
 _CANONICAL = {spelling: name for name, spellings in SPELLINGS.items() for spelling in spellings}
 
 
-class EntryRow(NamedTuple):
+class MirexRow(NamedTuple):
     """A pair that is asked about. `name` is its id as text."""
 
     name: str
@@ -64,26 +64,26 @@ class EntryRow(NamedTuple):
     pair: Pair
 
 
-class Entry(NamedTuple):
+class MirexInput(NamedTuple):
     """The rows of an input file, and the name that it gives to ids."""
 
     id_field: str
-    rows: list[EntryRow]
+    rows: list[MirexRow]
 
 
-def read_entry(path: Path) -> Entry:
+def read_entry(path: Path) -> MirexInput:
     """Read an input file; InputError if a row is not as described above."""
     id_fields: dict[str, str] = {}  # with the place of the first row that has it
     rows = []
     for name, where, row in number_rows(path, _canonical_rows(path, id_fields)):
         _require_local(row, where)
-        rows.append(EntryRow(name, row["id"], pair_of(row, where, path.parent)))
+        rows.append(MirexRow(name, row["id"], pair_of(row, where, path.parent)))
     if not rows:
         raise InputError(f"{path}: no pairs in it")
     if len(id_fields) > 1:
         (first, _), (second, where) = list(id_fields.items())[:2]
         raise InputError(f"{where}: the id is called {second!r} here and {first!r} before; use one name")
-    return Entry(next(iter(id_fields)), rows)
+    return MirexInput(next(iter(id_fields)), rows)
 
 
 def _canonical_rows(path: Path, id_fields: dict[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -125,7 +125,7 @@ def candidate(name: str, score: float) -> Candidate:
     return "A" if score > 0.5 else "B"
 
 
-def prediction_record(entry: Entry, row: EntryRow, score: float) -> dict[str, Any]:
+def prediction_record(entry: MirexInput, row: MirexRow, score: float) -> dict[str, Any]:
     return {entry.id_field: row.id, SCORE: score, PREFERRED: candidate(row.name, score)}
 
 
@@ -137,7 +137,7 @@ class CheckedPredictions(NamedTuple):
     prefers_a: int
 
 
-def check_predictions(path: Path, entry: Entry) -> CheckedPredictions:
+def check_predictions(path: Path, entry: MirexInput) -> CheckedPredictions:
     """InputError that lists the faults unless each id of the input has one valid prediction."""
     asked = {row.name: row for row in entry.rows}
     faults: list[str] = []
@@ -160,7 +160,7 @@ def check_predictions(path: Path, entry: Entry) -> CheckedPredictions:
     return CheckedPredictions(len(asked), ties, prefers_a)
 
 
-def _fault(row: Mapping[str, Any], entry: Entry, asked: Mapping[str, EntryRow], places: Mapping[str, str]) -> str:
+def _fault(row: Mapping[str, Any], entry: MirexInput, asked: Mapping[str, MirexRow], places: Mapping[str, str]) -> str:
     """Say what is wrong with a prediction; '' if nothing is."""
     lacking = [name for name in (entry.id_field, SCORE, PREFERRED) if name not in row]
     if lacking:

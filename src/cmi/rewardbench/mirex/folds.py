@@ -10,7 +10,8 @@ Ordinary folds, for comparison, part all pairs by prompt: a model has heard ever
 The folder
     preferences.jsonl         all rows
     folds.json                the folds: name, generator, numbers of pairs
-    NAME/preferences.jsonl    the rows of a fold, with `split` train or test, as `cmi train` and others read them
+    NAME/preferences.jsonl    the rows of a fold, with `split` train, valid (a tenth of the prompts to train on) or
+                              test, as `cmi train` and others read them
     NAME/train.yaml           a configuration with the fold's data, if one was given
 """
 
@@ -35,15 +36,16 @@ from cmi.rewardbench.data.labels import read_labels
 
 ROWS, FOLDS, CONFIG = "preferences.jsonl", "folds.json", "train.yaml"
 ORDINARY = "ordinary"
-VALIDATION = 0.1  # of the training prompts of a fold
+VALIDATION = 0.1  # of the prompts to train on
 
 
 class Fold(NamedTuple):
-    """Rows to train on and to test on, by their places among all rows. Ordinary folds hold no generator out."""
+    """Rows by split, as their places among all rows. Ordinary folds hold no generator out."""
 
     name: str
     generator: str
     train: list[int]
+    valid: list[int]
     test: list[int]
     left_out: int  # rows that could be trained on, but share something with a test row
 
@@ -54,6 +56,7 @@ class FoldSummary(NamedTuple):
     name: str
     generator: str
     train: int
+    valid: int
     test: int
     left_out: int
 
@@ -116,11 +119,15 @@ def make_folds(rows: Sequence[Preference], parts: int = 1, ordinary: int = 5) ->
     return folds
 
 
-def _fold(name: str, generator: str, usable: Iterable[int], test: list[int], groups: Sequence[int]) -> Fold:
+def _fold(name: str, generator: str, candidates: Iterable[int], test: list[int], groups: Sequence[int]) -> Fold:
     tested, held_out = set(test), {groups[i] for i in test}
-    candidates = [i for i in usable if i not in tested]
-    train = [i for i in candidates if groups[i] not in held_out]
-    return Fold(name, generator, train, test, len(candidates) - len(train) if generator else 0)
+    others = [i for i in candidates if i not in tested]
+    usable = [i for i in others if groups[i] not in held_out]
+    drawn = sorted({groups[i] for i in usable}, key=lambda group: draw_number(f"valid {group}"))
+    valid = set(drawn[: max(1, round(VALIDATION * len(drawn)))] if len(drawn) > 1 else ())
+    train = [i for i in usable if groups[i] not in valid]
+    left_out = len(others) - len(usable) if generator else 0
+    return Fold(name, generator, train, [i for i in usable if groups[i] in valid], test, left_out)
 
 
 def _traits(row: Preference) -> Iterable[Trait]:
@@ -153,21 +160,21 @@ def write_folds(
     write_preferences(bare, out / ROWS)
     for fold in folds:
         make_folder(out / fold.name)
-        split = {**dict.fromkeys(fold.train, "train"), **dict.fromkeys(fold.test, "test")}
+        split = {place: name for name in ("train", "valid", "test") for place in getattr(fold, name)}
         stated = (replace(bare[i], about={**bare[i].about, "split": split[i]}) for i in sorted(split))
         write_preferences(stated, out / fold.name / ROWS)
         if template is not None:
             write_whole(out / fold.name / CONFIG, template)
     summaries = [
-        FoldSummary(fold.name, fold.generator, _pairs(rows, fold.train), _pairs(rows, fold.test), fold.left_out)
+        FoldSummary(
+            *(fold.name, fold.generator),
+            *(len({rows[place].pair for place in places}) for places in (fold.train, fold.valid, fold.test)),
+            fold.left_out,
+        )
         for fold in folds
     ]
     write_whole(out / FOLDS, to_json([one._asdict() for one in summaries]))
     return summaries
-
-
-def _pairs(rows: Sequence[Preference], places: Iterable[int]) -> int:
-    return len({rows[place].pair for place in places})
 
 
 def _template(config: str) -> str:
@@ -179,7 +186,7 @@ def _template(config: str) -> str:
     table = json.loads(json.dumps(asdict(load_config(config)), default=str))
     del table["data"]
     table["train"] = [{"preferences": ROWS, "split": "train"}]
-    table["validation"] = [{"share": VALIDATION}]
+    table["validation"] = [{"preferences": ROWS, "split": "valid"}]
     return yaml.safe_dump(table, sort_keys=False, allow_unicode=True)
 
 
@@ -196,10 +203,11 @@ def read_folds(folder: Path) -> list[FoldSummary]:
 
 def folds_table(folds: Sequence[FoldSummary], title: str) -> Table:
     rows = [
-        [one.name, one.generator or "none", count(one.train), count(one.test), count(one.left_out)] for one in folds
+        [one.name, one.generator or "none", *map(count, (one.train, one.valid, one.test, one.left_out))]
+        for one in folds
     ]
     notes = [
         "Pairs. Left out: rows without the generator that share a prompt, lyrics or a recording with a test row; they "
         "are neither trained nor tested on."
     ]
-    return Table(title, ["fold", "held out", "train", "test", "rows left out"], rows, labels=2, notes=notes)
+    return Table(title, ["fold", "held out", "train", "valid", "test", "rows left out"], rows, labels=2, notes=notes)

@@ -35,7 +35,7 @@ from cmi.preferences import NamedPair
 from cmi.report.tables import to_json, to_json_line
 from cmi.reward.scoring.score_log import score_takes
 from cmi.reward.scoring.scorers import NamedScorer, ScoredTake
-from cmi.rewardbench.mirex.entry import Entry, prediction_record
+from cmi.rewardbench.mirex.entry import MirexInput, prediction_record
 from cmi.stats import logistic
 from cmi.take import Axis, Score
 
@@ -83,7 +83,7 @@ def choose_axis(by: By, axes: Sequence[Axis], model: str) -> By:
 
 
 def predict_by_scorer(
-    entry: Entry, scorer: NamedScorer, by: By, folder: Path, on_scored: Callable[[int], None]
+    entry: MirexInput, scorer: NamedScorer, by: By, folder: Path, on_scored: Callable[[int], None]
 ) -> Predicted:
     """Score the takes that are not in the log yet, and compare those of each pair."""
     takes = [take for row in entry.rows for take in row.pair.takes]
@@ -114,11 +114,11 @@ def _value(score: Score, by: By) -> float:
     return (score.musicality + score.alignment) / 2 if by == "mean" else float(getattr(score, by))
 
 
-def named_pairs(entry: Entry) -> list[NamedPair]:
+def named_pairs(entry: MirexInput) -> list[NamedPair]:
     return [NamedPair(row.name, row.pair, {}, {}) for row in entry.rows]
 
 
-def predict_by_judge(entry: Entry, by: By, folder: Path, ask: Callable[[Path], Judged], orders: int) -> Predicted:
+def predict_by_judge(entry: MirexInput, by: By, folder: Path, ask: Callable[[Path], Judged], orders: int) -> Predicted:
     """Have the judge asked about each pair in so many orders, and count for whom it spoke.
 
     `ask` returns the verdicts, which it keeps in the folder that it is given.
@@ -134,7 +134,7 @@ def predict_by_judge(entry: Entry, by: By, folder: Path, ask: Callable[[Path], J
     return _by_verdicts(entry, judged, chosen)
 
 
-def _by_verdicts(entry: Entry, judged: Judged, by: By) -> Predicted:
+def _by_verdicts(entry: MirexInput, judged: Judged, by: By) -> Predicted:
     predicted = Predicted(by, {}, {}, [judged.cut_note] if judged.cut_note else [])
     failed = {asking.pair: reason for asking, reason in judged.failures.items()}
     scores = pair_scores(judged)
@@ -165,7 +165,7 @@ def seconds_per_pair(folder: Path) -> tuple[float, int] | None:
     return (sum(one["seconds"] for one in sessions) / pairs, round(pairs)) if pairs else None
 
 
-def write_predictions(out: Path, entry: Entry, predicted: Predicted, about: Mapping[str, Any]) -> None:
+def write_predictions(out: Path, entry: MirexInput, predicted: Predicted, about: Mapping[str, Any]) -> None:
     """Write the predictions, and what is known of how they were made."""
     found = [row for row in entry.rows if row.name in predicted.scores]
     records = [prediction_record(entry, row, predicted.scores[row.name]) for row in found]
