@@ -139,7 +139,7 @@ def test_a_run_counts_looks_and_the_probe_reads_it(folder):
     for number, model in enumerate(("models:Ear", "models:Slow"), 1):
         done = subprocess.run([*run, model], cwd=folder, capture_output=True, text=True, env=environment)
         assert done.returncode == 0, done.stderr
-        assert re.search(rf"own .* 20  {model}@\w+ +{number}\n", done.stdout), done.stdout
+        assert re.search(rf"own +{model}@\w+ +\w+ +20 +{number} *\n", done.stdout), done.stdout
     found = json.loads(cmi(folder, "probe", "out", "--json"))
     assert {one["model"].partition("@")[0] for one in found["probes"]} == {"models:Ear", "models:Slow"}
     assert [look["number"] for look in found["looks"]] == [1, 2]

@@ -206,11 +206,11 @@ def looks(how: ShowOptions = AS_TABLE) -> None:
     from cmi.rewardbench.runs.looks import LOOKS, NOTE, read_looks
 
     found = read_looks()
-    fields = ("dataset", "data", "rows", "look", "model", "user", "when")
+    fields = ("dataset", "model", "user", "when", "data", "rows", "look")
     records = [{field: one.get(field) for field in fields} for one in found]
-    headers = ["data set", "version", "rows", "look", "model", "user", "when"]
+    headers = ["data set", "model", "user", "when", "version", "rows", "look"]
     rows = [[str(value) for value in record.values()] for record in records]
-    table = Table("Looks at test sets from this machine", headers, rows, labels=2, notes=[NOTE])
+    table = Table("Looks at test sets from this machine", headers, rows, labels=4, notes=[NOTE])
     show([table], records, "looks", {"file": str(data_folder() / LOOKS)}, how)
 
 

@@ -82,10 +82,10 @@ def _looks_table() -> Table:
     for look in read_looks():
         last[look["dataset"], look["data"]] = look
     rows = [
-        [one["dataset"], one["data"], str(one["rows"]), str(one["look"]), one["when"][:10], one["model"]]
+        [one["dataset"], one["model"], one["when"][:10], one["data"], str(one["rows"]), str(one["look"])]
         for one in last.values()
     ]
-    headers = ["data set", "version", "rows", "looks", "last", "last model"]
+    headers = ["data set", "last model", "when", "version", "rows", "looks"]
     note = "Results of different models that were read on this machine. Looks from other machines: " + BLANK
     return Table("Looks at public test sets", headers, rows or [["none", *[""] * 5]], labels=2, notes=[note])
 

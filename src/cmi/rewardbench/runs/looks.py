@@ -121,9 +121,9 @@ def read_looks() -> list[dict[str, Any]]:
 def looks_table(looks: Sequence[Look], why_not: str = "") -> Table:
     """Return which look at each test set the models' results are."""
     rows = [
-        [one.dataset, one.data, str(one.rows), one.model, "-" if one.number is None else str(one.number)]
+        [one.dataset, one.model, one.data, str(one.rows), "-" if one.number is None else str(one.number)]
         for one in looks
     ]
-    headers = ["data set", "version", "rows", "model", "look"]
+    headers = ["data set", "model", "version", "rows", "look"]
     notes = [NOTE, *([f"{why_not[0].upper()}{why_not[1:]}."] if why_not else [])]
     return Table("Looks at the test sets from this machine", headers, rows, labels=2, notes=notes)
