@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -247,7 +248,89 @@ def save_clamp3(folder: Path) -> None:
     save_tokenizer(folder)
 
 
+# TuneJury: heads on LAION's CLAP, in LAION's layout, and on MERT-v1-330M, which is a HuBERT that normalises first.
+
+LAION_NAMES = {
+    "audio_model.audio_encoder.": "module.audio_branch.",
+    "text_model.": "module.text_branch.",
+    "audio_projection.linear1.": "module.audio_projection.0.",
+    "audio_projection.linear2.": "module.audio_projection.2.",
+    "text_projection.linear1.": "module.text_projection.0.",
+    "text_projection.linear2.": "module.text_projection.2.",
+    ".batch_norm.": ".bn0.",
+    ".layernorm_before.": ".norm1.",
+    ".layernorm_after.": ".norm2.",
+}
+
+
+def laion_clap() -> ClapModel:
+    torch.manual_seed(3)
+    text = {"vocab_size": 264, "hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 1,
+            "intermediate_size": 48, "max_position_embeddings": 90}  # fmt: skip
+    sound = {"patch_embeds_hidden_size": 8, "hidden_size": 64, "depths": [1, 1, 1, 1], "num_attention_heads": [1] * 4}
+    model = ClapModel(ClapConfig(text_config=text, audio_config=sound, projection_dim=16)).eval()
+    model.load_state_dict(random_state({k: tuple(v.shape) for k, v in model.state_dict().items() if v.dim()}), False)
+    return model
+
+
+def save_laion_clap(folder: Path) -> None:
+    state = {}
+    for key, tensor in laion_clap().state_dict().items():
+        for ours, theirs in LAION_NAMES.items():
+            key = key.replace(ours, theirs)
+        if "audio_branch" in key:
+            for ours, theirs in ((".attention.output.dense.", ".attn.proj."), (".intermediate.dense.", ".mlp.fc1."),
+                                 (".output.dense.", ".mlp.fc2."), (".attention.self.rel", ".attn.rel")):  # fmt: skip
+                key = key.replace(ours, theirs)
+        state[key] = tensor
+    for key in [key for key in state if key.endswith(("self.query.weight", "self.query.bias")) and "audio" in key]:
+        parts = [state.pop(key.replace("query", part)) for part in ("query", "key", "value")]
+        state[key.replace("attention.self.query", "attn.qkv")] = torch.cat(parts)
+    unused = {
+        "module.audio_branch.tscam_conv.weight": torch.zeros(2),
+        "module.audio_transform.sequential.0.bias": torch.zeros(2),
+    }
+    torch.save(
+        {"epoch": 15, "state_dict": state | unused, "best": np.float64(0.9)},
+        folder / "music_audioset_epoch_15_esc_90.14.pt",
+    )
+    save_tokenizer(folder)
+
+
+def save_large_mert(folder: Path) -> None:
+    torch.manual_seed(4)
+    sizes = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64,
+             "conv_dim": [8] * 7, "num_conv_pos_embedding_groups": 4, "do_stable_layer_norm": True,
+             "feat_extract_norm": "layer", "conv_bias": True}  # fmt: skip
+    save_file(HubertModel(HubertConfig(**sizes)).state_dict(), folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps({**sizes, "model_type": "mert_model", "attention_relax": 32.0}))
+    (folder / "preprocessor_config.json").write_text('{"do_normalize": false}')
+
+
+def tunejury_shapes(*widths: int) -> Shapes:
+    shapes: dict[str, tuple[int, ...]] = {}
+    for i, (inside, outside) in enumerate(pairwise(widths)):
+        shapes |= {f"net.{4 * i}.weight": (outside, inside), f"net.{4 * i}.bias": (outside,)}
+        if outside > 1:
+            shapes |= {
+                f"net.{4 * i + 1}.{name}": (outside,) for name in ("weight", "bias", "running_mean", "running_var")
+            }
+    return shapes
+
+
+def save_tunejury(folder: Path) -> None:
+    torch.save(random_state(tunejury_shapes(16 + 64 + 16, 12, 8, 1)), folder / "tunejury.pt")
+
+
+def save_tunejury_clap(folder: Path) -> None:
+    (folder / "input_ablation").mkdir()
+    torch.save(random_state(tunejury_shapes(16, 12, 8, 1)), folder / "input_ablation" / "A1_clap_audio_only.pt")
+
+
 SAVERS: dict[str, tuple[Callable[[Path], None], ...]] = {
+    "tunejury": (save_tunejury, save_laion_clap, save_large_mert),
+    "tunejury-no-prompt": (save_tunejury, save_laion_clap, save_large_mert),
+    "tunejury-clap": (save_tunejury_clap, save_laion_clap),
     "muq-mulan": (save_muq_mulan,),
     "muq-mulan-all": (save_muq_mulan,),
     "clap": (save_clap,),

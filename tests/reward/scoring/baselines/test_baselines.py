@@ -21,7 +21,7 @@ from cmi.reward.scoring.scorers import is_reward_model
 from cmi.take import Prompt, Score, Take
 
 BASELINES = list_baselines()
-ONE_OF_EACH = ("muq-mulan-all", "clap", "clamp3", "audiobox-pq", "songeval", "pam")
+ONE_OF_EACH = ("muq-mulan-all", "clap", "clamp3", "audiobox-pq", "songeval", "pam", "tunejury")
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@
     audiobox-ce, -cu, -pc, -pq             Audiobox Aesthetics
     songeval, songeval-coherence, ...      SongEval
     pam                                    PAM
+    tunejury, -no-prompt, -clap            TuneJury
 
 A module named `my_metric` holds the metrics `my-metric` and `my-metric-...`, and has
 

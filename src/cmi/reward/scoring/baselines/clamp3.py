@@ -48,7 +48,8 @@ SEPARATOR = "</s>"
 NEVER_READ = r"symbolic_(model|proj)\.|(text|audio)_model\.pooler\."
 STATED_BY_MERT = (
     "hidden_size num_hidden_layers num_attention_heads intermediate_size conv_dim conv_kernel conv_stride conv_bias "
-    "num_conv_pos_embeddings num_conv_pos_embedding_groups feat_extract_norm feat_proj_layer_norm layer_norm_eps"
+    "num_conv_pos_embeddings num_conv_pos_embedding_groups feat_extract_norm feat_proj_layer_norm layer_norm_eps "
+    "do_stable_layer_norm"
 ).split()
 
 
@@ -110,17 +111,20 @@ class Clamp3Similarity(NamedTuple):
 
 
 def load(places: Sequence[str], device: str) -> NamedScorer:
-    (found, model), (ear, mert) = sources.build(SOURCE, places, _model), sources.build(MERT, places, _mert, 1)
+    (found, model), (ear, mert) = sources.build(SOURCE, places, _model), sources.build(MERT, places, build_mert, 1)
     tokenize, there = load_tokenizer(found.folder, model.text_model.config.vocab_size), choose_device(device)
     similarity = Clamp3Similarity(model.to(there), mert.to(there), tokenize, there)
     return NamedScorer(f"{found.name}, {ear.name}", AlignmentScorer(similarity.embed_sound, similarity.embed_text))
 
 
-def _mert(state: sources.State, config: Mapping[str, Any]) -> HubertModel:
-    """A HuBERT of music (Li et al., 2023). InputError for one with parts that HuBERT does not have."""
-    for field in ("feature_extractor_cqt", "deepnorm", "do_stable_layer_norm"):
+def build_mert(state: sources.State, config: Mapping[str, Any]) -> HubertModel:
+    """A HuBERT of music (Li et al., 2023). InputError for one with parts that HuBERT does not have.
+
+    MERT-v1-330M also states `attention_relax`, which guards half precision and changes no number.
+    """
+    for field in ("feature_extractor_cqt", "deepnorm"):
         if config.get(field):
-            raise InputError(f"config.json states {field}, which is not supported: MERT-v1-95M is expected")
+            raise InputError(f"config.json states {field}, which is not supported: MERT-v1-95M or 330M is expected")
     model = HubertModel(HubertConfig(**{field: config[field] for field in STATED_BY_MERT if field in config}))
     sources.fill(model, sources.with_weight_norm(state), r"masked_spec_embed$")
     return model

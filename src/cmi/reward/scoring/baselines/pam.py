@@ -21,7 +21,7 @@ from cmi._util.device import choose_device
 from cmi._util.weights import Shapes
 from cmi.reward.model.checkpoint import depth, shape
 from cmi.reward.model.tokenizer import Tokenize, load_tokenizer
-from cmi.reward.scoring.baselines import MUSICALITY, BaselineVariant, sources
+from cmi.reward.scoring.baselines import MUSICALITY, BaselineVariant, hts_at, sources
 from cmi.reward.scoring.baselines.listening import MusicalityScorer, hear, in_calls, repeated
 from cmi.reward.scoring.scorers import NamedScorer
 from cmi.take import Audio
@@ -37,8 +37,6 @@ END = " <|endoftext|>"  # whose vector is a sentence's
 RATE = 44_100
 WINDOW = 7 * RATE
 N_FFT, HOP = 1024, 320
-SPECTROGRAM = 256  # rows and columns that HTS-AT folds a spectrogram into
-ATTENTION = 8  # rows and columns that attend to each other
 
 NAMES = {
     r"^audio_encoder\.base\.htsat\.logmel_extractor\.melW$": "mel",
@@ -46,18 +44,8 @@ NAMES = {
     r"^audio_encoder\.projection\.": "sound_projection.",
     r"^caption_encoder\.base\.": "text.",
     r"^caption_encoder\.projection\.": "text_projection.",
-    r"\.bn0\.": ".batch_norm.",
-    r"\.norm1\.": ".layernorm_before.",
-    r"\.norm2\.": ".layernorm_after.",
-    r"\.attn\.relative_position_bias_table$": ".attention.self.relative_position_bias_table",
-    r"\.blocks\.(\d+)\.attn\.proj\.": r".blocks.\1.attention.output.dense.",
-    r"\.blocks\.(\d+)\.mlp\.fc1\.": r".blocks.\1.intermediate.dense.",
-    r"\.blocks\.(\d+)\.mlp\.fc2\.": r".blocks.\1.output.dense.",
 }
-NEVER_READ = (
-    r"sound\.audio_encoder\.(spectrogram_extractor|tscam_conv|head)\.|.*\.(relative_position_index|attn_mask)$"
-    r"|text\.h\.\d+\.attn\.(masked_)?bias$"
-)
+NEVER_READ = rf"{hts_at.NEVER_READ}|text\.h\.\d+\.attn\.(masked_)?bias$"
 
 
 class Projection(nn.Module):
@@ -124,46 +112,13 @@ def load(places: Sequence[str], device: str) -> NamedScorer:
 
 
 def _model(state: sources.State, _: object) -> MicrosoftClap:
-    state = _without_stacks(sources.renamed(state, NAMES))
+    state = hts_at.with_our_names(state, NAMES)
     shapes = sources.shapes_of(state)
     dim = shape(shapes, "sound_projection.linear1.weight", 2)[0]
-    model = MicrosoftClap(_sound_config(shapes), _text_config(shapes), dim)
+    sound = hts_at.audio_config(shapes, "sound.audio_encoder", shape(shapes, "mel", 2)[1])
+    model = MicrosoftClap(sound, _text_config(shapes), dim)
     sources.fill(model, state, NEVER_READ)
     return model
-
-
-def _without_stacks(state: sources.State) -> sources.State:
-    """Queries, keys and values apart, which the checkpoint keeps in one tensor."""
-    found = {}
-    for key, tensor in state.items():
-        if ".attn.qkv." in key:
-            for name, part in zip(("query", "key", "value"), tensor.chunk(3), strict=True):
-                found[key.replace(".attn.qkv.", f".attention.self.{name}.")] = part
-        else:
-            found[key] = tensor
-    return found
-
-
-def _sound_config(shapes: Shapes) -> ClapAudioConfig:
-    ear = "sound.audio_encoder"
-    stages = depth(shapes, f"{ear}.layers")
-    tables = [
-        shape(shapes, f"{ear}.layers.{i}.blocks.0.attention.self.relative_position_bias_table", 2)
-        for i in range(stages)
-    ]
-    width, _, patch, _ = shape(shapes, f"{ear}.patch_embed.proj.weight", 4)
-    return ClapAudioConfig(
-        spec_size=SPECTROGRAM,
-        window_size=ATTENTION,
-        num_mel_bins=shape(shapes, "mel", 2)[1],
-        patch_size=patch,
-        patch_stride=[patch, patch],
-        patch_embeds_hidden_size=width,
-        hidden_size=shape(shapes, f"{ear}.norm.weight", 1)[0],
-        depths=[depth(shapes, f"{ear}.layers.{i}.blocks") for i in range(stages)],
-        num_attention_heads=[table[1] for table in tables],
-        enable_fusion=False,
-    )
 
 
 def _text_config(shapes: Shapes) -> GPT2Config:

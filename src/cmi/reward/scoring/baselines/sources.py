@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -28,6 +29,9 @@ Built = TypeVar("Built")
 PERMISSION = "CMI_READ_PICKLES"
 NEVER_READ = r".*\.position_ids$|.*num_batches_tracked$"
 WEIGHT_NORM = {".weight_g": ".parametrizations.weight.original0", ".weight_v": ".parametrizations.weight.original1"}
+# numpy's numbers, which trainers keep beside their weights: nothing in them is run.
+_SCALAR = np.float64(0).__reduce__()[0]
+NUMBERS: list[Any] = [_SCALAR, (_SCALAR, "numpy.core.multiarray.scalar"), np.dtype, np.dtypes.Float64DType]
 
 
 class PublishedCheckpoint(NamedTuple):
@@ -122,16 +126,18 @@ def _download(repo: str, file: str, revision: str) -> Path:
 
 
 def read_state(path: Path) -> State:
-    """The tensors of a checkpoint by name: those under `model` if it holds more."""
+    """The tensors of a checkpoint by name: those under `model` or `state_dict` if it holds more."""
     try:
         if path.suffix == ".safetensors":
             return load_weights(path)
-        content = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
+        with torch.serialization.safe_globals(NUMBERS):
+            content = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
     except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, OSError) as error:
         reason = str(error).strip().partition("\n")[0]
         raise InputError(f"{path}: not a checkpoint of tensors alone ({reason})") from error
-    if isinstance(content, dict) and isinstance(content.get("model"), dict):
-        content = content["model"]
+    for part in ("model", "state_dict"):
+        if isinstance(content, dict) and isinstance(content.get(part), dict):
+            content = content[part]
     if not isinstance(content, dict) or not all(isinstance(value, Tensor) for value in content.values()):
         raise InputError(f"{path}: not a checkpoint of tensors by their names")
     require_finite(path, content)
