@@ -127,10 +127,19 @@ def wordnet(tools: Tools) -> object:
     return tools.thesaurus
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_data(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
+    """What modules and sessions prepare by commands adds no look to the user's log of looks at test sets."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CMI_DATA", str(tmp_path_factory.mktemp("data")))
+        yield
+
+
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test reads or writes the user's cache."""
+def own_cache(own_data: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reads or writes the user's cache, or what another test has left in the folder of data sets."""
     monkeypatch.setenv("CMI_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("CMI_DATA", raising=False)
 
 
 @pytest.fixture(scope="session")

@@ -33,6 +33,7 @@ CANNOT_RUN = {  # the reason: a pattern of commands
     r"|^bench (check|score) answers/? --annotations annotations",
     "takes minutes, and needs the listen extra": r"--listener reference",
     "scores what the reference listener answered": r"mir3?/annotations --protocol strict",
+    "goes on from predictions or folds that were made before": r"^mirex (disclose|folds|cost)",
     "is a demonstration that has tests of its own": r"^demo",
     "makes thousands of pairs": r"--pairs (7000|12000)",
 }  # fmt: skip
@@ -45,6 +46,10 @@ PROMPTS = '{"text": "A slow waltz"}\n{"text": "A folk tune", "lyrics": "We hear"
 FILES = {
     "docs/data.md": {"takes.csv": "audio,prompt\ntake.wav,slow piano\n"},
     "docs/generate.md": {"prompts.jsonl": PROMPTS},
+    "docs/mirex.md": {
+        "input.jsonl": '{"sample_id": "1", "prompt": "slow piano", "audio_A": "1a.wav", "audio_B": "1b.wav"}\n',
+        "predictions.jsonl": '{"sample_id": "1", "preference_score": 0.7, "preferred_candidate": "A"}\n',
+    },
     "docs/pairs.md": {
         "prompts.jsonl": PROMPTS,
         "votes.csv": "a,b,axis,choice,generator_a,generator_b\n1.wav,2.wav,overall,a,studio,studio-flaws-0.2\n",

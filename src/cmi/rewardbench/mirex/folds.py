@@ -98,17 +98,13 @@ def make_folds(rows: Sequence[Preference], parts: int = 1, ordinary: int = 5) ->
         raise InputError(f"{len(names)} generators, expected 3 or more: without one, two must be left to compare")
     folds = []
     for generator in names:
-        own = [generator in _generators(row) for row in rows]
-        others = [place for place, is_own in enumerate(own) if not is_own]
-        for part in range(parts):
-            test = [i for i, is_own in enumerate(own) if is_own and _part(groups[i], parts) == part]
-            if test:
-                name = _folder_name(generator) + (f"-{part + 1}" if parts > 1 else "")
-                folds.append(_fold(name, generator, others, test, groups))
-    for part in range(ordinary):
-        test = [i for i in range(len(rows)) if _part(groups[i], ordinary) == part]
-        if test:
-            folds.append(_fold(f"{ORDINARY}-{part + 1}", "", range(len(rows)), test, groups))
+        own = [place for place, row in enumerate(rows) if generator in _generators(row)]
+        others = sorted(set(range(len(rows))) - set(own))
+        for part, test in enumerate(_deal(own, groups, parts), 1):
+            name = _folder_name(generator) + (f"-{part}" if parts > 1 else "")
+            folds.append(_fold(name, generator, others, test, groups))
+    for part, test in enumerate(_deal(range(len(rows)), groups, ordinary), 1):
+        folds.append(_fold(f"{ORDINARY}-{part}", "", range(len(rows)), test, groups))
     for fold in folds:
         if not fold.train:
             more = "more --parts" if fold.generator else "fewer --ordinary folds"
@@ -117,6 +113,14 @@ def make_folds(rows: Sequence[Preference], parts: int = 1, ordinary: int = 5) ->
                 f"with the {len(fold.test)} that it tests on; try {more}"
             )
     return folds
+
+
+def _deal(places: Iterable[int], groups: Sequence[int], parts: int) -> list[list[int]]:
+    """Part rows by group, into parts of nearly equally many groups; empty parts are left out."""
+    drawn = sorted({groups[i] for i in places}, key=lambda group: draw_number(f"part {group}"))
+    part_of = {group: rank % parts for rank, group in enumerate(drawn)} if parts else {}
+    dealt = [[i for i in places if part_of[groups[i]] == part] for part in range(parts)]
+    return [part for part in dealt if part]
 
 
 def _fold(name: str, generator: str, candidates: Iterable[int], test: list[int], groups: Sequence[int]) -> Fold:
@@ -137,10 +141,6 @@ def _traits(row: Preference) -> Iterable[Trait]:
     for sound in (row.pair.a, row.pair.b, row.prompt.reference):
         if isinstance(sound, Path):
             yield Trait("recording", str(sound.absolute()))
-
-
-def _part(group: int, parts: int) -> int:
-    return int(parts * draw_number(f"part {group}"))
 
 
 def _folder_name(generator: str) -> str:
