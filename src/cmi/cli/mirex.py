@@ -108,8 +108,9 @@ def predict(
         note(tie_note(predicted.ties))
     if predicted.failures:
         more = f" (all are in {run_folder(output) / FAILURES})" if len(predicted.failures) > SHOWN else ""
+        rest = f"{output} has the others" if predicted.scores else "nothing is in the file"
         raise InputError(
-            f"{len(predicted.failures)} of {len(entry.rows)} pairs have no prediction{more}; {output} has the others, "
+            f"{len(predicted.failures)} of {len(entry.rows)} pairs have no prediction{more}; {rest}, "
             "and the same command tries again"
         )
     print(f"{printable(str(output))}: {len(predicted.scores)} predictions")

@@ -96,11 +96,13 @@ def test_the_same_command_scores_only_what_is_missing(entry, tmp_path, recording
 def test_predictions_of_another_model_or_of_other_makers_are_not_overwritten(entry, tmp_path):
     out = tmp_path / "p.jsonl"
     predict(entry, out)
-    with pytest.raises(InputError, match="begun with other settings"):
+    with pytest.raises(InputError, match="begun with by name, musicality, and this is another"):
         claim_output(out, "another", "musicality")
     (tmp_path / "theirs.jsonl").write_text("")
     with pytest.raises(InputError, match="did not write it"):
         claim_output(tmp_path / "theirs.jsonl", "by name", "musicality")
+    with pytest.raises(InputError, match="a folder, expected the name of a file"):
+        claim_output(tmp_path, "by name", "musicality")
     with pytest.raises(InputError, match="there is no folder"):
         claim_output(tmp_path / "nowhere" / "p.jsonl", "by name", "musicality")
 
@@ -150,6 +152,15 @@ def test_the_sheet_says_what_is_known_and_leaves_blanks(entry, tmp_path, pair):
     assert "| cmi-pref |" in sheet
     assert "| 2 |" in sheet
     assert sheet.count(BLANK) >= 8
+
+
+@pytest.mark.parametrize("about", ['{"settings": 3}', '{"machine": []}', '{"card": 4}', '{"bytes": "x"}', "[]", "{"])
+def test_a_damaged_record_of_a_run_is_one_sentence(tmp_path, about):
+    folder = run_folder(tmp_path / "p.jsonl")
+    folder.mkdir()
+    (folder / "about.json").write_text(about)
+    with pytest.raises(InputError, match=r"about\.json"):
+        disclosure_sheet(tmp_path / "p.jsonl")
 
 
 def test_a_sheet_of_nothing_is_refused(tmp_path):

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cmi._util.errors import InputError, reason_of
 from cmi.report.numbers import count, file_size, number
 from cmi.report.tables import Table, to_markdown
-from cmi.rewardbench.mirex.predict import read_about, run_folder, seconds_per_pair
+from cmi.rewardbench.mirex.predict import ABOUT, SESSIONS, read_about, run_folder, seconds_per_pair
 from cmi.rewardbench.runs.looks import read_looks
 
 BLANK = "*to be filled in by the entrant*"
@@ -18,8 +19,12 @@ _LICENCE = re.compile(r"^license:\s*(\S.*)$", re.MULTILINE)
 def disclosure_sheet(predictions: Path) -> str:
     """Return the sheet as Markdown, with the model's card at its end if there is one."""
     about = read_about(predictions)
-    card = str(about.get("card", ""))
-    tables = [_entry_table(about), _model_table(about, card), _compute_table(about, predictions), _looks_table()]
+    card = about.get("card", "")
+    try:
+        tables = [_entry_table(about), _model_table(about, card), _compute_table(about, predictions), _looks_table()]
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        damaged = run_folder(predictions)
+        raise InputError(f"{damaged / ABOUT} or {SESSIONS} beside it is damaged ({reason_of(error)})") from error
     sheet = "# Disclosure sheet\n\n" + to_markdown(tables)
     return f"{sheet}\n# The model's card\n\n{_below(card)}\n" if card else sheet
 
@@ -80,9 +85,9 @@ def _looks_table() -> Table:
     """Return one row for each test set that was looked at from this machine."""
     last: dict[tuple[str, str], dict[str, Any]] = {}
     for look in read_looks():
-        last[look["dataset"], look["data"]] = look
+        last[str(look.get("dataset")), str(look.get("data"))] = look
     rows = [
-        [one["dataset"], one["model"], one["when"][:10], one["data"], str(one["rows"]), str(one["look"])]
+        [*(str(one.get(name, "")) for name in ("dataset", "model", "when", "data", "rows")), str(one["look"])]
         for one in last.values()
     ]
     headers = ["data set", "last model", "when", "version", "rows", "looks"]

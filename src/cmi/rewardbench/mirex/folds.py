@@ -195,9 +195,12 @@ def read_folds(folder: Path) -> list[FoldSummary]:
     path = folder / FOLDS
     if not path.is_file():
         raise InputError(f"{folder}: no {FOLDS} in it, expected a folder of `cmi mirex folds`")
+    found = read_json(path)
+    if not isinstance(found, list) or not found or not all(isinstance(one, dict) for one in found):
+        raise InputError(f"{path}: expected the list of folds that `cmi mirex folds` wrote")
     try:
-        return [FoldSummary(**one) for one in read_json(path)]
-    except (TypeError, KeyError) as error:
+        return [FoldSummary(**one) for one in found]
+    except TypeError as error:
         raise InputError(f"{path}: not the folds of `cmi mirex folds` ({error})") from error
 
 

@@ -27,7 +27,8 @@ from typing import Any, Literal, NamedTuple
 
 from cmi import __version__
 from cmi._util.errors import InputError
-from cmi._util.files import claim, write_whole
+from cmi._util.files import SETTINGS, claim, write_whole
+from cmi._util.records import read_json
 from cmi._util.runlog import RunLog, read_records
 from cmi.judge.labels import pair_scores
 from cmi.judge.run import VERDICTS, Judged
@@ -63,12 +64,18 @@ def run_folder(out: Path) -> Path:
 
 def claim_output(out: Path, model: str, by: str) -> Path:
     """Return the folder of the run; InputError if the predictions are of another model, or not ours."""
-    folder = run_folder(out)
+    if out.is_dir():
+        raise InputError(f"{out}: a folder, expected the name of a file to write")
+    folder, settings = run_folder(out), {"model": model, "by": by}
     if out.exists() and not folder.exists():
         raise InputError(f"{out}: exists, and `cmi mirex predict` did not write it; choose another name")
     if not out.parent.is_dir():
         raise InputError(f"{out}: there is no folder {out.parent}")
-    claim(folder, {"model": model, "by": by}, "cmi mirex predict")
+    begun = folder / SETTINGS
+    if begun.is_file() and (earlier := read_json(begun)) != settings:
+        known = ", ".join(map(str, earlier.values())) if isinstance(earlier, dict) else "something else"
+        raise InputError(f"{out}: begun with {known}, and this is {model}, {by or 'any axis'}; choose another name")
+    claim(folder, settings, "cmi mirex predict")
     return folder
 
 
