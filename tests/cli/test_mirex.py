@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 import soundfile
 
+from cmi.testing.chat_endpoint import fake_endpoint, sounds_of
+
 MODELS = """
 import os, time
 import soundfile
@@ -106,6 +108,24 @@ def test_a_judge_that_always_prefers_what_it_hears_first_ties_and_says_so(folder
     rows = [json.loads(line) for line in (folder / "p.jsonl").read_text().splitlines()]
     assert {row["preference_score"] for row in rows} == {0.5}
     assert {row["preferred_candidate"] for row in rows} == {"A", "B"}
+
+
+def answer_by_loudness(body: dict) -> str:
+    levels = [float(abs(sound.samples).max()) for sound in sounds_of(body)]
+    louder = "model_a" if levels[0] > levels[1] else "model_b"
+    return json.dumps({"overall_preference": louder, "score_a": 3, "score_b": 3})
+
+
+def test_a_language_model_behind_an_endpoint_predicts_and_is_disclosed(folder):
+    with fake_endpoint(answer_by_loudness) as server:
+        command = ("predict", "input.jsonl", "-o", "p.jsonl", "--url", server.url, "--model", "m")
+        options = ("--prompt", "strict-musicality", "--max-calls", "30")
+        assert "the budget of 30 calls is spent" in cmi(folder, *command, *options, code=2)
+        cmi(folder, *command, *options[:2])
+        assert sum(server.calls.values()) == 40  # nothing is asked twice
+    rows = [json.loads(line) for line in (folder / "p.jsonl").read_text().splitlines()]
+    assert [(row["preference_score"], row["preferred_candidate"]) for row in rows] == [(0.0, "B")] * 20
+    assert f"audio and prompts were sent to {server.url}" in cmi(folder, "disclose", "p.jsonl")
 
 
 @pytest.mark.parametrize(

@@ -165,13 +165,13 @@ def write_folds(
         write_preferences(stated, out / fold.name / ROWS)
         if template is not None:
             write_whole(out / fold.name / CONFIG, template)
+
+    def pairs(places: list[int]) -> int:
+        return len({rows[place].pair for place in places})
+
     summaries = [
-        FoldSummary(
-            *(fold.name, fold.generator),
-            *(len({rows[place].pair for place in places}) for places in (fold.train, fold.valid, fold.test)),
-            fold.left_out,
-        )
-        for fold in folds
+        FoldSummary(one.name, one.generator, pairs(one.train), pairs(one.valid), pairs(one.test), one.left_out)
+        for one in folds
     ]
     write_whole(out / FOLDS, to_json([one._asdict() for one in summaries]))
     return summaries
