@@ -153,7 +153,7 @@ def cost_table(costs: Sequence[FoldCost]) -> Table:
     headers = ["held out", "task", "pairs", "ACC", "95 %", "best null", "ordinary", "95 %", "cost", "95 %", "n", "p"]
     notes = [
         "In percent. Cost: ordinary folds minus held out, on the pairs that both scored. 95 %: bootstrap over prompts. "
-        "p: adjusted by Holm over the tasks. Ties of people are left out."
+        "p: adjusted by Holm over the cells of a generator, not over generators. Ties of people are left out."
     ]
     return Table("The cost of leaving a generator out", headers, rows, labels=2, notes=notes)
 

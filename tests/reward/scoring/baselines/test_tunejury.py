@@ -8,7 +8,7 @@ import pytest
 import soundfile
 import torch
 from torch.nn import functional
-from transformers import ClapFeatureExtractor, HubertModel
+from transformers import ClapFeatureExtractor, HubertConfig, HubertModel
 
 from cmi._util.errors import InputError
 from cmi.reward.scoring import load_scorer
@@ -93,6 +93,26 @@ def test_mert_hears_long_recordings_in_stretches(places, tmp_path, monkeypatch):
         whole = mert.embed_sound(write(tmp_path / "whole.wav", sound, 24_000))
         frames = [network(torch.tensor(np.float32(part))[None]).last_hidden_state[0] for part in parts]
     assert torch.allclose(whole, torch.cat(frames).mean(dim=0), atol=1e-5)
+
+
+def test_a_large_mert_may_weigh_its_residuals():
+    """`deepnorm` as MERT's own code has it, written out; without it the same weights give other numbers."""
+    sizes = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 2, "intermediate_size": 48}
+    sizes |= {"conv_dim": [8] * 7, "num_conv_pos_embedding_groups": 4}
+    torch.manual_seed(0)
+    plain = HubertModel(HubertConfig(**sizes)).eval()
+    ours = tunejury.build_mert(plain.state_dict(), {**sizes, "deepnorm": True, "attention_relax": 32.0})
+    samples, alpha = torch.randn(1, 8000), (2 * 3) ** 0.25
+    with torch.inference_mode():
+        x = plain.feature_projection(plain.feature_extractor(samples).transpose(1, 2))
+        x = plain.encoder.layer_norm(x + plain.encoder.pos_conv_embed(x))
+        for layer in plain.encoder.layers:
+            x = layer.layer_norm(alpha * x + layer.attention(x)[0])
+            x = layer.final_layer_norm(alpha * x + layer.feed_forward(x))
+        assert torch.allclose(ours(samples).last_hidden_state, x, atol=1e-5)
+        assert not torch.allclose(plain(samples).last_hidden_state, x, atol=1e-2)
+    with pytest.raises(InputError, match="deepnorm and do_stable_layer_norm"):
+        tunejury.build_mert(plain.state_dict(), {**sizes, "deepnorm": True, "do_stable_layer_norm": True})
 
 
 def test_a_head_for_other_encoders_is_one_sentence(places, tmp_path):

@@ -9,13 +9,13 @@ embeddings are weighted by what is new in them. The score is the cosine. A text'
 their order (the publishers' script shuffles them).
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from transformers import BertConfig, BertModel, HubertConfig, HubertModel, XLMRobertaConfig, XLMRobertaModel
+from transformers import BertConfig, BertModel, HubertModel, XLMRobertaConfig, XLMRobertaModel
 
 from cmi._util.device import choose_device
 from cmi._util.errors import InputError
@@ -25,6 +25,7 @@ from cmi.reward.model.checkpoint import depth, shape
 from cmi.reward.model.tokenizer import Tokenize, load_tokenizer
 from cmi.reward.scoring.baselines import ALIGNMENT, BaselineVariant, sources
 from cmi.reward.scoring.baselines.listening import AlignmentScorer, hear
+from cmi.reward.scoring.baselines.mert import build_mert
 from cmi.reward.scoring.scorers import NamedScorer
 from cmi.take import Audio
 
@@ -46,11 +47,6 @@ STRETCH = 128  # vectors or tokens
 HEAD = 64  # numbers of an attention head
 SEPARATOR = "</s>"
 NEVER_READ = r"symbolic_(model|proj)\.|(text|audio)_model\.pooler\."
-STATED_BY_MERT = (
-    "hidden_size num_hidden_layers num_attention_heads intermediate_size conv_dim conv_kernel conv_stride conv_bias "
-    "num_conv_pos_embeddings num_conv_pos_embedding_groups feat_extract_norm feat_proj_layer_norm layer_norm_eps "
-    "do_stable_layer_norm"
-).split()
 
 
 class Clamp3(nn.Module):
@@ -115,19 +111,6 @@ def load(places: Sequence[str], device: str) -> NamedScorer:
     tokenize, there = load_tokenizer(found.folder, model.text_model.config.vocab_size), choose_device(device)
     similarity = Clamp3Similarity(model.to(there), mert.to(there), tokenize, there)
     return NamedScorer(f"{found.name}, {ear.name}", AlignmentScorer(similarity.embed_sound, similarity.embed_text))
-
-
-def build_mert(state: sources.State, config: Mapping[str, Any]) -> HubertModel:
-    """A HuBERT of music (Li et al., 2023). InputError for one with parts that HuBERT does not have.
-
-    MERT-v1-330M also states `attention_relax`, which guards half precision and changes no number.
-    """
-    for field in ("feature_extractor_cqt", "deepnorm"):
-        if config.get(field):
-            raise InputError(f"config.json states {field}, which is not supported: MERT-v1-95M or 330M is expected")
-    model = HubertModel(HubertConfig(**{field: config[field] for field in STATED_BY_MERT if field in config}))
-    sources.fill(model, sources.with_weight_norm(state), r"masked_spec_embed$")
-    return model
 
 
 def _model(state: sources.State, _: object) -> Clamp3:

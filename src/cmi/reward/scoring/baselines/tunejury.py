@@ -31,8 +31,8 @@ from cmi._util.errors import InputError
 from cmi.reward.model.checkpoint import depth, shape
 from cmi.reward.model.tokenizer import Tokenize, load_tokenizer
 from cmi.reward.scoring.baselines import MUSICALITY, BaselineVariant, hts_at, sources
-from cmi.reward.scoring.baselines.clamp3 import build_mert
 from cmi.reward.scoring.baselines.listening import hear
+from cmi.reward.scoring.baselines.mert import build_mert
 from cmi.reward.scoring.scorers import NamedScorer
 from cmi.take import Audio, Score, Take
 
