@@ -42,15 +42,32 @@ def test_the_extras_that_it_installs_are_ours(steps):
     assert set(wanted.split(",")) <= set(extras)
 
 
-@pytest.mark.slow
-def test_the_entry_point_predicts_with_the_model_that_is_named_last(steps, tmp_path):
+LOUDER = "cmi.rewardbench.evaluation.nulls:Louder"
+
+
+@pytest.fixture
+def asked(tmp_path) -> Path:
+    """A pair of which a is louder."""
     for name, level in (("a", 0.5), ("b", 0.1)):
         soundfile.write(tmp_path / f"{name}.wav", level * np.sin(np.arange(8000) / 9), 8000)
     (tmp_path / "input.jsonl").write_text('{"sample_id": "1", "prompt": "x", "audio_A": "a.wav", "audio_B": "b.wav"}\n')
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_the_script_predicts_as_the_tasks_page_calls_it(asked):
+    command = [sys.executable, ROOT / "recipes/mirex/main.py", "--path", "input.jsonl", "--model", LOUDER]
+    done = subprocess.run(command, cwd=asked, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((asked / "predictions.jsonl").read_text())["preferred_candidate"] == "A"
+
+
+@pytest.mark.slow
+def test_the_entry_point_predicts_with_the_model_that_is_named_last(steps, asked):
     [entry] = [json.loads(rest) for name, rest in steps if name == "ENTRYPOINT"]
     assert entry[0] == "cmi"
-    given = f"{tmp_path}/input.jsonl -o {tmp_path}/p.jsonl --model cmi.rewardbench.evaluation.nulls:Louder"
+    given = f"{asked}/input.jsonl -o {asked}/p.jsonl --model {LOUDER}"
     command = [sys.executable, "-m", *entry, *shlex.split(given)]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "HF_HUB_OFFLINE": "1"})
     assert done.returncode == 0, done.stderr
-    assert json.loads((tmp_path / "p.jsonl").read_text())["preferred_candidate"] == "A"
+    assert json.loads((asked / "p.jsonl").read_text())["preferred_candidate"] == "A"

@@ -164,6 +164,7 @@ def evaluate(
 
     `scorer` is a name that `cmi.load_scorer` takes, or an object with `score(takes)`. `data` is a data set's name, a
     file of preferences or ratings, or a studio set's folder. With `out` scores are kept there; the same call resumes.
+    A look at a test set is logged on this machine (`cmi.rewardbench.runs.looks`).
 
     >>> import json, numpy, soundfile, tempfile
     >>> from pathlib import Path
