@@ -142,7 +142,7 @@ def predict_by_judge(entry: MirexInput, by: By, folder: Path, ask: Callable[[Pat
 
 
 def _by_verdicts(entry: MirexInput, judged: Judged, by: By) -> Predicted:
-    predicted = Predicted(by, {}, {}, [judged.cut_note] if judged.cut_note else [])
+    predicted = Predicted(by, {}, {}, judged.cut_notes)
     failed = {asking.pair: reason for asking, reason in judged.failures.items()}
     scores = pair_scores(judged)
     for row in entry.rows:
