@@ -1,4 +1,4 @@
-"""The reference listener's beats, downbeats and keys of GTZAN's clips, with madmom and without, beside a constant answer.
+"""The reference listener on GTZAN: beats, downbeats and keys, with madmom and without, beside a constant answer.
 
     python benchmarks/rhythm.py GTZAN/ BEATS/ KEYS/ [--clips 60] [--last 0 5] [--without-madmom]
 
