@@ -3,6 +3,7 @@
     python recipes/nano/clips.py music MUSIC OUT           excerpts of real recordings (`cmi studio fetch MUSIC ...`)
     python recipes/nano/clips.py studio OUT --pairs 600    the studio's pairs about musicality, train and test
     python recipes/nano/clips.py speech OUT                sentences read by espeak-ng: what is not music
+    python recipes/nano/clips.py sounds MUSIC OUT          voices and noises of games: what is not music either
 
 OUT/<name>-000.opus ...    64 clips each, one after the other, 24 kHz, 12 s
 OUT/<name>.json            a line for each clip, in order: the song and its package; or the pair and its role
@@ -13,7 +14,7 @@ Whole packages are kept for testing (`TESTED`): no song of theirs is learned fro
 import argparse
 import json
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
 from pathlib import Path
@@ -37,11 +38,25 @@ TOGETHER = 64  # clips in a file
 LEVEL, LOUDEST = 0.08, 0.98
 SILENT = 0.003  # RMS
 OPUS_LEVEL = 0.85  # of libsndfile's compression: about 40 kbit/s
-PLACES = {"tests": 0.3, "music-b": 0.62, "music-c": 0.08}  # of a song, at which the excerpts of a pack begin
+PLACES = {
+    "tests": 0.3,
+    "music-b": 0.62,
+    "music-c": 0.08,
+    "music-d": 0.8,
+}  # of a song, at which the excerpts of a pack begin
 TESTED = frozenset(
     "naev-data hyperrogue-music supertuxkart-data fretsonfire-songs-muldjord singularity-music "
     "freedroidrpg-data".split()
 )
+VOICES = "/voices/ /voice/ /announcer/ fillets-ng/sound/".split()  # parts of the paths of recorded speech
+SINGING = "/voices/Singer"
+SOUNDS = {  # of games, to learn from and to measure with, and how many clips of each
+    "sounds": {"hedgewars-data": 60, "megaglest-data": 60, "lugaru-data": 12},
+    "sounds-test": dict.fromkeys(
+        "fillets-ng-data warmux-data redeclipse-data unknown-horizons widelands-data tuxpaint-data".split(), 12
+    ),
+}
+PAUSES = (0.05, 0.6)  # seconds between sounds
 SENTENCES = (
     "The committee will meet again on Thursday to discuss the budget for next year.",
     "Please remember to close the windows before you leave the building tonight.",
@@ -65,7 +80,9 @@ def main() -> None:
     studio.add_argument("--pairs", type=int, default=600)
     studio.add_argument("--seed", type=int, default=2101)
     speech = kinds.add_parser("speech")
-    for kind in (music, studio, speech):
+    sounds = kinds.add_parser("sounds")
+    sounds.add_argument("music", type=Path, nargs="+")
+    for kind in (music, studio, speech, sounds):
         kind.add_argument("out", type=Path)
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
@@ -77,6 +94,9 @@ def main() -> None:
     elif arguments.kind == "studio":
         write(arguments.out, "studio", studio_clips(arguments.pairs, arguments.seed, ("train",)))
         write(arguments.out, "studio-test", studio_clips(arguments.pairs // 2, arguments.seed + 1, ("test", "heldout")))
+    elif arguments.kind == "sounds":
+        for name, packages in SOUNDS.items():
+            write(arguments.out, name, sound_clips(arguments.music, packages))
     else:
         write(arguments.out, "speech", speech_clips())
 
@@ -173,6 +193,34 @@ def speech_clips() -> Iterator[tuple[Clip, dict[str, Any]]]:
         clip = levelled(np.resize(soxr.resample(said, SPEECH_RATE, RATE * slower), SIZE))
         if clip is not None:
             yield clip, {"speech": place}
+
+
+def sound_clips(music: Sequence[Path], packages: Mapping[str, int]) -> Iterator[tuple[Clip, dict[str, Any]]]:
+    """Short sounds of one folder of a game after each other: people who speak, and by turns any other sounds."""
+    rng = random.Random(18)  # noqa: S311
+    for package, count in packages.items():
+        paths = sorted(path for folder in music for path in (folder / package).rglob("*.[ow][ga][gv]"))
+        short = [path for path in paths if SINGING not in str(path) and soundfile.info(path).duration < SECONDS]
+        spoken = {path for path in short if any(part in str(path) for part in VOICES)}
+        kinds = [kind for kind in (spoken, set(short) - spoken) if kind]
+        for place in range(count):
+            kind = sorted(kinds[place % len(kinds)])
+            folder = rng.choice(kind).parent
+            own = [path for path in kind if path.parent == folder]
+            clip = levelled(_in_turn(own, rng))
+            if clip is not None:
+                yield clip, {"package": package, "speech": own[0] in spoken, "folder": folder.name}
+
+
+def _in_turn(paths: Sequence[Path], rng: random.Random) -> NDArray[np.float32]:
+    """Sounds drawn at random, each at one level, until there are enough seconds."""
+    parts: list[NDArray[np.float32]] = []
+    while sum(map(len, parts)) < SIZE:
+        sound, rate = soundfile.read(rng.choice(paths), dtype="float32", always_2d=True)
+        heard = soxr.resample(sound.mean(axis=1), rate, RATE)
+        loudness = float(np.sqrt(np.mean(heard**2))) if len(heard) else 0.0
+        parts += [heard * (LEVEL / max(loudness, SILENT)), np.zeros(int(rng.uniform(*PAUSES) * RATE), np.float32)]
+    return np.concatenate(parts)
 
 
 if __name__ == "__main__":

@@ -299,15 +299,17 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "memory": ("looped", "moved_bars", "other_continuation", "shuffled", "reversed_stretches"),
 }
 FOLDS = (("vocoder", "noise", "tempo", "tube", "level"), ("dull", "memory", "pitch", "codec"))
+MOVED = {*FAMILIES["pitch"], *FAMILIES["tempo"], *FAMILIES["memory"]}  # in time or pitch: would be doubled, not eased
 
 
-def chained(x: Tensor, strength: Tensor, kinds: Sequence[str], rng: Generator) -> Tensor:
-    """Each row made worse in its own way, at one level before and after."""
+def chained(x: Tensor, strength: Tensor, kinds: Sequence[str], rng: Generator, share: Tensor | None = None) -> Tensor:
+    """Each row made worse in its own way, at one level before and after; with a `share` (B,), mixed with what was."""
     y = torch.empty_like(x)
     for kind in dict.fromkeys(kinds):
         rows = torch.tensor([i for i, own in enumerate(kinds) if own == kind], device=x.device)
         y[rows] = FLAWS[kind](x[rows], strength[rows], rng)
-    return levelled(y)
+    y = levelled(y)
+    return y if share is None else levelled(torch.lerp(x, y, share[:, None]))
 
 
 def unhurt(x: Tensor, rng: Generator) -> Tensor:
@@ -449,4 +451,4 @@ def _softened(y: Tensor, inside: Tensor, since: Tensor, size: int) -> Tensor:
     return torch.where(inside, y * edge, y)
 
 
-__all__ = ["FAMILIES", "FLAWS", "FOLDS", "chained", "not_music", "unhurt"]
+__all__ = ["FAMILIES", "FLAWS", "FOLDS", "MOVED", "chained", "not_music", "unhurt"]

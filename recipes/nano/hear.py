@@ -16,6 +16,8 @@ from cmi.reward.model.encoders.ear import log_mel
 from cmi.reward.model.encoders.musicnn import Musicnn
 from cmi.reward.model.head import Downsampling, HeadConfig, PromptTokens
 
+COMPONENTS, RIDGE = 64, 0.1  # of what is played
+
 
 class Listener(nn.Module):
     """nano without MiniLM: its encoder, and what its head says of a sound that nothing was asked of."""
@@ -63,11 +65,17 @@ class Judge(nn.Module):
     """One number of a summary, standardised as clean clips are and cut off at 8 deviations.
 
     Of its numbers some are `used`. `curved` also weighs how far each number is from usual, in either
-    direction; with `hidden`, a layer stands beside.
+    direction; with `hidden`, a layer stands beside. With `given`, of each of those numbers what is usual of clips
+    whose musicnn hears the same is taken away first.
     """
 
-    def __init__(self, clean: Tensor, used: Tensor, curved: bool = False, hidden: int = 0) -> None:
+    def __init__(
+        self, clean: Tensor, used: Tensor, curved: bool = False, hidden: int = 0, given: Tensor | None = None
+    ) -> None:
         super().__init__()
+        self.played: nn.Parameter | None = None
+        self.usual: nn.Parameter | None = None
+        self.rest: nn.Parameter | None = None
         self.mean = nn.Parameter(clean.mean(dim=0), requires_grad=False)
         self.scale = nn.Parameter(used / clean.std(dim=0).clamp(min=1e-4), requires_grad=False)
         self.weight = nn.Parameter(torch.zeros_like(self.mean))
@@ -77,9 +85,28 @@ class Judge(nn.Module):
             layers = nn.Linear(len(self.mean), hidden), nn.GELU(), nn.Dropout(0.5), nn.Linear(hidden, 1)
             self.layer = nn.Sequential(*layers).to(clean.device)
             nn.init.zeros_(layers[3].weight)
+        if given is not None:
+            self._fit_usual(clean, given)
+
+    @torch.no_grad()
+    def _fit_usual(self, clean: Tensor, given: Tensor) -> None:
+        """A ridge from the first components of musicnn's mean features to every number that is `given` them."""
+        z = self.inputs(clean)
+        features = z[:, _mean_features(z.device)]
+        _, vectors = torch.linalg.eigh(features.T @ features / len(z))
+        played = vectors[:, -COMPONENTS:]
+        known = features @ played
+        gram = known.T @ known + RIDGE * len(z) * torch.eye(COMPONENTS, device=z.device)
+        usual = torch.linalg.solve(gram, known.T @ z) * given
+        rest = torch.where(given, 1 / (z - known @ usual).std(dim=0).clamp(min=0.05), 1.0)
+        self.played, self.usual, self.rest = (nn.Parameter(x, requires_grad=False) for x in (played, usual, rest))
 
     def inputs(self, x: Tensor) -> Tensor:
-        return ((x - self.mean) * self.scale).clamp(-craft.FARTHEST, craft.FARTHEST)
+        z = ((x - self.mean) * self.scale).clamp(-craft.FARTHEST, craft.FARTHEST)
+        if self.played is None or self.usual is None or self.rest is None:
+            return z
+        usual = z[..., _mean_features(z.device)] @ self.played @ self.usual
+        return ((z - usual) * self.rest).clamp(-craft.FARTHEST, craft.FARTHEST)
 
     def judge(self, inputs: Tensor, keep: Tensor | None = None) -> Tensor:
         """Of (..., 8308) inputs, of which `keep` are heard in this step of the training."""
@@ -91,6 +118,12 @@ class Judge(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.cat([self.judge(self.inputs(part.float())) for part in x.split(4096)])
+
+
+def _mean_features(device: torch.device) -> Tensor:
+    """Where the means of both of musicnn's nets stand in a summary."""
+    each = torch.arange(musicnn.DIM, device=device)
+    return torch.cat([each, 4 * musicnn.DIM + each])
 
 
 def load_nets(variables: Mapping[str, Mapping[str, Tensor]]) -> tuple[Musicnn, Musicnn]:

@@ -39,9 +39,10 @@ def main() -> None:
             pick(said["tests"], rows["tests"], [name], strength)[0]
             for name, strength in (("", 0.0), ("not music", 1.0), ("unhurt", 0.0))
         )
-        below = f"{100 * share(clean, strange):.1f}, speech {100 * share(clean, said['speech']):.1f}"
+        others = {f", {name}": said[name] for name in ("speech", "sounds", "sounds-test") if name in said}
+        below = "".join(f"{name} {100 * share(clean, own):.1f}" for name, own in {"": strange, **others}.items())
         moved = float((twin - clean).abs().mean() / clean.std())
-        print(f"  what is not music is below: {below}; harmless changes move it by {moved:.2f} spreads of clean clips")
+        print(f"  what is not music is below:{below}; harmless changes move it by {moved:.2f} spreads of clean clips")
         print(f"  {studio_pairs(said['studio-test'], rows['studio-test'][::2])}")
         print(f"  {people(said['people'], rows['people'], Path(sys.argv[2]))}")
 

@@ -1,37 +1,42 @@
 """Trains and measures nano's `craft`: how well a recording is made, on real music made worse in many ways.
 
-    python recipes/nano/train.py hear CLIPS HEARD.pt     on a GPU; CLIPS is a folder of `clips.py` and `carry.py`
-    python recipes/nano/train.py fit HEARD.pt OUT        every variant, or those named
+    python recipes/nano/train.py hear CLIPS HEARD --seed 0    on a GPU; CLIPS is a folder of `clips.py` and `carry.py`
+    python recipes/nano/train.py ask CLIPS HEARD              what is measured on, and what codecs do
+    python recipes/nano/train.py fit HEARD OUT                every variant, or those named
 
-`hear` makes a set of clips in groups, all heard once:
+`hear` makes clips in groups, all heard once; several of them, each with a seed of its own, use a GPU better than one:
 
     group     a clip as it is (at a speed and of a tone of its own), the same after something harmless, and three that
-              are worse: one flaw at two strengths, and another flaw, or two of them one after the other
+              are worse: one flaw at two strengths, and another flaw, or two of them one after the other. Half of the
+              flaws are eased: what is flawed is mixed with what it was
 
 Songs measured on are of packages that none was trained on: the first TEST_CLIPS are reported, the next as many are for
-choosing, and of the next as many ('fresh') only the studio's flaws are reported, by what was chosen. OUT/*.pt hold the
-weights, OUT/scores.pt what each said of every clip: `table.py` prints it.
+choosing, and of the next as many ('fresh') only the studio's flaws are reported, by what was chosen. The studio's flaws
+are made at 44.1 kHz. OUT/*.pt hold the weights, OUT/scores.pt what each said of every clip: `table.py` prints it.
 """
 
 import argparse
+import io
 import random
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from degrade import varied
-from flaws import FAMILIES, FLAWS, chained, not_music, unhurt
+from flaws import FAMILIES, FLAWS, MOVED, chained, not_music, unhurt
 from hear import Judge, Listener
 from numpy.typing import NDArray
-from packs import FULL_SCALE, HEARD, HEARD_RATE, read_pack, read_rows
+from packs import FULL_SCALE, HEARD, HEARD_RATE, SECONDS, read_pack, read_rows
+from scipy import fft
 from torch import Tensor
 from torch.nn import functional
 
-from cmi.reward.model.encoders.craft import WIDTH
+from cmi.reward.model.encoders.craft import HIDDEN, WIDTH
 from cmi.reward.model.encoders.nano import levelled
 from cmi.studio.flaws import FLAWS as STUDIO_FLAWS
 from cmi.studio.flaws import SOUND_FLAWS, TAPE_FLAWS, SoundFlaw
@@ -40,14 +45,20 @@ NAMES = tuple(FLAWS)
 GROUP = 5  # clean, harmless, worse, the same flaw worse still, another flaw
 TOGETHER = 24  # groups that are made at once
 LENGTHS = (6, 8, 10, 12)  # seconds that are summed up
-WEAKEST = 0.1
+WEAKEST, WEAKER = 0.05, 1.3  # more of the strengths are weak; at 1.7 what is strong was heard less well
+EASED, LEAST_SHARE = 0.5, 0.15
 CHAINED = 0.35  # of the last of each group
 TEST_STRENGTHS = (0.3, 0.6, 1.0)
 TEST_CLIPS = 36
 SPEECH = 32  # clips learned from; the others are measured with
-MUSIC = ("music-b", "music-c", "music-r")
+MUSIC = ("music-b", "music-c", "music-d", "music-r")
+PACKS = ("studio", "studio-test", "speech", "sounds", "sounds-test", "people")
+FLAWED_RATE = 44_100  # at which the studio's flaws and codecs are made, as of most files
+CODECS = ("mp3", "ogg")
+UNSTEADY = Path(__file__).with_name("unsteady.txt")  # numbers that mp3 or ogg move by 0.17 deviations
 LEFT_OUT = ("drascula-music",)  # its licence forbids to sell it alone
 FLOOR, PLUS, EAR = 6503, 7249, 7874  # numbers of musicnn; of log-mels, what comes again and pulse; and of the ear
+PROCESSES = 14
 
 Row = tuple[int, str, float]  # clip, flaw, strength
 
@@ -56,54 +67,50 @@ class Variant(NamedTuple):
     """How a `Judge` is made and taught."""
 
     used: tuple[tuple[int, int], ...] = ((0, WIDTH),)  # numbers
-    curved: bool = False
-    hidden: int = 0
+    steady: bool = True  # whether those that codecs move are left out
+    given: tuple[int, int] | None = None  # numbers that are taken as they are given what is played
+    curved: bool = True
+    hidden: int = HIDDEN
     apart: float = 1.5  # weight of pairs across clips
+    coded: float = 0.5  # weight of codecs' changes, squared
     decay: float = 1.0
     dropped: float = 0.3
     steps: int = 2500
+    groups: int = 256  # of a step
     rate: float = 1e-3
     studio: float = 0.3  # weight of the studio's pairs
     rendered: bool = True  # whether rendered music is learned from, too
+    weakest: float = 0.0  # what is weaker is not learned from
     odd: float = 1.0  # the margin by which music is above what is none
     seed: int = 0
 
 
-COUNTED = (FLOOR, PLUS), (EAR, WIDTH)
 VARIANTS = {
-    "floor": Variant(((0, FLOOR),)),
-    "linear+": Variant(((0, PLUS),)),
-    "linear++": Variant(((0, EAR),)),
-    "linear++, songs alone": Variant(((0, EAR),), rendered=False),
-    "linear+ counted": Variant(((0, PLUS), (EAR, WIDTH))),
-    "linear": Variant(),
-    "light": Variant(COUNTED),
-    "light curved": Variant(COUNTED, curved=True),
-    "light 256": Variant(COUNTED, curved=True, hidden=256),
-    "curved+ counted": Variant(((0, PLUS), (EAR, WIDTH)), curved=True),
-    "curved": Variant(curved=True),
-    "curved, songs alone": Variant(curved=True, rendered=False),
-    "curved, apart 4": Variant(curved=True, apart=4.0),
-    "curved, odd 3": Variant(curved=True, odd=3.0),
-    "256+ counted": Variant(((0, PLUS), (EAR, WIDTH)), curved=True, hidden=256),
-    "256": Variant(curved=True, hidden=256),
-    "256, songs alone": Variant(curved=True, hidden=256, rendered=False),
-    "256, apart 4": Variant(curved=True, hidden=256, apart=4.0),
-    "256, dropped 0.6": Variant(curved=True, hidden=256, dropped=0.6),
-    "256, decay 3": Variant(curved=True, hidden=256, decay=3.0),
-    "64": Variant(curved=True, hidden=64),
-    "64, dropped 0.6": Variant(curved=True, hidden=64, dropped=0.6),
-    "256, seed 1": Variant(curved=True, hidden=256, seed=1),
-    "256, seed 2": Variant(curved=True, hidden=256, seed=2),
-    "256, 6000 steps": Variant(curved=True, hidden=256, steps=6000),
-}
+    "256": Variant(),
+    "linear": Variant(curved=False, hidden=0),
+    "curved": Variant(hidden=0),
+    "256, coded 0": Variant(coded=0.0),
+    "256, coded 2": Variant(coded=2.0),
+    "256, all numbers": Variant(steady=False),
+    "256, all numbers, coded 2": Variant(steady=False, coded=2.0),
+    "256, apart 4": Variant(apart=4.0),
+    "256, given": Variant(given=(0, WIDTH)),
+    "256, counted given": Variant(given=(EAR, WIDTH)),
+    "256, 6000 steps": Variant(steps=6000),
+    "256, 1024 groups": Variant(groups=1024),
+    "256, dropped 0.5": Variant(dropped=0.5),
+    "256, decay 3": Variant(decay=3.0),
+    "256, songs alone": Variant(rendered=False),
+    "256, from 0.15": Variant(weakest=0.15),
+    "512": Variant(hidden=512),
+} | {f"96, seed {seed}": Variant(hidden=96, seed=seed) for seed in range(5)}
 
 
 class Known(NamedTuple):
     """Clips that were heard: what they are, and what was heard."""
 
     sums: Tensor  # (n, WIDTH), half precision
-    strength: Tensor  # (n, kinds): how strong each flaw is
+    strength: Tensor  # (n,): how strong the flaw is
     before: Tensor  # (n,): what nano said before, where it is asked
     rendered: Tensor  # (n,): whether it was made of rendered music
 
@@ -111,25 +118,32 @@ class Known(NamedTuple):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     steps = parser.add_subparsers(dest="step", required=True)
-    hear, fit = steps.add_parser("hear"), steps.add_parser("fit")
-    hear.add_argument("clips", type=Path)
-    hear.add_argument("heard", type=Path)
+    hear, ask, fit = (steps.add_parser(name) for name in ("hear", "ask", "fit"))
+    for step in (hear, ask):
+        step.add_argument("clips", type=Path)
+    for step in (hear, ask, fit):
+        step.add_argument("heard", type=Path)
+        step.add_argument("--tiny", action="store_true", help="a few clips and steps, to see that it runs")
     hear.add_argument("--made", type=float, default=240, help="seconds in which clips are made")
-    fit.add_argument("heard", type=Path)
+    hear.add_argument("--seed", type=int, default=0)
     fit.add_argument("out", type=Path)
     fit.add_argument("--only", nargs="*", default=list(VARIANTS), help="variants")
-    for step in (hear, fit):
-        step.add_argument("--tiny", action="store_true", help="a few clips and steps, to see that it runs")
     arguments = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = True
     torch.backends.cudnn.allow_tf32 = True
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    arguments.heard.mkdir(parents=True, exist_ok=True)
     if arguments.step == "hear":
-        torch.save(Maker(arguments.clips, arguments.made, device, arguments.tiny).hear_all(), arguments.heard)
+        known = Maker(arguments.clips, arguments.seed, arguments.tiny).make_train(arguments.made)
+        torch.save(known, arguments.heard / f"known-{arguments.seed}.pt")
+    elif arguments.step == "ask":
+        ask_all(arguments.clips, arguments.heard, arguments.tiny)
     else:
         arguments.out.mkdir(parents=True, exist_ok=True)
-        heard = torch.load(arguments.heard, weights_only=False, map_location=device)
-        Trainer(heard, arguments.out, device, arguments.tiny).run(arguments.only)
+        Trainer(arguments.heard, arguments.out, arguments.tiny).run(arguments.only)
+
+
+def best_device() -> torch.device:
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 class Talker:
@@ -145,53 +159,29 @@ class Talker:
 class Maker(Talker):
     """Makes clips and hears them."""
 
-    def __init__(self, folder: Path, made: float, device: torch.device, tiny: bool) -> None:
+    def __init__(self, folder: Path, seed: int, tiny: bool) -> None:
         super().__init__()
-        self.folder, self.made, self.device, self.tiny = folder, made, device, tiny
-        self.rng = torch.Generator(device).manual_seed(0)
-        self.chance = random.Random(0)  # noqa: S311
-        self.listener = Listener(folder).to(device)
+        self.folder, self.device, self.tiny = folder, best_device(), tiny
+        self.rng = torch.Generator(self.device).manual_seed(seed)
+        self.chance = random.Random(seed)  # noqa: S311
+        self.listener = Listener(folder).to(self.device)
 
-    def hear_all(self) -> dict[str, Any]:
-        train, rendered, (test, valid, fresh) = self.read_music()
-        made = {
-            "tests": self.make_test(test, 99),
-            "valid": self.make_test(valid, 98),
-            "fresh": self.make_test(fresh, 97, ()),
-        }
-        strange = self.hear_parts(lambda n: not_music((n, HEARD), train.float(), self.rng), 7 if self.tiny else 1400)
-        known = self.make_train(train, rendered)
-        self.say(f"{len(known.sums)} clips made of {len(train)}")
-        packs = {name: self.hear_pack(name) for name in ("studio", "studio-test", "speech", "people") if self.has(name)}
-        self.say("packs heard")
-        speech = packs["speech"].sums[:SPEECH]
-        asked = {name: own for name, (own, _) in made.items()} | packs | {"speech": _cut(packs["speech"], SPEECH)}
-        rows: dict[str, Any] = {name: own for name, (_, own) in made.items()}
-        rows |= {name: read_rows(self.folder, name) for name in ("studio-test", "people") if self.has(name)}
-        bad = torch.cat([strange.sums, speech.repeat(len(strange.sums) // 300 + 1, 1)])
-        return {"known": known, "bad": bad, "studio": packs.get("studio"), "asked": asked, "rows": rows}
-
-    def has(self, name: str) -> bool:
-        return (self.folder / f"{name}.json").exists()
-
-    def read_music(self) -> tuple[Tensor, Tensor, list[Tensor]]:
-        """Clips to learn from, and which are rendered; and to report, to choose by, and to report what was chosen."""
-        packs = [read_pack(self.folder, name, self.device) for name in MUSIC if self.has(name)]
-        learned = [clips[[row["package"] not in LEFT_OUT for row in rows]] for clips, rows in packs]
-        tested, _ = read_pack(self.folder, "tests", self.device)
-        count = 3 if self.tiny else TEST_CLIPS
-        self.say(f"{sum(map(len, learned))} clips to learn from, {len(tested)} others")
+    def read_music(self) -> tuple[Tensor, Tensor]:
+        """Clips to learn from, and which are rendered."""
+        packs = [read_pack(self.folder, name, self.device) for name in MUSIC if has(self.folder, name)]
+        kept = [[row["package"] not in LEFT_OUT for row in rows] for _, rows in packs]
+        clips = torch.cat([clips[own] for (clips, _), own in zip(packs, kept, strict=True)])
         rendered = [row["package"] == "rendered" for _, rows in packs for row in rows if row["package"] not in LEFT_OUT]
-        tests = [tested[start : start + count] for start in (0, count, 2 * count)]
-        return torch.cat(learned), torch.tensor(rendered, device=self.device), tests
+        self.say(f"{len(clips)} clips to learn from")
+        return clips, torch.tensor(rendered, device=self.device)
 
     @torch.no_grad()
     def hear(self, sounds: Tensor, length: int = HEARD, before: bool = True) -> Known:
         """Of levelled clips; numbers of the first `length` samples of each."""
         sums = self.listener.summary(sounds[:, :length])[:, 0]
         said = self.listener.musicality(sounds[:, :length]) if before else sums.new_zeros(len(sums))
-        none = torch.zeros(len(sounds), len(NAMES), device=self.device)
-        return Known(sums.clamp(-6e4, 6e4).half(), none, said, none[:, 0] > 0)
+        none = torch.zeros(len(sounds), device=self.device)
+        return Known(sums.clamp(-6e4, 6e4).half(), none, said, none > 0)
 
     def hear_parts(self, make: Callable[[int], Tensor], count: int) -> Known:
         return joined([self.hear(make(min(112, count - start))) for start in range(0, count, 112)])
@@ -201,9 +191,16 @@ class Maker(Talker):
         clips = clips[: 8 if self.tiny else len(clips), : HEARD * 10 // 12 if name == "people" else HEARD]
         return joined([self.hear(levelled(part.float() / FULL_SCALE), clips.shape[1]) for part in clips.split(112)])
 
-    def make_test(self, clips: Tensor, seed: int, flaws: Sequence[str] = NAMES) -> tuple[Known, list[Row]]:
+    def hear_sounds(self, sounds: NDArray[np.int16]) -> Known:
+        """Of one length."""
+        parts = torch.from_numpy(sounds).split(112)
+        return joined([self.hear(levelled(part.to(self.device).float()), sounds.shape[1]) for part in parts])
+
+    def make_test(
+        self, clips: Tensor, otherwise: tuple[NDArray[np.int16], list[Row]], seed: int, flaws: Sequence[str] = NAMES
+    ) -> tuple[Known, list[Row]]:
         """Every clip as it is, after something harmless, with every flaw at every strength; what is no music."""
-        clean = levelled(clips.float() / FULL_SCALE)
+        clean = levelled(clips.to(self.device).float() / FULL_SCALE)
         parts, rows = [self.hear(clean)], [(i, "", 0.0) for i in range(len(clean))]
         rng = torch.Generator(self.device).manual_seed(seed)
         parts.append(self.hear(unhurt(clean, rng)))
@@ -216,28 +213,29 @@ class Maker(Talker):
                 ]
                 parts.append(self.hear(levelled(torch.cat(spoilt))))
                 rows += [(i, name, strength) for i in range(len(clean))]
-        otherwise, more = studio_flaws(clips[:2] if self.tiny else clips)
-        parts += [self.hear(levelled(part.to(self.device))) for part in otherwise.split(48)]
-        rows += more
+        parts.append(self.hear_sounds(otherwise[0]))
+        rows += otherwise[1]
         strange = not_music((7 if self.tiny else 140, HEARD), clean, rng)
         parts.append(self.hear(strange))
         rows += [(i, "not music", 1.0) for i in range(len(strange))]
         self.say(f"{len(rows)} test clips made")
         return joined(parts), rows
 
-    def make_train(self, clips: Tensor, rendered: Tensor) -> Known:
+    def make_train(self, seconds: float) -> Known:
         """Groups until it is time."""
+        clips, rendered = self.read_music()
         parts: list[Known] = []
         order: list[int] = []
-        begun = time.time()
-        while len(parts) < 2 if self.tiny else time.time() - begun < self.made:
-            if len(order) < TOGETHER:
+        begun, together = time.time(), 4 if self.tiny else TOGETHER
+        while len(parts) < 2 if self.tiny else time.time() - begun < seconds:
+            if len(order) < together:
                 order = list(range(len(clips)))
                 self.chance.shuffle(order)
-            own, order = order[:TOGETHER], order[TOGETHER:]
+            own, order = order[:together], order[together:]
             places = torch.tensor(own, device=self.device)
             made = self.make_groups(clips[places])
             parts.append(made._replace(rendered=rendered[places].repeat_interleave(GROUP)))
+        self.say(f"{len(parts) * together * GROUP} clips made")
         return joined(parts)
 
     def make_groups(self, clips: Tensor) -> Known:
@@ -246,27 +244,24 @@ class Maker(Talker):
         clean, _ = varied(levelled(clips.float() / FULL_SCALE), self.rng)
         clean = levelled(clean)
         kinds = [[self.choose_flaw() for _ in range(3)] for _ in range(count)]
-        strong = WEAKEST + (1 - WEAKEST) * torch.rand(count, generator=self.rng, device=device)
-        weak = strong * (0.25 + 0.5 * torch.rand(count, generator=self.rng, device=device))
-        other = WEAKEST + (1 - WEAKEST) * torch.rand(count, generator=self.rng, device=device)
-        both = torch.rand(count, generator=self.rng, device=device) < CHAINED
+        strong, other = (WEAKEST + (1 - WEAKEST) * self.random(count) ** WEAKER for _ in range(2))
+        weak = strong * (0.25 + 0.5 * self.random(count))
         first, second = [k[0] for k in kinds], [k[1] for k in kinds]
-        worse, worst = chained(clean, weak, first, self.rng), chained(clean, strong, first, self.rng)
-        another = chained(clean, other, second, self.rng)
-        chosen = both.nonzero()[:, 0]
+        share, other_share = self.draw_shares(first), self.draw_shares(second)
+        worse = chained(clean, weak, first, self.rng, share)
+        worst = chained(clean, strong, first, self.rng, share)
+        another = chained(clean, other, second, self.rng, other_share)
+        chosen = (self.random(count) < CHAINED).nonzero()[:, 0]
         if len(chosen):
             third = [kinds[int(i)][2] for i in chosen]
-            another[chosen] = chained(another[chosen], other[chosen], third, self.rng)
+            another[chosen] = chained(another[chosen], other[chosen], third, self.rng, self.draw_shares(third))
         rows = torch.stack([clean, clean, worse, worst, another], dim=1)  # (n, 5, HEARD)
-        touched = torch.rand(count, GROUP, generator=self.rng, device=device) < 0.4
+        touched = self.random(count, GROUP) < 0.4
         touched[:, 0], touched[:, 1] = False, True
         places = touched.nonzero()
         rows[places[:, 0], places[:, 1]] = unhurt(rows[places[:, 0], places[:, 1]], self.rng)
-        strength = torch.zeros(count, GROUP, len(NAMES), device=device)
-        every = torch.arange(count, device=device)
-        strength[every, 2, self._places(first)] = weak
-        strength[every, 3, self._places(first)] = strong
-        strength[every, 4, self._places(second)] = other
+        none = torch.zeros(count, device=device)
+        strength = torch.stack([none, none, weak * share, strong * share, other * other_share], dim=1)
         length = HEARD * self.chance.choice(LENGTHS) // 12
         heard = [self.hear(part, length, before=False) for part in rows.flatten(0, 1).split(GROUP * TOGETHER)]
         return joined(heard)._replace(strength=strength.flatten(0, 1))
@@ -275,31 +270,77 @@ class Maker(Talker):
         """By turns any flaw, and one of any family, so that small families are heard as often as large ones."""
         return self.chance.choice(NAMES if self.chance.random() < 0.6 else self.chance.choice(list(FAMILIES.values())))
 
-    def _places(self, names: Sequence[str]) -> Tensor:
-        return torch.tensor([NAMES.index(name) for name in names], device=self.device)
+    def draw_shares(self, kinds: Sequence[str]) -> Tensor:
+        """How much of each flawed clip is mixed with what it was; all of those that would be doubled by that."""
+        whole = torch.tensor([kind in MOVED for kind in kinds], device=self.device)
+        share = LEAST_SHARE + (1 - LEAST_SHARE) * self.random(len(kinds))
+        return torch.where(whole | (self.random(len(kinds)) > EASED), torch.ones_like(share), share)
+
+    def random(self, *shape: int) -> Tensor:
+        return torch.rand(shape, generator=self.rng, device=self.device)
+
+
+def ask_all(folder: Path, heard: Path, tiny: bool) -> None:
+    """Hears what is measured on, and the same clips before and after codecs."""
+    cpu = torch.device("cpu")
+    tested, _ = read_pack(folder, "tests", cpu)
+    count = 2 if tiny else TEST_CLIPS
+    songs = {name: tested[i * count :][:count] for i, name in enumerate(("tests", "valid", "fresh"))}
+    learned = [read_pack(folder, name, cpu)[0] for name in MUSIC if has(folder, name)]
+    with ProcessPoolExecutor(PROCESSES) as pool:  # before the GPU is used: it can't be shared with forks
+        otherwise = {name: studio_flaws(clips, pool) for name, clips in songs.items()}
+        clips = torch.cat(learned)[:8:4] if tiny else torch.cat(learned)
+        coded = list(pool.map(_code, clips.numpy(), [CODECS[i % 2] for i in range(len(clips))], chunksize=4))
+    maker = Maker(folder, 1000, tiny)
+    maker.say(f"{len(coded)} clips coded")
+    both = np.stack([clips.numpy(), np.stack(coded)], axis=1).reshape(-1, HEARD)
+    known: dict[str, Any] = {"coded": maker.hear_sounds(both).sums}
+    seeds = {"tests": 99, "valid": 98, "fresh": 97}
+    flaws = {"valid": NAMES}
+    made = {
+        name: maker.make_test(own, otherwise[name], seeds[name], flaws.get(name, ())) for name, own in songs.items()
+    }
+    like = torch.zeros(1, device=maker.device)
+    known["bad"] = maker.hear_parts(lambda n: not_music((n, HEARD), like, maker.rng), 7 if tiny else 1400).sums
+    known["asked"] = {name: own for name, (own, _) in made.items()}
+    known["asked"] |= {name: maker.hear_pack(name) for name in PACKS if has(folder, name)}
+    known["rows"] = {name: own for name, (_, own) in made.items()}
+    known["rows"] |= {name: read_rows(folder, name) for name in PACKS if has(folder, name)}
+    torch.save(known, heard / "asked.pt")
+    maker.say("all asked")
+
+
+def has(folder: Path, name: str) -> bool:
+    return (folder / f"{name}.json").exists()
 
 
 class Trainer(Talker):
     """Trains every variant on the same clips."""
 
-    def __init__(self, heard: dict[str, Any], out: Path, device: torch.device, tiny: bool) -> None:
+    def __init__(self, folder: Path, out: Path, tiny: bool) -> None:
         super().__init__()
-        self.out, self.device, self.tiny = out, device, tiny
-        self.rng = torch.Generator(device).manual_seed(0)
-        self.known: Known = heard["known"]
-        self.bad: Tensor = heard["bad"]
-        self.studio: Known | None = heard["studio"]
+        self.out, self.device, self.tiny = out, best_device(), tiny
+        self.rng = torch.Generator(self.device).manual_seed(0)
+        load = partial(torch.load, weights_only=False, map_location=self.device)
+        self.known = joined([load(path) for path in sorted(folder.glob("known-*.pt"))])
+        heard: dict[str, Any] = load(folder / "asked.pt")
         self.asked: dict[str, Known] = heard["asked"]
+        self.asked |= {path.stem: load(path) for path in folder.glob("more-*.pt")}  # heard by others
+        speech = self.asked["speech"]
+        self.asked["speech"] = _cut(speech, SPEECH)
+        self.bad = torch.cat([heard["bad"], *[speech.sums[:SPEECH]] * 4])  # not `sounds`: some music is as strange
+        self.coded = heard["coded"]
+        self.studio = self.asked.pop("studio", None)
         self.scores: dict[str, Any] = {"families": FAMILIES, "rows": heard["rows"]}
-        self.scores["nulls"] = {name: nulls(own.sums).cpu() for name, own in self.asked.items()}
         self.scores["nano"] = {name: own.before.cpu() for name, own in self.asked.items()}
+        self.unsteady = [int(place) for place in UNSTEADY.read_text(encoding="utf-8").split()]
+        self.say(f"{len(self.known.sums)} clips, {len(self.coded)} coded or to be, {len(self.bad)} of no music")
 
     def run(self, names: Sequence[str]) -> None:
-        self.say(f"nano: {_right(self.scores['nano']['valid'], self.scores['rows']['valid'])}")
         for name in names:
             self.keep(name, self.fit(VARIANTS[name]))
             self.say(f"{name}: {_right(self.scores[name]['valid'], self.scores['rows']['valid'])}")
-        torch.save(self.scores, self.out / "scores.pt")
+            torch.save(self.scores, self.out / "scores.pt")
 
     def fit(self, variant: Variant) -> Judge:
         torch.manual_seed(variant.seed)
@@ -308,24 +349,35 @@ class Trainer(Talker):
         used = torch.zeros(WIDTH, dtype=torch.bool, device=self.device)
         for first, last in variant.used:
             used[first:last] = True
-        taken = known.rendered[::GROUP] <= variant.rendered
-        sums = known.sums.view(-1, GROUP, known.sums.shape[1])[taken]
-        strengths = known.strength.view(-1, GROUP, len(NAMES)).amax(dim=2)[taken]
-        model = Judge(sums[:, 0].float(), used, variant.curved, variant.hidden).train()
+        if variant.steady:
+            used[self.unsteady] = False
+        strengths = known.strength.view(-1, GROUP)
+        taken = (known.rendered[::GROUP] <= variant.rendered) & (strengths[:, 2:].amin(dim=1) >= variant.weakest)
+        sums, strengths = known.sums.view(-1, GROUP, WIDTH)[taken], strengths[taken]
+        given = None
+        if variant.given is not None:
+            given = torch.zeros_like(used)
+            given[variant.given[0] : variant.given[1]] = True
+        model = Judge(sums[:16_384, 0].float(), used, variant.curved, variant.hidden, given).train()
         inputs = torch.cat([model.inputs(part.float()).half() for part in sums.split(512)])
         strange = model.inputs(self.bad.float())
+        coded = torch.cat([model.inputs(part.float()) for part in self.coded.split(512)]).view(-1, 2, WIDTH)
         studied = None if studio is None else model.inputs(studio.sums.float())
         taught = [parameter for parameter in model.parameters() if parameter.requires_grad]
         optimizer = torch.optim.AdamW(taught, lr=variant.rate, weight_decay=variant.decay)
         steps = 20 if self.tiny else variant.steps
         for step in range(steps):
             optimizer.param_groups[0]["lr"] = variant.rate * min(1.0, 2 * (1 - step / steps) + 0.02)
-            rows = torch.randint(len(sums), (256,), generator=self.rng, device=self.device)
+            rows = torch.randint(len(sums), (variant.groups,), generator=self.rng, device=self.device)
             drawn = torch.rand(inputs.shape[2], generator=self.rng, device=self.device)
             keep = (drawn > variant.dropped).float() / (1 - variant.dropped)
             odd = torch.randint(len(strange), (64,), generator=self.rng, device=self.device)
             own = model.judge(inputs[rows].float(), keep)
             loss = _ranking(own, strengths[rows], model.judge(strange[odd], keep), variant)
+            if variant.coded:
+                pairs = torch.randint(len(coded), (128,), generator=self.rng, device=self.device)
+                before, after = model.judge(coded[pairs], keep).unbind(dim=1)
+                loss = loss + variant.coded * (before - after).square().mean()
             if studied is not None:
                 pairs = model.judge(studied, keep).view(-1, 2)
                 loss = loss + variant.studio * functional.softplus(pairs[:, 1] - pairs[:, 0]).mean()
@@ -336,22 +388,16 @@ class Trainer(Talker):
 
     @torch.no_grad()
     def keep(self, name: str, judge: Judge) -> None:
+        small = ("layer", "played", "usual")
         state = {
-            key: tensor.cpu().half() if "layer" in key else tensor.cpu() for key, tensor in judge.state_dict().items()
+            key: tensor.cpu().half() if key.startswith(small) else tensor.cpu()
+            for key, tensor in judge.state_dict().items()
         }
         torch.save(state, self.out / f"{name.replace(' ', '-').replace(',', '').replace('+', 'p')}.pt")
         self.scores[name] = {pack: judge(own.sums).cpu() for pack, own in self.asked.items()}
 
 
-def nulls(sums: Tensor) -> Tensor:
-    """Of summaries: level, brightness, how much changes and how fast, over all of the ear's bands; (n, 4)."""
-    mean, deviation, _, change = sums[:, FLOOR : FLOOR + 384].float().view(len(sums), 4, 96).unbind(dim=1)
-    bright = mean[:, 48:].mean(dim=1) - mean[:, :48].mean(dim=1)
-    found = torch.stack([mean.mean(dim=1), bright, deviation.mean(dim=1), change.mean(dim=1)], dim=1)
-    return (found - found.mean(dim=0)) / found.std(dim=0)
-
-
-def studio_flaws(clips: Tensor) -> tuple[Tensor, list[Row]]:
+def studio_flaws(clips: Tensor, pool: ProcessPoolExecutor) -> tuple[NDArray[np.int16], list[Row]]:
     """Clips with each of the studio's flaws of recordings, which work otherwise than those learned from."""
     jobs = [
         (place, flaw.name, strength)
@@ -360,16 +406,38 @@ def studio_flaws(clips: Tensor) -> tuple[Tensor, list[Row]]:
         for strength in TEST_STRENGTHS
         for place in range(len(clips))
     ]
-    sounds = (clips.float() / FULL_SCALE).cpu().numpy()
-    with ThreadPoolExecutor(16) as pool:
-        spoilt = list(pool.map(lambda job: _spoil(sounds[job[0]], *job), jobs))
-    return torch.from_numpy(np.stack(spoilt)), [(place, f"studio {name}", strength) for place, name, strength in jobs]
+    sounds = clips.numpy()
+    spoilt = pool.map(_spoil, [sounds[job[0]] for job in jobs], *zip(*jobs, strict=True), chunksize=8)
+    return np.stack(list(spoilt)), [(place, f"studio {name}", strength) for place, name, strength in jobs]
 
 
-def _spoil(sound: NDArray[np.float32], place: int, name: str, strength: float) -> NDArray[np.float32]:
+def _spoil(sound: NDArray[np.int16], place: int, name: str, strength: float) -> NDArray[np.int16]:
     flaw = STUDIO_FLAWS[name]
     assert isinstance(flaw, SoundFlaw)
-    return flaw.apply(sound[:, None], HEARD_RATE, strength, np.random.default_rng(place))[:, 0]
+    samples = _at_rate(np.divide(sound, FULL_SCALE, dtype=np.float32), FLAWED_RATE)
+    spoilt = flaw.apply(samples[:, None], FLAWED_RATE, strength, np.random.default_rng(place))[:, 0]
+    return _whole(_at_rate(spoilt, HEARD_RATE))
+
+
+def _code(sound: NDArray[np.int16], codec: str) -> NDArray[np.int16]:
+    import soundfile
+
+    file = io.BytesIO()
+    samples = _at_rate(np.divide(sound, FULL_SCALE, dtype=np.float32), FLAWED_RATE)
+    soundfile.write(file, samples.clip(-1, 1), FLAWED_RATE, format=codec)
+    file.seek(0)
+    coded = soundfile.read(file, dtype="float32")[0]
+    return _whole(_at_rate(np.resize(coded, len(samples)), HEARD_RATE))
+
+
+def _at_rate(sound: NDArray[np.float32], rate: int) -> NDArray[np.float32]:
+    """Of SECONDS, by more or less room in the spectrum."""
+    size = SECONDS * rate
+    return (fft.irfft(fft.rfft(sound), size) * np.float32(size / len(sound))).astype(np.float32)
+
+
+def _whole(sound: NDArray[np.float32]) -> NDArray[np.int16]:
+    return (sound.clip(-1, 1) * FULL_SCALE).astype(np.int16)
 
 
 def _cut(known: Known, count: int) -> Known:

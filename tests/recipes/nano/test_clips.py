@@ -32,7 +32,7 @@ def test_clips_of_music_are_packed_and_read_back(music, tmp_path, monkeypatch, c
     out = tmp_path / "clips"
     monkeypatch.setattr("sys.argv", ["clips.py", "music", str(music), str(out)])
     clips.main()
-    assert capsys.readouterr().out == "tests: 1 clips\nmusic-b: 1 clips\nmusic-c: 1 clips\n"
+    assert capsys.readouterr().out == "tests: 1 clips\nmusic-b: 1 clips\nmusic-c: 1 clips\nmusic-d: 1 clips\n"
     (library,) = Path(_soundfile_data.__file__).parent.glob("libsndfile*")
     shutil.copy(library, out / "libsndfile_x86_64.so")
     sounds, rows = packs.read_pack(out, "tests", CPU)
@@ -66,3 +66,14 @@ def test_a_blend_is_compared_with_its_parts(tmp_path, monkeypatch, capsys):
     blend.main()
     genre = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("x: genre"))
     assert genre.split()[2:5] == ["2", "100.0", "50.0"]
+
+
+def test_sounds_of_a_game_are_joined_voices_and_noises_by_turns(tmp_path):
+    rng = np.random.default_rng(0)
+    for name in ("voices/a/one.ogg", "voices/a/two.ogg", "effects/bang.wav"):
+        path = tmp_path / "game" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        soundfile.write(path, 0.1 * rng.standard_normal(8_000), 16_000)
+    made = list(clips.sound_clips([tmp_path], {"game": 4}))
+    assert [about["speech"] for _, about in made] == [True, False, True, False]
+    assert all(len(clip) == clips.SIZE for clip, _ in made)

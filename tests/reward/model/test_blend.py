@@ -11,6 +11,7 @@ from cmi.reward.model.blend import EXTRA, NEAR, OWN, SCALE, TAGGED, WEIGHT, Blen
 from cmi.reward.model.encoders.nano import RATE, TAGS
 from cmi.reward.model.head import PromptTokens, RewardHead
 from cmi.reward.model.reward_model import RewardModel
+from cmi.reward.scoring.scorer import NO_MUSIC
 from cmi.reward.scoring.tags import tag_weights
 from cmi.take import Prompt, Take
 
@@ -186,6 +187,16 @@ def test_a_take_under_5_seconds_is_scored_with_a_note(nano, sound):
     waves = [Waveform(sound[: seconds * RATE].numpy(), RATE) for seconds in (3, 6)]
     short, long = nano.scorer(cache=None).judge([Take(Prompt("piano"), wave) for wave in waves])
     assert short.notes == ("3.0 s are few: the model knows takes of 5 s and more",) and long.notes == ()
+
+
+def test_what_is_no_music_is_scored_with_a_note(nano, sound):
+    times = torch.arange(6 * RATE) / RATE
+    tone = torch.sin(2 * torch.pi * 440 * times)
+    noise = torch.randn(times.shape, generator=torch.Generator().manual_seed(1))
+    beeps = tone * (times % 0.5 < 0.1)
+    waves = [Waveform(x.numpy(), RATE) for x in (0.1 * tone, 0.1 * beeps, 0.1 * noise, sound)]
+    *strange, music = nano.scorer(cache=None).judge([Take(Prompt("piano"), wave) for wave in waves])
+    assert [take.notes for take in strange] == [(NO_MUSIC,)] * 3 and music.notes == ()
 
 
 @torch.inference_mode()

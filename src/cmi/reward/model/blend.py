@@ -37,11 +37,13 @@ WEIGHT = 6.0  # of what is untrained: the most that costs nothing on the studio'
 SCALE = 0.2  # so that differences are log-odds (`docs/explanation/nano-2-log.md`)
 OWN = 0.2048  # of the head's own musicality; `recipes/nano/ship.py` fits it on songs that are not reported
 EMPTY = 2  # tokens of a text without words
+LEAST = -5.5  # halfway between the worst of 36 songs and the best of 140 sounds that are no music
 
 
 class BlendedHead(RewardHead):
     """Tokens with extra numbers in, [alignment, musicality] out."""
 
+    least_musicality = LEAST
     bank_tokens: Tensor
     bank_features: Tensor
     bank_melodies: Tensor

@@ -11,6 +11,7 @@ Inputs of different lengths share a call only with a mask of their real tokens: 
 nor averaged. Downsamplers see whole, unpadded inputs, since they cut off what does not fill a window.
 """
 
+import math
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, NamedTuple
 
@@ -287,6 +288,8 @@ def downsampler(dim: int, spec: Downsampling) -> nn.Module:
 
 class RewardHead(nn.Module):
     """Tokens in, [alignment, musicality] out: unbounded, higher is better."""
+
+    least_musicality = -math.inf  # of music: a note says so of a lower score
 
     def __init__(self, config: HeadConfig) -> None:
         super().__init__()

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from cmi.reward.model.reward_model import RewardModel
 
 FEW = 4  # takes that are not worth starting workers for
+NO_MUSIC = "musicality is lower than of any music the model knows: this is no music, or badly damaged"
 
 EncodedAudio = dict[Job, CachedTokens | InputError]
 
@@ -127,7 +128,8 @@ class RewardScorer:
             host = iter(wait())
             rows = iter([next(host).tolist() for _ in scores])
             self._keep({key: encoded[job]._replace(tokens=next(host)) for key, job in keys.items()})
-            return [_judged(take, rows) if isinstance(take, _Ready) else take for take in ready]
+            least = self.model.head.least_musicality
+            return [_judged(take, rows, least) if isinstance(take, _Ready) else take for take in ready]
 
         return finish
 
@@ -181,8 +183,11 @@ def _audible(jobs: Sequence[Job], heard: EncodedAudio) -> dict[Job, CachedTokens
     return entries
 
 
-def _judged(take: _Ready, rows: Iterator[list[float]]) -> ScoredTake | InputError:
-    """A take's score from its sections' [alignment, musicality]: the mean, weighted by their seconds."""
+def _judged(take: _Ready, rows: Iterator[list[float]], least: float) -> ScoredTake | InputError:
+    """A take's score from its sections' [alignment, musicality]: the mean, weighted by their seconds.
+
+    Below the musicality `least` a note doubts that it is music.
+    """
     sections = tuple(
         TakeSection(part.start, part.start + part.seconds, Score(musicality=row[1], alignment=row[0]))
         for part, row in zip(take.stretches, rows, strict=False)
@@ -192,4 +197,5 @@ def _judged(take: _Ready, rows: Iterator[list[float]]) -> ScoredTake | InputErro
     score = Score(*(sum(weight * score[axis] for weight, score in weighted) for axis in range(2)))
     if not all(map(math.isfinite, score)):
         return InputError(f"{take.name}: the model gave {score.musicality} and {score.alignment}, not finite numbers")
-    return ScoredTake(score, seconds, sections, take.notes)
+    doubts = (NO_MUSIC,) if score.musicality < least else ()
+    return ScoredTake(score, seconds, sections, take.notes + doubts)
