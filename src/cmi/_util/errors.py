@@ -1,7 +1,8 @@
 """Errors that a user can act on: one sentence that says where, what and what now."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any, Self
 
 LONGEST_REASON = 300  # characters
 
@@ -20,6 +21,19 @@ class MissingExtra(InputError):
 
     def __reduce__(self) -> tuple[type["MissingExtra"], tuple[str, str]]:
         return MissingExtra, (self.what, self.extra)  # worker processes pickle it
+
+
+class HttpRefusal(InputError):
+    """A request that is not served: a stable `code` for programs, a sentence for people, `status` and `headers`."""
+
+    def __init__(self, code: str, sentence: str, status: int, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(sentence)
+        self.code = code
+        self.status = status
+        self.headers = headers
+
+    def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
+        return type(self), (self.code, str(self), self.status, self.headers)
 
 
 @contextmanager

@@ -1,9 +1,8 @@
 """The arena's errors: a sentence for people, and a kind or code for the web page."""
 
 from collections.abc import Mapping
-from typing import Any
 
-from cmi._util.errors import InputError
+from cmi._util.errors import HttpRefusal, InputError
 
 STATUS = {"role": 403, "withdrawn": 403, "consent": 403, "ballot": 422}  # of refusals by their code; 409 otherwise
 
@@ -12,7 +11,7 @@ class NotFound(InputError):
     """No such id, or none that the caller may see: HTTP 404."""
 
 
-class Refused(InputError):
+class Refused(HttpRefusal):
     """Not allowed now. `code` is stable, the sentence may change; `status` and `headers` are for HTTP.
 
     invite      unknown, used, expired or revoked: the same sentence for all, so nothing can be probed
@@ -34,13 +33,7 @@ class Refused(InputError):
     def __init__(
         self, code: str, sentence: str, status: int | None = None, headers: Mapping[str, str] | None = None
     ) -> None:
-        super().__init__(sentence)
-        self.code = code
-        self.status = status or STATUS.get(code, 409)
-        self.headers = headers
-
-    def __reduce__(self) -> tuple[type["Refused"], tuple[Any, ...]]:
-        return Refused, (self.code, str(self), self.status, self.headers)
+        super().__init__(code, sentence, status or STATUS.get(code, 409), headers)
 
 
 class Unavailable(InputError):

@@ -1,12 +1,10 @@
-"""Limits on requests: their rate, their size, and the time they take to arrive."""
+"""How many requests a client may send, how large they may be, and how long they may take to arrive."""
 
-import asyncio
 import ipaddress
 import math
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from typing import NamedTuple
 
 from cmi.arena.store.errors import Refused
@@ -84,19 +82,3 @@ def address_key(host: str | None) -> str:
     if address.ipv4_mapped is not None:
         return str(address.ipv4_mapped)
     return str(ipaddress.ip_network((address, NETWORK_BITS), strict=False))
-
-
-@asynccontextmanager
-async def arriving_within(seconds: float) -> AsyncIterator[None]:
-    """Refused if the block, which receives a request, takes longer."""
-    try:
-        async with asyncio.timeout(seconds):
-            yield
-    except TimeoutError as error:
-        message = "the request took too long to arrive; try again"
-        raise Refused("too slow", message, 408, {"connection": "close"}) from error
-
-
-def too_large(most_bytes: int) -> Refused:
-    message = f"this is larger than {most_bytes:,} bytes, the maximum"
-    return Refused("too large", message, 413, {"connection": "close"})

@@ -7,24 +7,22 @@ limits; an upload is only counted, because it is streamed to a file. Errors beco
 import logging
 import time
 
-from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from cmi._util.errors import InputError
+from cmi._util.errors import HttpRefusal
 from cmi._util.files import DISK_FULL
+from cmi._util.web_requests import as_refusal, counted, declared_bytes, host_name, read_ahead, refusal_response
 from cmi.arena.store.errors import DiskFull, NotFound, Refused, Unavailable
 from cmi.arena.web import security
-from cmi.arena.web.limits import RateLimiter, address_key, arriving_within, too_large
+from cmi.arena.web.limits import RateLimiter, address_key
 from cmi.arena.web.state import ServerSettings
 
 UPLOAD_PATH = "/api/owner/sounds"
 COSTLY = ("/api/", "/media/")
 PAGE_COST = 0.1  # of a page or script from memory; opening the pages requests about forty
 NO_BODY = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
-SHOWN_DETAIL = 200  # characters
 
 log = logging.getLogger("cmi.arena")
 access_log = logging.getLogger("cmi.arena.access")
@@ -66,7 +64,7 @@ class ArenaMiddleware:
             self._check(scope)
             await self._app(scope, await self._limited(scope, receive), send_with_headers)
         except Exception as error:
-            refused = _as_refused(error)
+            refused = _as_refusal(error)
             if status or refused.code == "server":
                 log.exception("%s %s failed", scope["method"], scope["path"])
             if status:  # the response has begun and can only be aborted
@@ -82,7 +80,7 @@ class ArenaMiddleware:
         cost = 1.0 if scope["path"].startswith(COSTLY) else PAGE_COST
         self._addresses.require(address_key(client[0] if client else None), cost)
         headers = Headers(scope=scope)
-        if security.host_name(headers.get("host", "")) not in self._hosts:
+        if host_name(headers.get("host", "")) not in self._hosts:
             raise Refused("host", "this server does not have that name", 421)
         if scope["method"] not in security.SAFE_METHODS and not security.is_own_origin(headers, self._origins):
             raise Refused("origin", "this request does not come from a page of the arena", 403)
@@ -91,28 +89,21 @@ class ArenaMiddleware:
         """Limit the request's body; Refused if it is too large or too slow."""
         is_upload = scope["path"] == UPLOAD_PATH
         most = self._limits.upload_bytes if is_upload else self._limits.body_bytes
-        declared = Headers(scope=scope).get("content-length", "0")
-        if not declared.isdecimal() or int(declared[:20]) > most:
-            raise too_large(most)
+        declared = declared_bytes(scope, most)
         if is_upload:
-            return _counted(receive, most)
-        if scope["method"] in NO_BODY and declared == "0":
+            return counted(receive, most)
+        if scope["method"] in NO_BODY and not declared:
             return receive
-        return await _read_ahead(receive, most, self._limits.body_seconds)
+        return await read_ahead(receive, most, self._limits.body_seconds)
 
 
 def respond(error: Exception) -> JSONResponse:
     """An error as JSON: a code for the page and a sentence for the person."""
-    refused = _as_refused(error)
-    sentence = str(refused)
-    message = f"{sentence[:1].upper()}{sentence[1:].rstrip('.')}."
-    return JSONResponse({"code": refused.code, "message": message}, refused.status, refused.headers)
+    return refusal_response(_as_refusal(error))
 
 
-def _as_refused(error: Exception) -> Refused:
-    if isinstance(error, Refused):
-        return error
-    if isinstance(error, NotFound) or (isinstance(error, HTTPException) and error.status_code == 404):
+def _as_refusal(error: Exception) -> HttpRefusal:
+    if isinstance(error, NotFound):
         return Refused("not found", "there is nothing under this name", 404)
     if isinstance(error, DiskFull) or (isinstance(error, OSError) and error.errno in DISK_FULL):
         log.error("%s", error)
@@ -122,40 +113,4 @@ def _as_refused(error: Exception) -> Refused:
         log.error("%s", error)
         message = "the database can't be reached just now: try again in a moment"
         return Refused("unavailable", message, 503, {"retry-after": "2"})
-    if isinstance(error, RequestValidationError):  # the first invalid field, without echoing what was sent
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"][1:]) or "the request"
-        return Refused("request", f"{where}: {first['msg']}"[:SHOWN_DETAIL], 422)
-    if isinstance(error, HTTPException):
-        return Refused("request", str(error.detail), error.status_code, error.headers)
-    if isinstance(error, InputError):
-        return Refused("request", str(error), 422)
-    return Refused("server", "something went wrong on the server: try again", 500)
-
-
-def _counted(receive: Receive, most: int) -> Receive:
-    seen = 0
-
-    async def counting() -> Message:
-        nonlocal seen
-        message = await receive()
-        seen += len(message.get("body", b""))
-        if seen > most:
-            raise too_large(most)
-        return message
-
-    return counting
-
-
-async def _read_ahead(receive: Receive, most: int, seconds: float) -> Receive:
-    counting = _counted(receive, most)
-    messages: list[Message] = []
-    async with arriving_within(seconds):
-        while not messages or messages[-1].get("more_body", False):
-            messages.append(await counting())
-    pending = iter(messages)
-
-    async def replaying() -> Message:
-        return next(pending, None) or await receive()
-
-    return replaying
+    return as_refusal(error)

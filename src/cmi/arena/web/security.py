@@ -16,11 +16,12 @@ from urllib.parse import urlsplit
 import idna
 from starlette.responses import Response
 
+from cmi._util.web_requests import LOOPBACK_HOSTS, host_name
+
 COOKIE = "cmi_arena"  # followed by the id of the server
 CSRF_HEADER = "x-csrf-token"
 DEFAULT_PORTS = {"http": 80, "https": 443}
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 LONGEST_TOKEN = 128  # characters; ours have 22 to 43
 COOKIE_SECONDS = 60 * 24 * 3600  # the store decides when a session ends
 
@@ -57,14 +58,6 @@ def is_https(url: str) -> bool:
 
 def response_headers(public_url: str) -> dict[str, str]:
     return HEADERS | HTTPS_ONLY if is_https(public_url) else dict(HEADERS)
-
-
-def host_name(host: str) -> str:
-    """The name in a Host header, in lower case and without its port."""
-    host = host.lower()
-    if host.startswith("["):
-        return host[: host.find("]") + 1]
-    return host.partition(":")[0]
 
 
 def normal_url(url: str) -> str:

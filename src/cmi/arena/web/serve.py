@@ -4,16 +4,10 @@ It serves on the loopback interface. Other interfaces need a public https URL of
 because anyone on the network could read cookies and links over http. The demonstration is served on loopback only.
 """
 
-import ipaddress
 import logging
-import signal
-import socket
-import threading
 import webbrowser
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from urllib.parse import urlsplit
 
 import uvicorn
@@ -21,64 +15,22 @@ import uvicorn
 from cmi._util.cache import cache_folder
 from cmi._util.errors import InputError
 from cmi._util.printable import printable
+from cmi._util.web_requests import LOOPBACK_HOSTS, host_name
+from cmi._util.web_server import is_loopback, listen, local_url, make_server, start_logging, stopped_by_sigterm
 from cmi.arena.audio import sounds
 from cmi.arena.exchange.demo import demo_project
 from cmi.arena.store import people, projects
 from cmi.arena.store.database import Database, open_database, parse_url
 from cmi.arena.web.app import create_app
 from cmi.arena.web.routes.pages import read_player
-from cmi.arena.web.security import LOOPBACK_HOSTS, host_name, normal_url
+from cmi.arena.web.security import normal_url
 from cmi.arena.web.state import ServerSettings
 
 OWNER_DAYS = 7.0  # validity of the printed links
 FIRST_TITLE = "First study"
-KEEP_ALIVE = 30  # seconds that an idle connection is kept
-STOP_SECONDS = 10  # for requests under way to finish
-MOST_CONNECTIONS = 2000
-BACKLOG = 1024
-
-_Error = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 
-class PrintableFormatter(logging.Formatter):
-    """Escapes control characters, and marks the lines of a traceback so that none looks like a log entry."""
-
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  (the library's name)
-        return printable(super().formatMessage(record))
-
-    def formatException(self, ei: _Error) -> str:  # noqa: N802
-        return "\n".join(f"  | {printable(line)}" for line in super().formatException(ei).split("\n"))
-
-
-def start_logging(requests: bool) -> None:
-    """Log warnings to standard error, and with `requests` each request."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(PrintableFormatter("%(asctime)s %(message)s"))
-    logging.basicConfig(handlers=[handler], level=logging.WARNING)
-    logging.getLogger("cmi.arena.access").setLevel(logging.INFO if requests else logging.WARNING)
-
-
-@contextmanager
-def _stopped_by_sigterm() -> Iterator[None]:
-    """Make SIGTERM (systemd, docker) end the server like Ctrl-C, with the database closed.
-
-    uvicorn finishes the requests under way and then raises the signal again.
-    """
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-@_stopped_by_sigterm()
+@stopped_by_sigterm()
 def serve(
     db: str,
     *,
@@ -98,7 +50,7 @@ def serve(
     database = open_database(db)
     try:
         # a server started in the background, with interrupts ignored, stops without raising
-        with suppress(KeyboardInterrupt), _listen(host, port) as listening:
+        with suppress(KeyboardInterrupt), listen(host, port) as listening:
             url = normal_url(public_url or local_url(host, listening.getsockname()[1]))
             server = _server(database, url, folder or _beside(db), log)
             _show_links(database, url, demo, open_browser)
@@ -137,31 +89,6 @@ def _check_public_url(public_url: str) -> None:
         raise InputError(f"--public-url {public_url}: others could read the sessions over http; use https")
 
 
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can connect to the address."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
-
-
-def local_url(host: str, port: int) -> str:
-    return f"http://[{host.strip('[]')}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
-        listening = socket.socket(family, kind, protocol)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.listen(BACKLOG)
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{host} port {port}: {reason}; choose another with --port") from error
-    return listening
-
-
 def _beside(db: str) -> Path:
     url = parse_url(db)
     if url.drivername == "sqlite" and url.database:
@@ -193,7 +120,7 @@ def _show_links(database: Database, url: str, demo: bool, open_browser: bool) ->
 
 
 def _server(database: Database, url: str, folder: Path, log: bool) -> uvicorn.Server:
-    start_logging(requests=log)
+    start_logging("cmi.arena.access", requests=log)
     player: dict[str, bytes] = {}
     try:
         player = read_player()
@@ -201,18 +128,4 @@ def _server(database: Database, url: str, folder: Path, log: bool) -> uvicorn.Se
         logging.getLogger("cmi.arena").warning("waveforms are drawn plainly: %s", error)
     app = create_app(database, ServerSettings(public_url=url, folder=folder, player=player))
     app.state.arena.uploads.claim()
-    config = uvicorn.Config(
-        app,
-        lifespan="off",
-        ws="none",
-        log_config=None,
-        access_log=False,  # the middleware logs without addresses and query strings
-        server_header=False,
-        proxy_headers=True,
-        forwarded_allow_ips="127.0.0.1,::1",  # trust only a reverse proxy on this machine
-        timeout_keep_alive=KEEP_ALIVE,
-        timeout_graceful_shutdown=STOP_SECONDS,
-        limit_concurrency=MOST_CONNECTIONS,
-        backlog=BACKLOG,
-    )
-    return uvicorn.Server(config)
+    return make_server(app)

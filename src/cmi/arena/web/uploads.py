@@ -30,13 +30,14 @@ from starlette.requests import Request
 
 from cmi._util.errors import InputError
 from cmi._util.files import UNFINISHED, lock_file, make_folder, move_into_place
+from cmi._util.web_requests import arriving_within
 from cmi.arena.audio import sounds
 from cmi.arena.audio.measure import SoundMeasurement
 from cmi.arena.store.database import Database
 from cmi.arena.store.errors import Refused
 from cmi.arena.store.schema import note
 from cmi.arena.store.schema import sounds as sounds_table
-from cmi.arena.web.limits import Limits, arriving_within
+from cmi.arena.web.limits import Limits
 
 WALL_SECONDS = 90.0  # decoding; ten minutes of sound take about five
 UPLOAD = ".upload"

@@ -45,7 +45,7 @@ def test_on_this_machine_every_loopback_name_is_ours_at_our_port_only():
 def test_an_address_is_ours_however_it_was_written(public_url, origin, host):
     """Browsers leave the scheme's own port out, and send hosts in lower case and Punycode."""
     assert security.is_own_origin({"origin": origin}, security.own_origins(public_url))
-    assert security.host_name(host) in security.own_hosts(public_url)
+    assert host_name(host) in security.own_hosts(public_url)
     assert not security.is_own_origin({"origin": f"{origin}.evil.example"}, security.own_origins(public_url))
 
 
@@ -61,7 +61,7 @@ def test_an_address_is_ours_however_it_was_written(public_url, origin, host):
     ],
 )
 def test_host_names_are_read_without_their_port(host, name):
-    assert security.host_name(host) == name
+    assert host_name(host) == name
 
 
 def test_hosts_are_the_public_one_and_loopback():

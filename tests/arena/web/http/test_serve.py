@@ -9,7 +9,8 @@ import httpx
 import pytest
 
 from cmi._util.errors import InputError
-from cmi.arena.web.serve import check_address, is_loopback, local_url, serve
+from cmi._util.web_server import is_loopback, local_url
+from cmi.arena.web.serve import check_address, serve
 
 PATIENCE = 300.0  # seconds: only a server that hangs takes as long, however busy the machine is
 

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from cmi.arena.web.serve import PrintableFormatter
+from cmi._util.web_server import PrintableFormatter
 
 NASTY = "\x1b[2J\x1b]0;owned\x07\n2026-01-01 POST /api/join 200 1 ms\r\x9b31m\u202e"
 UNSAFE = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e]")
