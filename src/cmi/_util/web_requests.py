@@ -97,6 +97,4 @@ def as_refusal(error: Exception) -> HttpRefusal:
 
 def refusal_response(refusal: HttpRefusal) -> JSONResponse:
     """A refusal as JSON: a code for programs and a sentence for people."""
-    sentence = str(refusal)
-    message = f"{sentence[:1].upper()}{sentence[1:].rstrip('.')}."
-    return JSONResponse({"code": refusal.code, "message": message}, refusal.status, refusal.headers)
+    return JSONResponse({"code": refusal.code, "message": str(refusal)}, refusal.status, refusal.headers)

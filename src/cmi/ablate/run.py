@@ -183,7 +183,7 @@ class _Runner:
         model = RewardModel.from_pretrained(folder, device=self._device)
         name, model.name = model.full_name, self._encoder_name  # under which training has cached tokens
         engine = model.scorer(window=config.window, cache=training_cache(config))
-        scorer = NamedScorer(name, engine, engine.judge, settings={"window": config.window})
+        scorer = NamedScorer(name, engine, engine, settings={"window": config.window})
         about = About(variant.name, scorer.axes, config.window, config.prompts)
         on_done = _count_takes(self._report, f"takes scored by {variant.name}", self._questions)
         scored = score_questions(self._questions, about, scorer, self._out / EVALUATION, on_done)

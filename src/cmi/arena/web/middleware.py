@@ -99,7 +99,11 @@ class ArenaMiddleware:
 
 def respond(error: Exception) -> JSONResponse:
     """An error as JSON: a code for the page and a sentence for the person."""
-    return refusal_response(_as_refusal(error))
+    refused = _as_refusal(error)
+    sentence = str(refused)
+    return refusal_response(
+        HttpRefusal(refused.code, f"{sentence[:1].upper()}{sentence[1:].rstrip('.')}.", refused.status, refused.headers)
+    )
 
 
 def _as_refusal(error: Exception) -> HttpRefusal:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice, tee
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -34,6 +35,7 @@ FEW = 4  # takes that are not worth starting workers for
 NO_MUSIC = "musicality is lower than of any music the model knows: this is no music, or badly damaged"
 
 EncodedAudio = dict[Job, CachedTokens | InputError]
+ReadAudio = Mapping[Job, DecodedAudio | InputError]
 
 
 class _Ready(NamedTuple):
@@ -81,19 +83,29 @@ class RewardScorer:
         """Scores in the takes' order. InputError for the first take that can't be heard."""
         return require_scores(self.judge(takes))
 
-    def judge(self, takes: Iterable[Take]) -> Iterator[ScoredTake | InputError]:
-        """Each take's score in turn, or why it can't be heard: one broken file spoils no other."""
+    def read(self, take: Take) -> ReadAudio:
+        """What has to be heard of a take: looked up in the cache, or decoded and resampled. Any thread may do that."""
+        return {job: self._loader[job] for group in plan_groups([take], self.window, 1) for job in group.fresh}
+
+    def judge(self, takes: Iterable[Take], read: ReadAudio = MappingProxyType({})) -> Iterator[ScoredTake | InputError]:
+        """Each take's score in turn, or why it can't be heard: one broken file spoils no other.
+
+        What `read` has is not read again.
+        """
         rest = iter(takes)
         first = list(islice(rest, FEW))
         groups, ahead = tee(plan_groups(chain(first, rest), self.window, self.group))
-        files = (job for group in ahead for job in group.fresh if isinstance(job.sound, Path))
+        files = (job for group in ahead for job in group.fresh if isinstance(job.sound, Path) and job not in read)
         workers = self.workers if len(first) == FEW else 0
         held = self.group + self.window.limit // SPAN + 1  # stretches of a group, and of its last take
         loaded = read_ahead(files, self._loader, workers, 2 * self.group, held)
         heard: EncodedAudio = {}
         waiting: Callable[[], list[ScoredTake | InputError]] | None = None
         for group in groups:
-            fresh = {job: next(loaded) if isinstance(job.sound, Path) else self._loader[job] for job in group.fresh}
+            fresh = {
+                job: read[job] if job in read else next(loaded) if isinstance(job.sound, Path) else self._loader[job]
+                for job in group.fresh
+            }
             started = self._start(group, fresh, heard)
             if waiting is not None:
                 yield from waiting()  # while the GPU is at the group just started

@@ -19,11 +19,12 @@ CMI-RewardBench's contract
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
@@ -63,7 +64,16 @@ class ScoredTake(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-Stream = Callable[[Sequence[Take]], Iterator[ScoredTake | InputError]]
+ReadTake = Mapping[Any, Any]  # what a scorer read of takes before it is asked for their scores
+NOTHING_READ: ReadTake = MappingProxyType({})
+
+
+class Stream(Protocol):
+    """A scorer that reads ahead; `read` may be done in any thread, and `judge` goes on from what was read."""
+
+    def read(self, take: Take) -> ReadTake: ...
+
+    def judge(self, takes: Sequence[Take], read: ReadTake) -> Iterator[ScoredTake | InputError]: ...
 
 
 def require_scores(results: Iterable[ScoredTake | InputError]) -> list[Score]:
@@ -79,7 +89,7 @@ def require_scores(results: Iterable[ScoredTake | InputError]) -> list[Score]:
 class NamedScorer:
     """A scorer with its model's name, whose answers are checked: one finite score for each take.
 
-    A scorer that reads ahead has a `stream`, which is given all takes at once. `axes` are those that it has something
+    A scorer that reads ahead is a `stream`, which is given all takes at once. `axes` are those that it has something
     to say about, and `settings` are what its scores depend on besides the model.
     """
 
@@ -112,10 +122,14 @@ class NamedScorer:
             raise InputError(f"{self.name} gave {len(scores)} scores for {len(takes)} takes, expected one for each")
         return [self._checked(score, take) for score, take in zip(scores, takes, strict=True)]
 
-    def judge(self, takes: Sequence[Take]) -> Iterator[ScoredTake | InputError]:
+    def read(self, take: Take) -> ReadTake:
+        """Read a take's recordings, for `judge`; nothing if the scorer reads them itself. Any thread may do that."""
+        return NOTHING_READ if self._stream is None else self._stream.read(take)
+
+    def judge(self, takes: Sequence[Take], read: ReadTake = NOTHING_READ) -> Iterator[ScoredTake | InputError]:
         """Each take's score in turn, or why it has none: a broken file does not affect the others."""
         if self._stream is not None:
-            yield from self._stream(takes)
+            yield from self._stream.judge(takes, read)
             return
         for start in range(0, len(takes), TOGETHER):
             yield from self._judge_together(takes[start : start + TOGETHER])
@@ -258,7 +272,7 @@ def make_scorer(
     cache = TokenCache(limit=round(cache_gb * GIGABYTE)) if cache_gb else None
     scorer = model.scorer(window=window, all_words=all_words, cache=cache)
     settings = {"window": window, **({"words": "all"} if all_words else {})}
-    return NamedScorer(model.full_name, scorer, scorer.judge, settings=settings, reward_model=model)
+    return NamedScorer(model.full_name, scorer, scorer, settings=settings, reward_model=model)
 
 
 def _load_tags() -> NamedScorer:

@@ -1,5 +1,6 @@
 import pytest
 
+from cmi._util.web_requests import host_name
 from cmi.arena.web import security
 
 

@@ -1,0 +1,79 @@
+"""`cmi serve`: a reward over HTTP."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cmi._util.errors import InputError, require_extra
+from cmi.cli.options import SCORERS, Device, Port, Revision
+from cmi.cli.progress import loading
+
+TOKEN = "CMI_SERVE_TOKEN"  # noqa: S105  (the variable's name)
+
+
+def serve(
+    model: Annotated[str, typer.Option(help=f"{SCORERS}; auto: cmi-rm if it is on this machine, else nano.")] = "auto",
+    revision: Revision = None,
+    window: Annotated[str, typer.Option(help="What is heard: first120, first10, mean10 or full.")] = "first120",
+    host: Annotated[str, typer.Option(help="To listen on; others than loopback need a token.")] = "127.0.0.1",
+    port: Port = 8009,
+    token_file: Annotated[
+        Path | None, typer.Option(help=f"A file with the token that clients send; or set {TOKEN}.")
+    ] = None,
+    allow: Annotated[
+        list[Path] | None, typer.Option(help="A folder whose files clients may name by their paths.")
+    ] = None,
+    queue: Annotated[int, typer.Option(min=1, help="Takes that may wait; more are answered with 429.")] = 64,
+    body_mb: Annotated[int, typer.Option(min=1, max=2000, help="The largest request, in megabytes.")] = 64,
+    cache_gb: Annotated[float, typer.Option(min=0, help="Keep what was heard of files, up to so much.")] = 20.0,
+    device: Device = "auto",
+    log_requests: Annotated[bool, typer.Option("--log-requests", help="To standard error.")] = False,
+) -> None:
+    """Serve scores over HTTP, until Ctrl-C: musicality and alignment for trainers in another environment.
+
+    Requests of all clients share the model's batches, and a take that was asked for before is answered from memory.
+    POST /score, /compare, /rank and /verl-omni take JSON or files; GET / lists them.
+
+    Examples:
+
+        cmi serve
+
+        curl -F audio=@take.wav -F text="slow sad piano" http://127.0.0.1:8009/score
+
+        cmi serve --model CMI-RM/ --host 0.0.0.0 --token-file token.txt --allow takes/
+    """
+    with require_extra("cmi serve", "serve"), loading("torch"):
+        from cmi.reward.scoring.scorers import load_scorer
+        from cmi.serve.guard import MEGABYTE, ServeLimits
+        from cmi.serve.serve import check_access
+        from cmi.serve.serve import serve as start
+
+    token = _read_token(token_file)
+    check_access(host, token)
+    for folder in allow or []:
+        if not folder.is_dir():
+            raise InputError(f"{folder}: no such folder; --allow names folders that clients may read files of")
+    with loading(model):
+        scorer = load_scorer(model, revision, device, window, cache_gb=cache_gb)
+    limits = ServeLimits(body_bytes=body_mb * MEGABYTE, bytes_at_once=max(8 * body_mb, 512) * MEGABYTE)
+    start(
+        scorer,
+        host=host,
+        port=port,
+        token=token,
+        allowed=allow or (),
+        most_waiting=queue,
+        limits=limits,
+        log=log_requests,
+    )
+
+
+def _read_token(path: Path | None) -> str | None:
+    if path is None:
+        return os.environ.get(TOKEN) or None
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
