@@ -162,4 +162,4 @@ def decode_samples(encoded: str, rate: int, where: str) -> Waveform:
         raise HttpRefusal("sound", f"{where}: samples are not valid base64", 422) from error
     if len(raw) % SAMPLE.itemsize:
         raise HttpRefusal("sound", f"{where}: {len(raw)} bytes are not whole 32-bit samples", 422)
-    return Waveform(np.frombuffer(raw, SAMPLE).astype(np.float32, copy=False), rate)
+    return Waveform(np.frombuffer(raw, SAMPLE).astype(np.float32), rate)
