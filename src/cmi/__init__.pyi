@@ -15,6 +15,7 @@ from cmi.preferences import read_preferences as read_preferences
 from cmi.preferences import write_preferences as write_preferences
 from cmi.reward.model.reward_model import RewardModel as RewardModel
 from cmi.reward.pick.pick import pick_best as pick_best
+from cmi.reward.scoring.rl import axis_rewards as axis_rewards
 from cmi.reward.scoring.rl import reward_function as reward_function
 from cmi.reward.scoring.scorers import load_scorer as load_scorer
 from cmi.take import Pair as Pair

@@ -5,8 +5,6 @@ model: it takes what is there, waits a few milliseconds for more, and scores it 
 already, by whomever, is answered from memory. Scores do not depend on which takes share a call.
 """
 
-import hashlib
-import json
 import math
 import threading
 import time
@@ -19,6 +17,7 @@ from typing import NamedTuple
 
 from cmi._util.errors import HttpRefusal, InputError
 from cmi.audio import content_hash
+from cmi.reward.scoring.score_log import take_key
 from cmi.reward.scoring.scorers import NamedScorer, ReadTake, ScoredTake
 from cmi.take import Take
 
@@ -154,9 +153,7 @@ class ScoreQueue:
 
 def _key(take: Take) -> str | InputError:
     """All that a score depends on, or why a recording can't be read."""
-    prompt = take.prompt
     try:
-        sounds = [None if sound is None else content_hash(sound) for sound in (take.audio, prompt.reference)]
+        return take_key(take, content_hash)
     except InputError as error:
         return error
-    return hashlib.sha256(json.dumps([*sounds, prompt.text, prompt.lyrics]).encode()).hexdigest()

@@ -161,12 +161,18 @@ def test_a_name_that_is_nothing_is_refused():
 def test_a_scorer_that_streams_is_given_all_takes_at_once():
     given = []
 
-    def stream(asked):
-        given.append(len(asked))
-        yield from (ScoredTake(Score(i, 0)) for i, _ in enumerate(asked))
+    class Streaming:
+        def read(self, take):
+            return {take: "read"}
 
-    scored = list(NamedScorer("streaming", None, stream).judge(takes(*[1] * (2 * TOGETHER + 1))))
-    assert given == [2 * TOGETHER + 1]
+        def judge(self, asked, read):
+            given.append((len(asked), len(read)))
+            yield from (ScoredTake(Score(i, 0)) for i, _ in enumerate(asked))
+
+    asked = takes(*[1] * (2 * TOGETHER + 1))
+    scorer = NamedScorer("streaming", None, Streaming())
+    scored = list(scorer.judge(asked, scorer.read(asked[0])))
+    assert given == [(2 * TOGETHER + 1, 1)]
     assert [one.score for one in scored] == [Score(i, 0) for i in range(2 * TOGETHER + 1)]
 
 

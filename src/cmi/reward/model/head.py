@@ -339,12 +339,17 @@ class RewardHead(nn.Module):
             heard = take
             for layer in self.joint_transformer:  # type: ignore[attr-defined]
                 heard = layer(heard, prompt, take_mask, prompt_mask)
-        pooled = masked_mean(heard.float(), take_mask)  # (B, D)
+        pooled = masked_mean(in_full(heard), take_mask)  # (B, D)
         return self.score_projector(pooled)  # (B, 2)
 
     def forward(self, prompt: PromptTokens, take: Tensor) -> Tensor:
         """Scores of takes as the encoder gives them, all of one length, as their prompts are."""
         return self.judge(self.fuse(self.join(prompt)), self.thin(take))
+
+
+def in_full(x: Tensor) -> Tensor:
+    """In fp32, or in fp64 if it is that already."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 def mask_of(lengths: Tensor | None, length: int) -> Mask:

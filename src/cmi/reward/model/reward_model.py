@@ -1,7 +1,7 @@
 """`RewardModel`: the frozen encoder and the head together. Loaded, saved, shared, and asked for scores."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self, overload
 
@@ -30,8 +30,9 @@ from cmi.reward.model.checkpoint import (
 from cmi.reward.model.encoders import DEFAULT_ENCODER, FrozenEncoder, make_encoder
 from cmi.reward.model.head import PromptTokens, RewardHead
 from cmi.reward.model.tokenizer import TOKENIZER_FILES, Tokenize
+from cmi.reward.scoring.differentiable import TensorScore, make_differentiable
 from cmi.reward.scoring.scorer import RewardScorer
-from cmi.take import Score, Take
+from cmi.take import Prompt, Score, Take
 
 Precision = Literal["auto", "fp32", "bf16"]
 PUBLISHED = "HaiwenXia/CMI-RM"
@@ -216,6 +217,10 @@ class RewardModel(
         several = [takes] if isinstance(takes, Take) else takes
         scores = self.scorer(**options).score(several)
         return scores[0] if isinstance(takes, Take) else scores
+
+    def differentiable(self, prompt: Prompt) -> Callable[[Tensor], TensorScore]:
+        """A function from waveforms to scores that gradients flow back through: see `make_differentiable`."""
+        return make_differentiable(self, prompt)
 
     def compare(self, a: Take, b: Take, **options: Any) -> TakeComparison:
         """How probably `a` is preferred to `b`: the logistic function of the difference of their scores."""

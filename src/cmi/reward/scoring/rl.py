@@ -1,4 +1,4 @@
-"""A reward for trainers that call `f(prompts, completions, **columns) -> list of numbers`, as TRL's do."""
+"""Rewards for trainers that call `f(prompts, completions, **columns) -> list of numbers`, as TRL's do."""
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -9,10 +9,56 @@ import numpy as np
 
 from cmi._util.errors import InputError
 from cmi.audio import Waveform
+from cmi.reward.scoring.score_log import take_key
 from cmi.reward.scoring.scorer import RewardScorer
-from cmi.take import Audio, Prompt, Take
+from cmi.reward.scoring.scorers import ScoredTake
+from cmi.take import Audio, Prompt, Score, Take
 
 Reward = Callable[..., list[float | None]]
+
+
+class _LastBatch:
+    """Scores takes, and remembers those of the last batch: several rewards of a batch cost one scoring."""
+
+    def __init__(self, scorer: RewardScorer, sampling_rate: int | None) -> None:
+        self._scorer = scorer
+        self._rate = sampling_rate
+        self._keys: list[str] = []
+        self._scores: list[Score | None] = []
+
+    def score(
+        self,
+        prompts: Sequence[Any],
+        completions: Sequence[Any] | None = None,
+        audio: Sequence[Any] | None = None,
+        lyrics: Sequence[str | None] | None = None,
+        reference: Sequence[Any] | None = None,
+        **columns: object,
+    ) -> list[Score | None]:
+        sounds = audio if completions is None else completions
+        if sounds is None:
+            raise TypeError("pass the recordings as 'completions' or 'audio'")
+        count, rate = len(prompts), self._rate
+        rows = zip(prompts, sounds, lyrics or [""] * count, reference or [None] * count, strict=True)
+        takes = [
+            Take(
+                Prompt(_text(prompt), words or "", _audio(like, rate) if like is not None else None),
+                _audio(sound, rate),
+            )
+            for prompt, sound, words, like in rows
+        ]
+        keys = [take_key(take) for take in takes]
+        if keys != self._keys:
+            self._scores = [_score(judged) for judged in self._scorer.judge(takes)]
+            self._keys = keys
+        return self._scores
+
+
+def _score(judged: ScoredTake | InputError) -> Score | None:
+    if isinstance(judged, InputError):
+        warnings.warn(f"no reward: {judged}", stacklevel=5)
+        return None
+    return judged.score
 
 
 def reward_function(
@@ -25,37 +71,32 @@ def reward_function(
     `sampling_rate`. Columns `lyrics` and `reference` of the data set are used where they are there, others are ignored.
     A completion that can't be heard is rewarded with None, which TRL leaves out, and a warning says why.
     """
+    batch = _LastBatch(scorer, sampling_rate)
 
-    def cmi_reward(
-        prompts: Sequence[Any],
-        completions: Sequence[Any] | None = None,
-        audio: Sequence[Any] | None = None,
-        lyrics: Sequence[str | None] | None = None,
-        reference: Sequence[Any] | None = None,
-        **columns: object,
-    ) -> list[float | None]:
-        sounds = audio if completions is None else completions
-        if sounds is None:
-            raise TypeError("pass the recordings as 'completions' or 'audio'")
-        count = len(prompts)
-        rows = zip(prompts, sounds, lyrics or [""] * count, reference or [None] * count, strict=True)
-        takes = [
-            Take(
-                Prompt(_text(prompt), words or "", _audio(like, sampling_rate) if like is not None else None),
-                _audio(sound, sampling_rate),
-            )
-            for prompt, sound, words, like in rows
+    def cmi_reward(*rows: Any, **columns: Any) -> list[float | None]:
+        return [
+            None if score is None else musicality * score.musicality + alignment * score.alignment
+            for score in batch.score(*rows, **columns)
         ]
-        rewards: list[float | None] = []
-        for judged in scorer.judge(takes):
-            if isinstance(judged, InputError):
-                warnings.warn(f"no reward: {judged}", stacklevel=2)
-                rewards.append(None)
-            else:
-                rewards.append(musicality * judged.score.musicality + alignment * judged.score.alignment)
-        return rewards
 
     return cmi_reward
+
+
+def axis_rewards(scorer: RewardScorer, sampling_rate: int | None = None) -> tuple[Reward, Reward]:
+    """Musicality and alignment as two rewards, for trainers that normalise and weigh each on its own.
+
+    Both are as `reward_function`'s, and a batch that both are asked about is scored once. TRL shows them by their
+    names, `musicality` and `alignment`.
+    """
+    batch = _LastBatch(scorer, sampling_rate)
+
+    def musicality(*rows: Any, **columns: Any) -> list[float | None]:
+        return [None if score is None else score.musicality for score in batch.score(*rows, **columns)]
+
+    def alignment(*rows: Any, **columns: Any) -> list[float | None]:
+        return [None if score is None else score.alignment for score in batch.score(*rows, **columns)]
+
+    return musicality, alignment
 
 
 def _text(prompt: Any) -> str:

@@ -23,10 +23,20 @@ from cmi.reward.engine.batching import Batching, to_host
 from cmi.reward.engine.read_ahead import DecodedAudio, Loader, default_workers, read_ahead
 from cmi.reward.engine.token_cache import CachedTokens, TokenCache
 from cmi.reward.engine.tokens import STEP, PromptIds, PromptReader, Stretch, encode_audio, stretches
-from cmi.reward.engine.windows import DEFAULT_WINDOW, SPAN, Job, TakeGroup, TakePlan, Window, find_window, plan_groups
+from cmi.reward.engine.windows import (
+    DEFAULT_WINDOW,
+    SPAN,
+    Job,
+    TakeGroup,
+    TakePlan,
+    Window,
+    find_window,
+    jobs,
+    plan_groups,
+)
 from cmi.reward.model.head import mask_of
 from cmi.reward.scoring.scorers import ScoredTake, TakeSection, require_scores
-from cmi.take import Score, Take
+from cmi.take import Prompt, Score, Take
 
 if TYPE_CHECKING:
     from cmi.reward.model.reward_model import RewardModel
@@ -82,6 +92,18 @@ class RewardScorer:
     def score(self, takes: Sequence[Take]) -> list[Score]:
         """Scores in the takes' order. InputError for the first take that can't be heard."""
         return require_scores(self.judge(takes))
+
+    def fuse_prompt(self, prompt: Prompt) -> Tensor:
+        """A prompt as takes meet it: (P, D)."""
+        reference = jobs(prompt.reference, self.window.of_reference)[0] if prompt.reference is not None else None
+        heard: EncodedAudio = {}
+        if reference is not None:
+            loaded = self._loader[reference]
+            if isinstance(loaded, InputError):
+                raise loaded
+            heard = dict(encode_audio({reference: loaded}, self.model.encoder, self.batching))
+        ids, _ = self._reader.ids(prompt, reference)
+        return self._reader.fuse([ids], heard)[ids]
 
     def read(self, take: Take) -> ReadAudio:
         """What has to be heard of a take: looked up in the cache, or decoded and resampled. Any thread may do that."""

@@ -22,7 +22,7 @@ from transformers import XLMRobertaConfig, XLMRobertaModel
 from cmi._util.weights import Shapes
 from cmi.reward.model.encoders import FrozenEncoder
 from cmi.reward.model.encoders.spectrograms import mirror_ends
-from cmi.reward.model.head import Mask, Transformer, mask_of
+from cmi.reward.model.head import Mask, Transformer, in_full, mask_of
 from cmi.reward.model.tokenizer import Tokenize, load_tokenizer
 
 RATE = 24_000
@@ -78,7 +78,7 @@ class LogMel(nn.Module):
 
     def forward(self, samples: Tensor, lengths: Tensor | None = None) -> Tensor:
         """(B, n) -> (B, n // 240, 128); 0 beyond the end of a chunk."""
-        mirrored = mirror_ends(samples.float(), lengths, WINDOW // 2)  # (B, n + 2048)
+        mirrored = mirror_ends(in_full(samples), lengths, WINDOW // 2)  # (B, n + 2048)
         spectrum = torch.stft(mirrored, WINDOW, HOP, window=self.window, center=False, return_complex=True)
         power = spectrum[..., : samples.shape[1] // HOP].abs().square()  # (B, F, T)
         mel = power.transpose(1, 2) @ self.filters  # (B, T, 128)
