@@ -10,12 +10,13 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import chdir
+from contextlib import chdir, contextmanager, redirect_stdout
 from multiprocessing.connection import wait
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from cmi._util.errors import InputError, require_extra
 
@@ -55,21 +56,29 @@ def run_on_ray(arguments: Sequence[str], shards: int, on_gpus: bool = False) -> 
 
     With `on_gpus` each shard has a GPU to itself if the cluster has GPUs; otherwise Ray hides them.
     """
-    with require_extra("sharding over Ray", "ray"):
-        import ray
-    with chdir(os.sep):  # Ray's workers import from the folder that it was started in first
-        ray.init(include_dashboard=False, log_to_driver=False)  # the dashboard's job API has no authentication
-    try:
+    with ray_cluster("sharding over Ray") as ray:
         gpus = 1 if on_gpus and ray.cluster_resources().get("GPU") else 0
         task = ray.remote(num_cpus=1, num_gpus=gpus)(run_shard)
         here = str(Path.cwd())
         ends = ray.get([task.remote([*arguments, "--shard", f"{i}/{shards}"], here) for i in range(1, shards + 1)])
-    finally:
-        ray.shutdown()
     failed = [(number, said) for number, (code, said) in enumerate(ends, 1) if code]
     if failed:
         number, said = failed[0]
         raise InputError(f"{len(failed)} of {shards} shards failed; shard {number}: {said}")
+
+
+@contextmanager
+def ray_cluster(what: str) -> Iterator[Any]:
+    """Join the cluster of RAY_ADDRESS, or start one for the block; yields the module `ray`. `what` is what needs it."""
+    with require_extra(what, "ray"):
+        import ray
+    with redirect_stdout(sys.stderr):  # Ray's threads print there what happens to workers
+        with chdir(os.sep):  # Ray's workers import from the folder that it was started in first
+            ray.init(include_dashboard=False, log_to_driver=False)  # the dashboard's job API has no authentication
+        try:
+            yield ray
+        finally:
+            ray.shutdown()
 
 
 def run_shard(arguments: Sequence[str], folder: str) -> tuple[int, str]:

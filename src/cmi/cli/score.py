@@ -1,6 +1,7 @@
 """`cmi score`: musicality and alignment of takes."""
 
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -34,6 +35,7 @@ def score(
     cache_gb: Annotated[
         float, typer.Option("--cache-gb", min=0, help="Keep what was heard, up to so much; 0 for nothing.")
     ] = 20.0,
+    ray: Annotated[int, typer.Option(min=0, help="By so many processes on Ray, each with a GPU if there are any.")] = 0,
     log: Log = None,
     as_json: AsJson = False,
 ) -> None:
@@ -50,11 +52,14 @@ def score(
         cmi score --manifest takes.jsonl --model CMI-RM/ --log scores.jsonl --json
 
         cmi score take1.wav take2.wav --text "slow sad piano with rain" --model my_models:MyScorer
+
+        cmi score --manifest takes.parquet --ray 8 --log scores.jsonl --json
     """
     with require_extra("scoring takes", "reward"), loading("torch"):
         from cmi.reward.engine.windows import find_window
         from cmi.reward.scoring.explain import WINDOW as EXPLAINED_WINDOW
         from cmi.reward.scoring.explain import annotated, check_picture, draw, explain_takes
+        from cmi.reward.scoring.on_ray import scorer_on_ray
         from cmi.reward.scoring.score_log import score_records, score_takes, scores_table
         from cmi.reward.scoring.scorers import is_reward_model, load_scorer, make_scorer
         from cmi.take import Prompt, Take, read_takes
@@ -72,9 +77,13 @@ def score(
         check_picture(explain, len(takes))
     if explain is not None and not is_reward_model(model):
         raise InputError(f"{model}: --explain is for reward models alone (nano, cmi-rm, a checkpoint)")
-    with loading(model):
-        scorer = load_scorer(model, revision, device, window, all_words, cache_gb)
-    with progress() as bar:
+    if explain is not None and ray:
+        raise InputError("--explain draws in one process: leave out --ray")
+    with ExitStack() as stack:
+        with loading(model):
+            options = (model, revision, device, window, all_words, cache_gb)
+            scorer = stack.enter_context(scorer_on_ray(ray, *options)) if ray else load_scorer(*options)
+        bar = stack.enter_context(progress())
         on_scored = bar.stepper("takes scored", len(takes))
         results = score_takes([take for _, take in takes], scorer, [log] if log else [], on_scored)
         records = score_records(takes, results, scorer)

@@ -1,0 +1,126 @@
+"""Score takes on a Ray cluster: Ray Data streams them through actors, each of which holds the model.
+
+The scores, the log and the errors are those of one process. An actor that is lost is replaced, and its takes are scored
+again by another; what the command has logged is not scored again when it is run again. Recordings are read by the
+actors, by the same paths: their folder must be visible to all machines.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from cmi._util.errors import InputError
+from cmi._util.workers import ray_cluster
+from cmi.reward.scoring.scorers import NOTHING_READ, NamedScorer, ReadTake, ScoredTake, load_scorer, require_scores
+from cmi.take import Audio, Prompt, Score, Take
+
+BATCH = 16  # takes that an actor is given at once: as many are scored again if it is lost
+
+
+class RayScoring:
+    """Takes in their order, by `workers` actors."""
+
+    def __init__(self, options: Sequence[Any], workers: int, gpus: int) -> None:
+        self._options = tuple(options)
+        self._workers = workers
+        self._gpus = gpus
+
+    def read(self, take: Take) -> ReadTake:
+        return NOTHING_READ
+
+    def score(self, takes: Sequence[Take]) -> list[Score]:
+        return require_scores(self.judge(takes))
+
+    def judge(self, takes: Sequence[Take], read: ReadTake = NOTHING_READ) -> Iterator[ScoredTake | InputError]:
+        import ray.data
+
+        if not takes:
+            return
+        ray.data.DataContext.get_current().execution_options.preserve_order = True
+        rows = ray.data.from_items([_row(take) for take in takes], override_num_blocks=-(-len(takes) // BATCH))
+        scored = rows.map_batches(
+            _Actor,
+            fn_constructor_args=(str(Path.cwd()), self._options),
+            batch_size=BATCH,
+            concurrency=self._workers,
+            num_cpus=1,
+            num_gpus=self._gpus or None,
+        )
+        for row in scored.iter_rows():
+            yield _result(row)
+
+
+class _Actor:
+    def __init__(self, folder: str, options: Sequence[Any]) -> None:
+        os.chdir(folder)
+        self._scorer = load_scorer(*options)
+
+    def __call__(self, batch: Mapping[str, Any]) -> dict[str, list[Any]]:
+        columns = (batch[name] for name in ("audio", "text", "lyrics", "reference"))
+        takes = [
+            Take(Prompt(str(text), str(lyrics), Path(str(like)) if like else None), Path(str(audio)))
+            for audio, text, lyrics, like in zip(*columns, strict=True)
+        ]
+        records = [_record(scored) for scored in self._scorer.judge(takes)]
+        return {name: [record[name] for record in records] for name in records[0]}
+
+
+@contextmanager
+def scorer_on_ray(workers: int, *options: Any) -> Iterator[NamedScorer]:
+    """The scorer that `load_scorer(*options)` gives, on a Ray cluster (RAY_ADDRESS), or on one started for the block.
+
+    Each actor has a GPU to itself if the cluster has any.
+    """
+    with ray_cluster("scoring on Ray") as ray:
+        gpus = 1 if ray.cluster_resources().get("GPU") else 0
+        about = ray.get(ray.remote(num_cpus=1, num_gpus=gpus)(_describe).remote(str(Path.cwd()), options))
+        if isinstance(about, InputError):
+            raise about
+        name, axes, settings = about
+        scoring = RayScoring(options, workers, gpus)
+        yield NamedScorer(name, scoring, scoring, axes=axes, settings=settings)
+
+
+def _describe(folder: str, options: Sequence[Any]) -> tuple[str, Any, dict[str, str]] | InputError:
+    """Load the scorer where it will work, to know what it is."""
+    try:
+        os.chdir(folder)
+        scorer = load_scorer(*options)
+    except OSError as error:
+        return InputError(f"{error.filename} is not there on Ray's machine; run in a folder that all machines share")
+    except InputError as error:
+        return InputError(str(error))
+    return scorer.name, scorer.axes, {name: said for name, said in scorer.settings.items() if name != "model"}
+
+
+def _row(take: Take) -> dict[str, str]:
+    reference = take.prompt.reference
+    return {
+        "audio": _path(take.audio),
+        "text": take.prompt.text,
+        "lyrics": take.prompt.lyrics,
+        "reference": "" if reference is None else _path(reference),
+    }
+
+
+def _path(audio: Audio) -> str:
+    if not isinstance(audio, Path):
+        raise InputError("a waveform in memory can't be scored on Ray, expected files")
+    return str(audio)
+
+
+def _record(scored: ScoredTake | InputError) -> dict[str, Any]:
+    if isinstance(scored, InputError):
+        return {"musicality": 0.0, "alignment": 0.0, "seconds": -1.0, "notes": [], "error": str(scored)}
+    seconds = -1.0 if scored.seconds is None else scored.seconds
+    return {**scored.score._asdict(), "seconds": seconds, "notes": list(scored.notes), "error": ""}
+
+
+def _result(row: Mapping[str, Any]) -> ScoredTake | InputError:
+    if row["error"]:
+        return InputError(row["error"])
+    seconds = None if row["seconds"] < 0 else float(row["seconds"])
+    notes = tuple(str(note) for note in row["notes"])
+    return ScoredTake(Score(float(row["musicality"]), float(row["alignment"])), seconds, notes=notes)
