@@ -20,12 +20,15 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import httpx
 import numpy as np
 import soundfile
 
 RATE = 32_000
+AskedTake = tuple[str, str, dict[str, Any]]  # path, text, request
+Answered = tuple[tuple[str, str], tuple[float, float]]  # path and text, scores
 
 
 def write_takes(folder: Path, count: int, seconds: float) -> list[Path]:
@@ -43,14 +46,14 @@ def write_takes(folder: Path, count: int, seconds: float) -> list[Path]:
 
 def score_here(asked: list[tuple[str, str]], model: str) -> tuple[dict[tuple[str, str], tuple[float, float]], float]:
     """What `cmi score` says of each take under its text, and the seconds for each, after the model is loaded."""
-    from cmi.reward.scoring import load_scorer
+    from cmi.reward.scoring.scorers import load_scorer, require_scores
     from cmi.take import Prompt, Take
 
     scorer = load_scorer(model, cache_gb=0)
     takes = [Take(Prompt(text), Path(path)) for path, text in asked]
     list(scorer.judge(takes[:1]))
     begin = time.perf_counter()
-    scores = [tuple(scored.score) for scored in scorer.judge(takes)]
+    scores = [(score.musicality, score.alignment) for score in require_scores(scorer.judge(takes))]
     return dict(zip(asked, scores, strict=True)), (time.perf_counter() - begin) / len(takes)
 
 
@@ -60,8 +63,8 @@ def resident(pid: int) -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-async def ask(client: httpx.AsyncClient, jobs: list[tuple[str, str, dict]], place: int, end: float, found: Counter,
-              answers: list, waits: list[float]) -> None:  # fmt: skip
+async def ask(client: httpx.AsyncClient, jobs: list[AskedTake], place: int, end: float, found: Counter[int | str],
+              answers: list[Answered], waits: list[float]) -> None:  # fmt: skip
     draw = random.Random(place)
     while time.perf_counter() < end:
         path, text, body = draw.choice(jobs)
@@ -80,9 +83,11 @@ async def ask(client: httpx.AsyncClient, jobs: list[tuple[str, str, dict]], plac
             waits.append(time.perf_counter() - begin)
 
 
-async def load(url: str, jobs: list, clients: int, seconds: float, pid: int) -> tuple[Counter, list, list, list[float]]:
-    found: Counter = Counter()
-    answers: list = []
+async def load(
+    url: str, jobs: list[AskedTake], clients: int, seconds: float, pid: int
+) -> tuple[Counter[int | str], list[Answered], list[float], list[float]]:
+    found: Counter[int | str] = Counter()
+    answers: list[Answered] = []
     waits: list[float] = []
     memory: list[float] = []
     end = time.perf_counter() + seconds
