@@ -92,6 +92,18 @@ def sample_songs(model: SongGenerator, text: Tensor, bars: int, seed: int) -> tu
     return tokens, [read_song(row.tolist()) for row in tokens]
 
 
+def _draw(
+    model: SongGenerator, config: RlConfig, judges: Judges, seed: int, step: int
+) -> tuple[Tensor, Tensor, NDArray[np.float64]]:
+    """Vectors of a step's texts, songs for them, and their rewards (prompts, songs)."""
+    first = OPTIMISED + (seed * config.steps + step) * config.prompts
+    asked = [write_caption(first + i) for i in range(config.prompts) for _ in range(config.songs)]
+    text = judges.read_text([one.text for one in asked])
+    tokens, songs = sample_songs(model, text, config.bars, seed * 10**6 + step)
+    rewards, _ = judges.ask(songs, asked, first)
+    return text, tokens, rewards.reward.reshape(config.prompts, config.songs)
+
+
 def optimise_grpo(
     learned: SongGenerator,
     config: RlConfig,
@@ -105,16 +117,10 @@ def optimise_grpo(
     optimiser = torch.optim.AdamW(model.parameters(), lr=config.rate, weight_decay=0.0)
     rng = np.random.default_rng(seed)
     for step in range(config.steps):
-        first = OPTIMISED + (seed * config.steps + step) * config.prompts
-        asked = [write_caption(first + i) for i in range(config.prompts) for _ in range(config.songs)]
-        text = judges.read_text([one.text for one in asked])
-        tokens, songs = sample_songs(model, text, config.bars, seed * 10**6 + step)
-        rewards, _ = judges.ask(songs, asked, first)
-        grouped = rewards.reward.reshape(config.prompts, config.songs)
-        if shuffled:
-            grouped = rng.permuted(grouped, axis=1)
-        spread = grouped.std(axis=1, keepdims=True) + 1e-6
-        advantage = torch.tensor((grouped - grouped.mean(axis=1, keepdims=True)) / spread, device=text.device)
+        text, tokens, grouped = _draw(model, config, judges, seed, step)
+        given = rng.permuted(grouped, axis=1) if shuffled else grouped
+        spread = given.std(axis=1, keepdims=True) + 1e-6
+        advantage = torch.tensor((given - given.mean(axis=1, keepdims=True)) / spread, device=text.device)
         with torch.no_grad():
             before = learned.log_probabilities(text, tokens)
         now = model.log_probabilities(text, tokens)
@@ -123,7 +129,7 @@ def optimise_grpo(
         divergence = (apart.exp() - 1 - apart) * there  # never negative, and unbiased
         gain = advantage.float().flatten()[:, None] * now
         _step(optimiser, model, (config.kl * divergence - gain).sum() / there.sum())
-        on_step(step + 1, model, rewards.reward)
+        on_step(step + 1, model, grouped)
     return model
 
 
@@ -138,12 +144,7 @@ def optimise_dpo(
     model = copy.deepcopy(learned)
     optimiser = torch.optim.AdamW(model.parameters(), lr=config.rate, weight_decay=0.0)
     for step in range(config.steps):
-        first = OPTIMISED + (seed * config.steps + step) * config.prompts
-        asked = [write_caption(first + i) for i in range(config.prompts) for _ in range(config.songs)]
-        text = judges.read_text([one.text for one in asked])
-        tokens, songs = sample_songs(learned, text, config.bars, seed * 10**6 + step)
-        rewards, _ = judges.ask(songs, asked, first)
-        grouped = rewards.reward.reshape(config.prompts, config.songs)
+        text, tokens, grouped = _draw(learned, config, judges, seed, step)
         rows = np.arange(config.prompts) * config.songs
         pairs = np.stack([rows + grouped.argmax(axis=1), rows + grouped.argmin(axis=1)])  # (2, prompts)
         chosen, rejected = (torch.from_numpy(one).to(text.device) for one in pairs)
@@ -152,7 +153,7 @@ def optimise_dpo(
         apart = model.log_probabilities(text, tokens).sum(dim=1) - before
         better = config.beta * (apart[chosen] - apart[rejected])
         _step(optimiser, model, -torch.nn.functional.logsigmoid(better).mean())
-        on_step(step + 1, model, rewards.reward)
+        on_step(step + 1, model, grouped)
     return model
 
 

@@ -1,14 +1,16 @@
-"""Refuse HTTP requests: what they may be in size and in the time they take to arrive, and how a refusal is answered."""
+"""Guard a web application: which requests reach it, how large and slow they may be, and how a refusal is answered."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import logging
+import time
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from fastapi.exceptions import RequestValidationError
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
-from starlette.types import Message, Receive, Scope
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cmi._util.errors import HttpRefusal, InputError
 
@@ -98,3 +100,60 @@ def as_refusal(error: Exception) -> HttpRefusal:
 def refusal_response(refusal: HttpRefusal) -> JSONResponse:
     """A refusal as JSON: a code for programs and a sentence for people."""
     return JSONResponse({"code": refusal.code, "message": str(refusal)}, refusal.status, refusal.headers)
+
+
+class RequestGuard:
+    """Middleware that passes a request on to `app`, or answers it; each is logged without address and query string.
+
+    It is plain ASGI, so it cannot be bypassed. `log` names the logger of faults; that of requests is `log`.access.
+    """
+
+    def __init__(self, app: ASGIApp, log: str, headers: Mapping[str, str]) -> None:
+        self._app = app
+        self._log, self._access_log = logging.getLogger(log), logging.getLogger(f"{log}.access")
+        self._headers = headers
+
+    async def admit(self, scope: Scope, receive: Receive) -> Receive:
+        """Check a request and limit its body; HttpRefusal if it is not served."""
+        raise NotImplementedError
+
+    def respond(self, error: Exception) -> JSONResponse:
+        return refusal_response(as_refusal(error))
+
+    def finish(self, scope: Scope, status: int, seconds: float) -> None:
+        """Called when a request has been answered."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == "http":
+            await self._http(scope, receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1008})
+
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begin = time.perf_counter()
+        status = 0
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers.update(self._headers)
+                headers.setdefault("cache-control", "no-store")
+            await send(message)
+
+        try:
+            await self._app(scope, await self.admit(scope, receive), send_with_headers)
+        except Exception as error:
+            response = self.respond(error)
+            if status or response.status_code == 500:
+                self._log.exception("%s %s failed", scope["method"], scope["path"])
+            if status:  # the response has begun and can only be aborted
+                raise
+            await response(scope, receive, send_with_headers)
+        finally:
+            took = time.perf_counter() - begin
+            self.finish(scope, status, took)
+            self._access_log.info("%s %s %d %.0f ms", scope["method"], scope["path"], status, 1000 * took)

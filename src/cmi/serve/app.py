@@ -36,7 +36,7 @@ from cmi.serve.bodies import (
     VerlAnswer,
     VerlBody,
 )
-from cmi.serve.guard import LIMITS, GuardMiddleware, ServeLimits, ServeMetrics
+from cmi.serve.guard import LIMITS, ServeLimits, ServeMetrics, ServeMiddleware
 from cmi.serve.score_queue import ScoreQueue
 from cmi.serve.takes import FORM, Folders, SentTake, make_take, named_waveform, read_body, sent_takes
 from cmi.take import Prompt, Take
@@ -82,7 +82,7 @@ def create_app(
     routes = _Routes(queue, metrics, Folders(allowed))
     routes.add_to(app)
     paths = frozenset(route.path for route in app.routes)  # type: ignore[attr-defined]
-    app.add_middleware(GuardMiddleware, limits=limits, token=token, metrics=metrics, paths=paths)
+    app.add_middleware(ServeMiddleware, limits=limits, token=token, metrics=metrics, paths=paths)
     for kind in (RequestValidationError, HTTPException):  # the others go up to the middleware
         app.add_exception_handler(kind, lambda _, error: refusal_response(as_refusal(error)))
     return app

@@ -6,32 +6,27 @@ sending would not see the answer.
 """
 
 import hmac
-import logging
-import time
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope
 
 from cmi._util.errors import HttpRefusal
 from cmi._util.web_requests import (
     LOOPBACK_HOSTS,
+    RequestGuard,
     arriving_within,
-    as_refusal,
     counted,
     declared_bytes,
     host_name,
     read_ahead,
-    refusal_response,
 )
 
 MEGABYTE = 10**6
 OPEN_TO_ALL = "/healthz"  # for load balancers
+HELD = "cmi.held"  # of a scope: the bytes that it may hold
 LONGEST_TAKE = 300.0  # seconds, the last bucket of the histograms
-
-log = logging.getLogger("cmi.serve")
-access_log = logging.getLogger("cmi.serve.access")
 
 
 class ServeLimits(NamedTuple):
@@ -78,64 +73,34 @@ class ServeMetrics:
         self.model_seconds.inc(seconds)
 
 
-class GuardMiddleware:
-    """Passes a request on to `app`, or answers it."""
+class ServeMiddleware(RequestGuard):
+    """The reward server's guard."""
 
     def __init__(
         self, app: ASGIApp, limits: ServeLimits, token: str | None, metrics: ServeMetrics, paths: frozenset[str]
     ) -> None:
-        self._app = app
+        super().__init__(app, "cmi.serve", {"x-content-type-options": "nosniff"})
         self._limits = limits
         self._token = token
         self._metrics = metrics
         self._paths = paths  # that are counted by name
         self._bytes = 0  # in requests that are not answered yet
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            await self._http(scope, receive, send)
-        elif scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-        else:
-            await send({"type": "websocket.close", "code": 1008})
+    async def admit(self, scope: Scope, receive: Receive) -> Receive:
+        self._check(scope)
+        wanted = declared_bytes(scope, self._limits.body_bytes) or self._unstated(scope)
+        if self._bytes + wanted > self._limits.bytes_at_once:
+            await self._throw_away(receive)
+            raise HttpRefusal("busy", "too much is being sent at once: try again in 1 s", 429, {"retry-after": "1"})
+        scope[HELD] = wanted
+        self._bytes += wanted
+        return await read_ahead(receive, self._limits.body_bytes, self._limits.body_seconds) if wanted else receive
 
-    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        begin = time.perf_counter()
-        status = 0
-
-        async def send_with_headers(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                message["headers"] = [*message["headers"], (b"x-content-type-options", b"nosniff")]
-            await send(message)
-
-        held = 0
-        try:
-            self._check(scope)
-            wanted = declared_bytes(scope, self._limits.body_bytes) or self._unstated(scope)
-            if self._bytes + wanted > self._limits.bytes_at_once:
-                await self._throw_away(receive)
-                sentence = "too much is being sent at once: try again in 1 s"
-                raise HttpRefusal("busy", sentence, 429, {"retry-after": "1"})
-            held = wanted
-            self._bytes += held
-            whole = await read_ahead(receive, self._limits.body_bytes, self._limits.body_seconds) if held else receive
-            await self._app(scope, whole, send_with_headers)
-        except Exception as error:
-            refused = as_refusal(error)
-            if status or refused.code == "server":
-                log.exception("%s %s failed", scope["method"], scope["path"])
-            if status:  # the answer has begun and can only be aborted
-                raise
-            await refusal_response(refused)(scope, receive, send_with_headers)
-        finally:
-            self._bytes -= held
-            took = time.perf_counter() - begin
-            path = scope["path"] if scope["path"] in self._paths else "other"
-            self._metrics.requests.labels(path, str(status)).inc()
-            self._metrics.seconds.labels(path).observe(took)
-            access_log.info("%s %s %d %.0f ms", scope["method"], scope["path"], status, 1000 * took)
+    def finish(self, scope: Scope, status: int, seconds: float) -> None:
+        self._bytes -= scope.get(HELD, 0)
+        path = scope["path"] if scope["path"] in self._paths else "other"
+        self._metrics.requests.labels(path, str(status)).inc()
+        self._metrics.seconds.labels(path).observe(seconds)
 
     def _check(self, scope: Scope) -> None:
         """Without a token only this machine's programs may ask, under loopback's names, and no page of another site."""

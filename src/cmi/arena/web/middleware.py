@@ -1,19 +1,26 @@
 """Middleware in front of every route: checks host, origin, rate and size of requests, and sets response headers.
 
-It is plain ASGI, so it cannot be bypassed and counts bodies as they arrive. A JSON body is read here, within its
+Bodies are counted as they arrive. A JSON body is read here, within its
 limits; an upload is only counted, because it is streamed to a file. Errors become JSON that a page can show.
 """
 
 import logging
-import time
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope
 
 from cmi._util.errors import HttpRefusal
 from cmi._util.files import DISK_FULL
-from cmi._util.web_requests import as_refusal, counted, declared_bytes, host_name, read_ahead, refusal_response
+from cmi._util.web_requests import (
+    RequestGuard,
+    as_refusal,
+    counted,
+    declared_bytes,
+    host_name,
+    read_ahead,
+    refusal_response,
+)
 from cmi.arena.store.errors import DiskFull, NotFound, Refused, Unavailable
 from cmi.arena.web import security
 from cmi.arena.web.limits import RateLimiter, address_key
@@ -25,55 +32,24 @@ PAGE_COST = 0.1  # of a page or script from memory; opening the pages requests a
 NO_BODY = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
 
 log = logging.getLogger("cmi.arena")
-access_log = logging.getLogger("cmi.arena.access")
 
 
-class ArenaMiddleware:
-    """Passes a request on to `app`, or answers it."""
+class ArenaMiddleware(RequestGuard):
+    """The arena's guard."""
 
     def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
-        self._app = app
+        super().__init__(app, log.name, security.response_headers(settings.public_url))
         self._limits = settings.limits
         self._hosts = security.own_hosts(settings.public_url)
         self._origins = security.own_origins(settings.public_url)
-        self._headers = security.response_headers(settings.public_url)
         self._addresses = RateLimiter(settings.limits.address)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-        elif scope["type"] == "http":
-            await self._http(scope, receive, send)
-        else:
-            await send({"type": "websocket.close", "code": 1008})
+    def respond(self, error: Exception) -> JSONResponse:
+        return respond(error)
 
-    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        begin = time.perf_counter()
-        status = 0
-
-        async def send_with_headers(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                headers = MutableHeaders(scope=message)
-                headers.update(self._headers)
-                headers.setdefault("cache-control", "no-store")
-            await send(message)
-
-        try:
-            self._check(scope)
-            await self._app(scope, await self._limited(scope, receive), send_with_headers)
-        except Exception as error:
-            refused = _as_refusal(error)
-            if status or refused.code == "server":
-                log.exception("%s %s failed", scope["method"], scope["path"])
-            if status:  # the response has begun and can only be aborted
-                raise
-            await respond(refused)(scope, receive, send_with_headers)
-        finally:
-            # neither address nor query string: the log holds no personal data and no secret
-            took = 1000 * (time.perf_counter() - begin)
-            access_log.info("%s %s %d %.0f ms", scope["method"], scope["path"], status, took)
+    async def admit(self, scope: Scope, receive: Receive) -> Receive:
+        self._check(scope)
+        return await self._limited(scope, receive)
 
     def _check(self, scope: Scope) -> None:
         client = scope.get("client")
