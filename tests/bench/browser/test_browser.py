@@ -416,6 +416,16 @@ def test_a_view_is_in_the_address_and_opens_again(tmp_path, tools, opened):
     until(again, "document.querySelectorAll('#items > li').length === 1")
 
 
+def test_a_view_that_changes_right_after_a_step_is_no_fault(tmp_path, tools, opened):
+    tab = opened(page_with(tmp_path, tools, [("rock", "rock"), ("pop", "rock"), ("pop", "rock")]))
+    tab.keyboard.press("j")
+    tab.keyboard.press("j")
+    tab.evaluate("location.hash = '#show=right'")
+    until(tab, "document.querySelectorAll('#items > li').length === 1")
+    tab.wait_for_timeout(600)  # the address is noted 300 ms after a step
+    assert "item=" not in tab.evaluate("location.hash")
+
+
 @pytest.mark.parametrize(
     "address",
     ["#%", "#show=constructor&order=toString&where=__proto__", "#model=<b>&other=m&dataset=x", "#cell=[1]&item=a/b/c"],

@@ -335,12 +335,14 @@ def test_what_cannot_be_heard_is_not_in_the_curve_and_is_said(tmp_path):
 def test_what_the_scorer_says_of_a_take_is_told_with_the_pick_also_from_the_log(folder):
     """That a recording was cut off, say."""
 
-    def stream(takes):
-        for take in takes:
-            yield ScoredTake(Score(1.0, 1.0), notes=("cut off: 3.4 of 10.0 s",) if take.audio.name == "b.wav" else ())
+    class Telling:
+        def judge(self, takes, read):
+            for take in takes:
+                notes = ("cut off: 3.4 of 10.0 s",) if take.audio.name == "b.wav" else ()
+                yield ScoredTake(Score(1.0, 1.0), notes=notes)
 
     groups, log = read_folder(folder), folder.parent / "log.jsonl"
-    for _ in range(2):
+    for stream in (Telling(), None):  # the second time all come from the log
         scorer = NamedScorer("streaming", Written(), stream)
         takes = takes_of(groups)
         scores = dict(zip(takes, score_takes(takes, scorer, [log]), strict=True))
@@ -351,7 +353,6 @@ def test_what_the_scorer_says_of_a_take_is_told_with_the_pick_also_from_the_log(
         ]
         ranking = record(report)["picks"][0]["ranking"]
         assert [ranked.get("notes") for ranked in ranking] == [None, ["cut off: 3.4 of 10.0 s"]]
-        stream = None  # the second time all come from the log
 
 
 def test_the_judges_of_table_5_stand_beside_the_published_rows():

@@ -200,11 +200,11 @@ def test_a_model_has_no_number_on_an_axis_that_it_says_nothing_about(preferences
 def test_what_the_model_says_of_a_take_that_it_scored_is_told_and_kept(tmp_path, recording):
     """That a recording was cut off, say; also by a run that has nothing left to score."""
 
-    def stream(takes):
-        yield from (
-            ScoredTake(Score(1.0, 1.0), notes=("cut off: 3.4 of 10.0 s",) if take.audio.name == "a.wav" else ())
-            for take in takes
-        )
+    class Telling:
+        def judge(self, takes, read):
+            for take in takes:
+                notes = ("cut off: 3.4 of 10.0 s",) if take.audio.name == "a.wav" else ()
+                yield ScoredTake(Score(1.0, 1.0), notes=notes)
 
     rows = [{"id": "1", "text": "p", "a": recording(tmp_path / "a.wav", 0.1).name, "axis": "musicality", "choice": "a"}]
     rows[0]["b"] = recording(tmp_path / "b.wav", 0.2).name
@@ -212,7 +212,7 @@ def test_what_the_model_says_of_a_take_that_it_scored_is_told_and_kept(tmp_path,
     preferences.write_text(json.dumps(rows[0]) + "\n")
     questions = running.prepare([str(preferences)], tmp_path / "out")
     for _ in range(2):
-        scorer = NamedScorer("told", Counting(), stream)
+        scorer = NamedScorer("told", Counting(), Telling())
         outcome = running.score_questions(questions, About("told"), scorer, tmp_path / "out", lambda done: None)
         assert list(outcome.notes) == [f"{tmp_path / 'a.wav'}: cut off: 3.4 of 10.0 s"]
         table = running.outcome_table([outcome], tmp_path / "out")

@@ -335,10 +335,12 @@ function sound(item) {
 // The item that the reader is at is in the address too, a moment later: browsers limit how often it may change.
 let noting;
 function note(index) {
+  const one = found[index];
   current = index;
   clearTimeout(noting);
   noting = setTimeout(() => {
-    state.item = nameOf(data, found[index].a ?? found[index]);
+    if (found[index] !== one) return; // another view by now
+    state.item = nameOf(data, one.a ?? one);
     keepAddress();
   }, 300);
 }
