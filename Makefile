@@ -1,5 +1,5 @@
 # make demo   sets up, and shows what cmi does on a page: build/demo/index.html
-# make test-fast   sets up and runs the faster tests: under two minutes on two cores
+# make test-fast   sets up and runs the faster tests: under three minutes on two cores
 # make test   sets up and runs every test, on all cores
 # make lint   ruff and mypy
 # make setup-locked   sets up with the versions and hashes of requirements.lock: Python 3.11 on Linux
