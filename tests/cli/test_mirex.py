@@ -134,7 +134,7 @@ def test_a_language_model_behind_an_endpoint_predicts_and_is_disclosed(folder):
         (("predict", "input.jsonl", "-o", "p.jsonl"), "which model"),
         (("predict", "none.jsonl", "-o", "p.jsonl", "--model", "models:Ear"), "No such file"),
         (("predict", "input.jsonl", "-o", "p.jsonl", "--model", "models:None"), "has no class"),
-        (("predict", "input.jsonl", "-o", "no/p.jsonl", "--model", "models:Ear"), "there is no folder"),
+        (("predict", "input.jsonl", "-o", "no/p.jsonl", "--model", "models:Ear"), "no such folder"),
         (("predict", "input.jsonl", "-o", "p.jsonl", "--model", "models:Ear", "--tie-band", "1"), "is a scorer"),
         (("disclose", "p.jsonl"), "run `cmi mirex predict`"),
         (("folds", "nothing.jsonl", "--out", "folds"), "neither a file nor a data set"),

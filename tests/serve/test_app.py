@@ -43,6 +43,15 @@ def test_a_request_of_which_nothing_can_be_heard_is_refused(client, folder):
     assert answer.json() == {"code": "sound", "message": "silent.wav: silent"}
 
 
+def test_curl_needs_no_header_for_json(client, folder):
+    """`curl -d` says that it sends a form; the page's example does."""
+    headers = {"content-type": "application/x-www-form-urlencoded"}
+    answer = client.post("/score", content=b'{"audio": {"path": "../secret.wav"}}', headers=headers)
+    assert answer.status_code == 403
+    assert answer.json() == {"code": "path", "message": "take 1: outside of the folders that this server reads"}
+    assert client.post("/score", content=b'{"audio": {"path": "loud.wav"}}', headers=headers).status_code == 200
+
+
 def test_where_an_upload_is_kept_is_not_told(client, folder):
     answer = client.post("/score", files={"audio": (folder / "silent.wav").open("rb")})
     assert answer.json()["message"] == "audio 1: silent"

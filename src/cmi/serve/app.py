@@ -50,7 +50,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
         403: "A path that this server does not read.",
         408: "The request took too long to arrive.",
         413: "The request is too large.",
-        415: "Another media type.",
+        415: "A compressed request.",
         421: "Another host.",
         422: "A field or a recording is not as expected: the sentence says which.",
         429: "Too many takes wait: try again after the seconds in Retry-After.",

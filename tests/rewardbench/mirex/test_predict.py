@@ -103,7 +103,7 @@ def test_predictions_of_another_model_or_of_other_makers_are_not_overwritten(ent
         claim_output(tmp_path / "theirs.jsonl", "by name", "musicality")
     with pytest.raises(InputError, match="a folder, expected the name of a file"):
         claim_output(tmp_path, "by name", "musicality")
-    with pytest.raises(InputError, match="there is no folder"):
+    with pytest.raises(InputError, match="no such folder"):
         claim_output(tmp_path / "nowhere" / "p.jsonl", "by name", "musicality")
 
 

@@ -70,7 +70,7 @@ def claim_output(out: Path, model: str, by: str) -> Path:
     if out.exists() and not folder.exists():
         raise InputError(f"{out}: exists, and `cmi mirex predict` did not write it; choose another name")
     if not out.parent.is_dir():
-        raise InputError(f"{out}: there is no folder {out.parent}")
+        raise InputError(f"{out.parent}: no such folder; make it, or choose another place for the predictions")
     begun = folder / SETTINGS
     if begun.is_file() and (earlier := read_json(begun)) != settings:
         known = ", ".join(map(str, earlier.values())) if isinstance(earlier, dict) else "something else"
