@@ -57,7 +57,7 @@ recipes/nano/test_train_ear.py recipes/nano/test_train_nano.py reward/model/enco
 reward/scoring/test_scorer.py reward/train/test_embeddings.py reward/train/test_loop.py reward/scoring/baselines
 reward/train/test_mirex_folds.py cli/test_mirex.py
 rewardbench/data/test_download_hub.py studio/test_corpus.py studio/test_generate.py studio/test_make.py
-studio/test_mir.py studio/test_show.py studio/test_test_splits.py studio/test_truth.py studio/test_vocals.py
+distance/test_command.py studio/test_mir.py studio/test_show.py studio/test_test_splits.py studio/test_truth.py studio/test_vocals.py
 studio/test_vocoder.py test_lock_file.py reward/model/test_hub.py llm/test_keys.py llm/test_limits.py
 llm/test_hearing.py
 generate/test_service.py generate/test_worker.py rewardbench/data/test_download.py rewardbench/data/test_recipes.py
@@ -140,6 +140,18 @@ def own_cache(own_data: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     """No test reads or writes the user's cache, or what another test has left in the folder of data sets."""
     monkeypatch.setenv("CMI_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("CMI_DATA", raising=False)
+
+
+@pytest.fixture(scope="session")
+def wheel() -> Path:
+    """musicnn's, the one thing that tests share with the user's cache: 29 MB need not be downloaded for every run."""
+    from cmi._util.wheels import find_wheel
+    from cmi.reward.model.encoders.musicnn import WHEEL  # torch, which most tests do not need
+
+    try:
+        return find_wheel(WHEEL)
+    except InputError as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="session")

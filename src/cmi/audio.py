@@ -112,6 +112,14 @@ def load(path: Path, rate: int, seconds: float | None = None, offset: float = 0.
         raise InputError(f"{path}: {error}") from error
 
 
+def find_recordings(folder: Path) -> list[Path]:
+    """Return the audio files under a folder by their suffixes, sorted; hidden ones are left out."""
+    if not folder.is_dir():
+        raise InputError(f"{folder}: not a folder, expected one with audio files")
+    files = (path for path in folder.rglob("*") if path.suffix.lower() in AUDIO_SUFFIXES)
+    return sorted(path for path in files if not path.name.startswith(".") and path.is_file())
+
+
 def cut_off_note(heard: float, stated: float) -> str:
     """Return the note about a truncated recording; both lengths in seconds."""
     return f"cut off: {heard:.1f} of {stated:.1f} s"

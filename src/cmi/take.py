@@ -164,6 +164,12 @@ def read_takes(path: Path) -> Iterator[tuple[str, Take]]:
         yield take_id, take
 
 
+def read_recordings(path: Path) -> list[Path]:
+    """Return the recordings that a manifest of takes names."""
+    rows = number_rows(path, read_table(path, TAKES, ["audio"]))
+    return [recording(row, "audio", where, path.parent) for _, where, row in rows]
+
+
 def take_rows(path: Path, known: Columns) -> Iterator[tuple[str, Take, str, dict[str, Any]]]:
     """Yield the takes of a manifest with their ids, their places (for messages) and their rows."""
     for take_id, where, row in number_rows(path, read_table(path, known, ["audio"])):

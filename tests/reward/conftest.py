@@ -8,10 +8,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from cmi._util.errors import InputError
-from cmi._util.wheels import find_wheel
 from cmi.reward.model.encoders.muq_mulan import MuQMuLan, MuQMuLanConfig, TowerConfig
-from cmi.reward.model.encoders.musicnn import WHEEL
 from cmi.reward.model.head import HeadConfig, RewardHead
 from cmi.reward.model.reward_model import RewardModel
 
@@ -58,12 +55,3 @@ def golden_folder(golden: Path, tmp_path_factory: pytest.TempPathFactory) -> Cal
         return made
 
     return folder
-
-
-@pytest.fixture(scope="session")
-def wheel() -> Path:
-    """musicnn's, the one thing that tests share with the user's cache: 29 MB need not be downloaded for every run."""
-    try:
-        return find_wheel(WHEEL)
-    except InputError as error:
-        pytest.skip(str(error))

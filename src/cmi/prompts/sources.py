@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from cmi._util.errors import InputError
 from cmi._util.fields import number_rows
 from cmi._util.records import read_text
-from cmi.audio import AUDIO_SUFFIXES, content_hash
+from cmi.audio import content_hash, find_recordings
 from cmi.bench.catalog import Corpus
 from cmi.bench.data import musiccaps, song_describer
 from cmi.take import PromptRow, prompt_row, read_prompts
@@ -55,13 +55,16 @@ def read_sources(sources: Sequence[PromptSource]) -> Iterator[SourcedPrompt]:
 
 def find_lyrics(folder: Path) -> list[Path]:
     """Return the .txt files under a folder that are not blank."""
-    found = [path for path in _files(folder) if path.suffix.lower() == ".txt"]
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder")
+    visible = (path for path in folder.rglob("*") if not path.name.startswith("."))
+    found = sorted(path for path in visible if path.suffix.lower() == ".txt" and path.is_file())
     return [path for path in found if read_text(path).strip()]
 
 
 def find_references(folder: Path) -> list[Path]:
     """Return the recordings under a folder, without those that have the bytes of an earlier one."""
-    paths = [path for path in _files(folder) if path.suffix.lower() in AUDIO_SUFFIXES]
+    paths = find_recordings(folder)
     sizes = Counter(path.stat().st_size for path in paths)
     seen: set[str] = set()
     found = []
@@ -117,13 +120,6 @@ def _caption_licence(corpus: Corpus) -> str:
 def _rows(path: Path, rows: Iterable[tuple[str, dict[str, Any]]]) -> Iterator[PromptRow]:
     for name, where, row in number_rows(path, rows):
         yield prompt_row(name, row, where, path.parent)
-
-
-def _files(folder: Path) -> list[Path]:
-    if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder")
-    visible = (path for path in folder.rglob("*") if not path.name.startswith("."))
-    return sorted(path for path in visible if path.is_file())
 
 
 def _numbered(name: str, number: int) -> str:

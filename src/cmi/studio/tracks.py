@@ -19,7 +19,7 @@ from typing import NamedTuple
 from cmi._util.config import read_config
 from cmi._util.errors import InputError
 from cmi._util.files import cannot_write, make_folder, move_into_place, write_whole
-from cmi.audio import AUDIO_SUFFIXES, content_hash, duration
+from cmi.audio import AUDIO_SUFFIXES, content_hash, duration, find_recordings
 
 SHORTEST = 20.0  # seconds; what is shorter is a jingle or a sound effect
 LICENCES = "licences.jsonl"
@@ -45,11 +45,8 @@ class Fetched(NamedTuple):
 
 def find_tracks(folder: Path) -> list[Track]:
     """Readable audio files under a folder that last at least SHORTEST, without duplicates."""
-    if not folder.is_dir():
-        raise InputError(f"{folder}: not a folder, expected one with audio files")
-    paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in AUDIO_SUFFIXES and path.is_file())
     with ThreadPoolExecutor(max_workers=4) as pool:
-        found = [track for track in pool.map(_look, paths) if track]
+        found = [track for track in pool.map(_look, find_recordings(folder)) if track]
     return sorted({track.name: track for track in reversed(found)}.values())  # the first of equal files
 
 

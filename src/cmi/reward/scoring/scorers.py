@@ -105,7 +105,7 @@ class NamedScorer:
         self.name = name
         self.axes = axes
         self.reward_model = reward_model
-        self._scorer = scorer
+        self.scorer = scorer
         self._stream = stream
         self._settings = settings or {}
 
@@ -114,7 +114,7 @@ class NamedScorer:
         return {"model": self.name, **self._settings}
 
     def score(self, takes: Sequence[Take]) -> list[Score]:
-        scores: Any = self._scorer.score(takes)
+        scores: Any = self.scorer.score(takes)
         if not isinstance(scores, Iterable):
             raise InputError(f"{self.name} gave {type(scores).__name__}, expected a list with a score for each take")
         scores = list(scores)

@@ -12,8 +12,10 @@ from typer.testing import CliRunner
 
 from cmi._util.errors import InputError
 from cmi.cli import app
+from cmi.distance.embed import load_encoder
 from cmi.reward.scoring.baselines import find_baseline, list_baselines
 from cmi.reward.scoring.baselines.sources import PublishedCheckpoint
+from cmi.reward.scoring.scorers import load_scorer
 
 ONE_OF_EACH = ("muq-mulan-all", "clap", "clamp3", "audiobox-pq", "songeval", "pam")
 COMMANDS = {
@@ -159,3 +161,13 @@ def test_a_run_of_an_earlier_version_is_shown_and_not_resumed(place):
     with pytest.raises(InputError, match="a run of an earlier version"):
         cmi(command)
     assert (place / "run" / "items.jsonl").read_bytes() == items
+
+
+@pytest.mark.parametrize("name", ["clap", "muq-mulan", "clamp3"])
+def test_a_model_of_sound_and_text_is_an_encoder_for_distances(name, places, sounds):
+    folders = ",".join(map(str, places(name)))
+    encoder = load_encoder(f"{name}={folders}", "cpu")
+    scorer = load_scorer(f"{name}={folders}", device="cpu")
+    path = next(iter(sounds.values()))
+    assert encoder.name == scorer.name
+    assert encoder.embed(path).tolist() == [scorer.scorer.embed_sound(path).tolist()]
