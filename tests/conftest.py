@@ -57,9 +57,9 @@ recipes/nano/test_train_ear.py recipes/nano/test_train_nano.py reward/model/enco
 reward/scoring/test_scorer.py reward/train/test_embeddings.py reward/train/test_loop.py reward/scoring/baselines
 reward/train/test_mirex_folds.py cli/test_mirex.py
 rewardbench/data/test_download_hub.py studio/test_corpus.py studio/test_generate.py studio/test_make.py
-distance/test_command.py studio/test_mir.py studio/test_show.py studio/test_test_splits.py studio/test_truth.py studio/test_vocals.py
+studio/test_mir.py studio/test_show.py studio/test_test_splits.py studio/test_truth.py studio/test_vocals.py
 studio/test_vocoder.py test_lock_file.py reward/model/test_hub.py llm/test_keys.py llm/test_limits.py
-llm/test_hearing.py
+llm/test_hearing.py distance/test_command.py
 generate/test_service.py generate/test_worker.py rewardbench/data/test_download.py rewardbench/data/test_recipes.py
 """.split()  # files and folders whose tests take a second or more each, or start processes or servers
 HERE = Path(__file__).parent

@@ -17,7 +17,6 @@ from cmi import read_preferences
 from cmi.pairs import find_leaks
 from cmi.preferences import Preference
 
-from ..reward.conftest import wheel  # noqa: F401
 from .commands import ROOT, read_blocks
 
 PAGE = ROOT / "docs" / "tutorial.md"
@@ -60,7 +59,7 @@ def smaller_script() -> str:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, wheel: Path) -> Path:  # noqa: F811
+def folder(tmp_path: Path, wheel: Path) -> Path:
     """A clone to the commands: a folder with the recipes, musicnn's weights in its cache, `cmi` and `python`."""
     (tmp_path / "cache").mkdir()
     shutil.copy(wheel, tmp_path / "cache")

@@ -3,7 +3,6 @@
 import sys
 from pathlib import Path
 
-from ..reward.conftest import wheel  # noqa: F401
 from ..reward.train.conftest import checkpoint, music, settings, shared_cache, surroundings, write_config  # noqa: F401
 
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"
