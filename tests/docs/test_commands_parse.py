@@ -3,12 +3,14 @@
 import re
 import shlex
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 
 from cmi.cli import app
+from cmi.demo.page import next_commands
 
 from .commands import COMMANDS, PAGES, Command
 
@@ -79,6 +81,11 @@ def test_a_printed_command_is_accepted(command: Command):
 @pytest.mark.parametrize("words", examples_in_help(), ids=shlex.join)
 def test_an_example_in_help_is_accepted(words):
     parse(words)
+
+
+@pytest.mark.parametrize("text", next_commands(Path("demo-out")))
+def test_a_command_on_the_demo_s_page_is_accepted(text):
+    parse(tuple(shlex.split(text)[1:]))
 
 
 @pytest.mark.parametrize(("page", "text"), inline_commands())

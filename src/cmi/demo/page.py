@@ -107,14 +107,20 @@ def _bench(demo: Demo) -> str:
 {details("Null baselines", [table_html(table) for table in nulls])}"""
 
 
-def _next(out: Path) -> str:
+def next_commands(out: Path) -> list[str]:
     takes, mir = (shlex.quote(str(out / name)) for name in ("takes", "mir/annotations"))
-    commands = f"""cmi score take1.wav take2.wav --ink "slow sad piano with rain"
-cmi pick {takes} --copy-to best/
-cmi probe nano --pieces 16 --plot probe.png
-cmi studio make pairs/ --pairs 1000
-cmi bench run --listener qwen2-audio --data {mir} --out answers/
-cmi bench score answers/ --annotations {mir}"""
+    return [
+        'cmi score take1.wav take2.wav --text "slow sad piano with rain"',
+        f"cmi pick {takes} --copy-to best/",
+        "cmi probe nano --pieces 16 --plot probe.png",
+        "cmi studio make pairs/ --pairs 1000",
+        f"cmi bench run --listener qwen2-audio --data {mir} --out answers/",
+        f"cmi bench score answers/ --annotations {mir}",
+    ]
+
+
+def _next(out: Path) -> str:
+    commands = "\n".join(next_commands(out))
     return f"""<h2>Next</h2>
 <p>The same on your own takes, with more songs, with more pairs, and on your own model’s answers:</p>
 <pre>{escape(commands)}</pre>
