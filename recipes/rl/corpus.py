@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from generator import padded
-from song import CLEAN, FLAW_NAMES, STRENGTHS, Production, Song, write_song
+from song import CLEAN, FLAW_NAMES, STRENGTHS, Production, Song, read_song, write_song
 from torch import Tensor
 
 from cmi._util.errors import InputError
@@ -100,5 +99,13 @@ def padded_ids(ids: Sequence[Sequence[int]]) -> Tensor:
     return rows
 
 
-def tokens_of(examples: Sequence[Example], bars: int, longest: int) -> Tensor:
-    return padded([write_song(one.song, bars) for one in examples], longest)
+def write_example(bars: int, seed: int) -> tuple[str, list[int]]:
+    """An example as the generator learns it: its text and its tokens."""
+    example = make_example(seed)
+    return example.asked.text, write_song(example.song, bars)
+
+
+def make_clean_song(bars: int, seed: int) -> Song:
+    """A song of the studio's own, as its tokens hold it, without a flaw."""
+    piece = compose(FIRST_SEED + 2 * 10**9 + seed, seconds=SECONDS)
+    return read_song(write_song(Song(piece, Production()), bars))

@@ -9,7 +9,7 @@ from song import ALLOWED, BAR, BEGIN, END, PAD, VOCABULARY
 from torch import Tensor, nn
 from torch.nn import functional
 
-Cache = list[tuple[Tensor, Tensor]]  # keys and values of each layer, (B, heads, t, d)
+CHECKED = 16  # tokens between looks at whether all songs are finished: each look waits for the GPU
 
 
 @dataclass(frozen=True)
@@ -62,17 +62,20 @@ class SongGenerator(nn.Module):
             if isinstance(module, nn.Linear | nn.Embedding):
                 nn.init.normal_(module.weight, std=0.02)
 
-    def forward(self, text: Tensor, tokens: Tensor) -> Tensor:
+    def forward(self, text: Tensor, tokens: Tensor, bars: int | None = None) -> Tensor:
         """(B, 384), (B, t) -> (B, t, vocabulary): log-probabilities of the token after each."""
         x = torch.cat([self.read_text(text)[:, None], self.token(tokens)], dim=1)
         x = x + self.place.weight[: x.shape[1]]
         for block in self.blocks:
             x, _ = block(x, None)
-        return self._log_probabilities(x[:, 1:], tokens)
+        return self._log_probabilities(x[:, 1:], tokens, (tokens == BAR).cumsum(dim=1), bars)
 
-    def log_probabilities(self, text: Tensor, songs: Tensor) -> Tensor:
-        """Of each token of songs (B, t) but the first: (B, t - 1), 0 for padding."""
-        each = self(text, songs[:, :-1]).gather(2, songs[:, 1:, None])[:, :, 0]
+    def log_probabilities(self, text: Tensor, songs: Tensor, bars: int | None = None) -> Tensor:
+        """Of each token of songs (B, t) but the first: (B, t - 1), 0 for padding.
+
+        With `bars`, of songs that `sample` draws: they have as many bars.
+        """
+        each = self(text, songs[:, :-1], bars).gather(2, songs[:, 1:, None])[:, :, 0]
         return each.masked_fill(songs[:, 1:] == PAD, 0.0)
 
     @torch.no_grad()
@@ -87,23 +90,25 @@ class SongGenerator(nn.Module):
         for place in range(2, self.config.longest + 1):
             for layer, block in enumerate(self.blocks):
                 x, past[layer] = block(x, past[layer])
-            chances = self._log_probabilities(x[:, -1:], tokens[:, -1:])[:, 0].exp()
-            chances[counted < bars, END] = 0  # a song has its bars, and no more
-            chances[counted >= bars, BAR] = 0
-            chances[chances.sum(dim=1) == 0, END] = 1
+            chances = self._log_probabilities(x[:, -1:], tokens[:, -1:], counted[:, None], bars)[:, 0].exp()
             drawn = torch.multinomial(chances, 1, generator=randomness)
-            drawn = torch.where(done[:, None], PAD, drawn)
             counted += (drawn == BAR)[:, 0]
             done |= (drawn == END)[:, 0]
             tokens = torch.cat([tokens, drawn], dim=1)
-            if done.all():
+            if place % CHECKED == 0 and done.all():
                 break
             x = self.token(drawn) + self.place.weight[place]
         return tokens
 
-    def _log_probabilities(self, x: Tensor, tokens: Tensor) -> Tensor:
+    def _log_probabilities(self, x: Tensor, tokens: Tensor, counted: Tensor, bars: int | None) -> Tensor:
+        """Of the token after each of `tokens`, when there are `counted` bars of the song's `bars`, if these are set."""
         logits = self.last(x) @ self.token.weight.T / math.sqrt(self.config.dim) * 16
-        return logits.masked_fill(~self.allowed[tokens], -torch.inf).log_softmax(dim=-1)
+        allowed = self.allowed[tokens]
+        if bars is not None:
+            unfinished = counted < bars
+            allowed[..., END] &= ~unfinished
+            allowed[..., BAR] &= unfinished
+        return logits.masked_fill(~allowed, -torch.inf).log_softmax(dim=-1)
 
 
 def padded(songs: Sequence[Sequence[int]], longest: int) -> Tensor:

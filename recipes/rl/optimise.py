@@ -1,33 +1,33 @@
-"""Optimise the generator against a reward by GRPO, DPO or picking the best of N; measure what is gained and lost.
+"""Learn a generator of songs, and optimise it against a reward by GRPO or DPO; measure what is gained and lost.
 
-Every measurement is of songs for the same held-out prompts. KL is of a song's tokens, the optimised generator's from
-the one that was learned, estimated on its own songs. Diversity is the share of different bars among all bars of the
-songs for one prompt: 1 if no bar comes twice.
+Every measurement is of songs for the same held-out prompts, which no optimisation sees. KL is of a song's tokens, the
+optimised generator's from the one that was learned, estimated on its own songs. Diversity is the share of different
+bars among all bars of the songs for one prompt: 1 if no bar comes twice.
 """
 
 import copy
 import math
-import random
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
+from functools import partial
 from itertools import islice
+from typing import Any, NamedTuple, Protocol
 
-import numpy as np
 import torch
-from corpus import TextReader, make_example, tokens_of, write_caption
-from generator import SongGenerator
-from numpy.typing import NDArray
+from corpus import TextReader, write_caption, write_example
+from generator import SongGenerator, padded
 from song import BAR, END, PAD, Song, read_song
-from take_rewards import TakeRewards, reward_takes
+from take_rewards import PlainNumbers, TakeRewards, describe
 from torch import Tensor
 
 from cmi.audio import Waveform
-from cmi.reward.scoring.scorers import NamedScorer
 from cmi.studio.captions import Caption
 
 HELD_OUT = 10**8  # the first seed of prompts that are never trained on
 OPTIMISED = 10**7  # of prompts that rewards are asked for
+TOGETHER = 256  # songs that are sampled at once
+Watch = Callable[[int, SongGenerator], None]
 
 
 @dataclass(frozen=True)
@@ -35,173 +35,178 @@ class RlConfig:
     bars: int = 4
     learn_steps: int = 3000
     learn_batch: int = 64
-    steps: int = 150
-    prompts: int = 16  # in a step
+    steps: int = 40
+    prompts: int = 8  # in a step
     songs: int = 8  # for each
-    rate: float = 3e-5
-    kl: float = 0.02  # its weight in the loss
+    pool: int = 192  # prompts that DPO draws from
+    rate: float = 3e-4
+    kl: float = 0.01  # its weight in GRPO's loss
     beta: float = 0.1  # of DPO
     held_out: int = 32  # prompts to measure with
-    held_out_songs: int = 4
-    every: int = 15  # steps between measurements
+    held_out_songs: int = 3
+    every: int = 10  # steps between measurements
+    candidates: int = 32  # of each held-out prompt, for best of N
 
 
-@dataclass(frozen=True)
-class Judges:
-    """Everything that turns songs into rewards."""
+class Rewarder(Protocol):
+    """Whoever rewards songs; `read_text` gives the texts' vectors (B, 384)."""
 
-    scorer: NamedScorer
-    second: NamedScorer
-    read_text: TextReader
-    pool: Executor
+    read_text: Any
 
-    def ask(self, songs: Sequence[Song], asked: Sequence[Caption], seed: int) -> tuple[TakeRewards, list[Waveform]]:
-        return reward_takes(songs, asked, self.scorer, self.second, self.pool, seed)
+    def ask(self, songs: Sequence[Song], asked: Sequence[Caption], seed: int) -> tuple[TakeRewards, list[Waveform]]: ...
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Means over songs, each with half the width of a 95 % interval over prompts."""
+    """Songs for held-out prompts, all songs of a prompt one after the other, and what is known of each."""
 
     step: int
-    kl: float  # nats of a song
-    diversity: float
-    values: dict[str, tuple[float, float]]  # reward, musicality, alignment, second, clean, in_key, heeded, truth
+    kl: list[float]  # of each song, in nats
+    diversity: list[float]  # of each prompt
+    songs: list[dict[str, Any]]
+    sounds: list[Waveform]
+
+    def record(self) -> dict[str, Any]:
+        return {"step": self.step, "kl": self.kl, "diversity": self.diversity, "songs": self.songs}
 
 
 def learn(model: SongGenerator, config: RlConfig, read_text: TextReader, pool: Executor) -> Iterator[tuple[int, float]]:
     """Teach the generator the studio's songs; yields the loss for a token, in nats, after each step."""
     device = next(model.parameters()).device
     optimiser = torch.optim.AdamW(model.parameters(), lr=3e-4, weight_decay=0.01)
-    seeds = iter(range(config.learn_steps * config.learn_batch))
-    waiting = pool.map(make_example, seeds, chunksize=64)
+    seeds = range(config.learn_steps * config.learn_batch)
+    waiting = pool.map(partial(write_example, config.bars), seeds, chunksize=64)
     for step in range(config.learn_steps):
-        examples = list(islice(waiting, config.learn_batch))
-        songs = tokens_of(examples, config.bars, model.config.longest).to(device)
-        text = read_text([one.asked.text for one in examples])
+        texts, rows = zip(*islice(waiting, config.learn_batch), strict=True)
+        songs = padded(rows, model.config.longest).to(device)
         for group in optimiser.param_groups:
             group["lr"] = 3e-4 * min(1.0, (step + 1) / 100) * 0.5 * (1 + math.cos(math.pi * step / config.learn_steps))
-        loss = -model.log_probabilities(text, songs).sum() / (songs[:, 1:] != PAD).sum()
+        loss = -model.log_probabilities(read_text(texts), songs).sum() / (songs[:, 1:] != PAD).sum()
         _step(optimiser, model, loss)
         yield step, loss.item()
 
 
 def sample_songs(model: SongGenerator, text: Tensor, bars: int, seed: int) -> tuple[Tensor, list[Song]]:
+    """Songs for texts (B, 384): their tokens (B, t), padded, and themselves."""
     randomness = torch.Generator(text.device).manual_seed(seed)
-    tokens = model.sample(text, bars, randomness)
-    return tokens, [read_song(row.tolist()) for row in tokens]
+    parts = [model.sample(part, bars, randomness) for part in text.split(TOGETHER)]
+    longest = max(part.shape[1] for part in parts)
+    padding = torch.nn.functional.pad
+    tokens = torch.cat([padding(part, (0, longest - part.shape[1]), value=PAD) for part in parts])
+    return tokens, [read_song(row) for row in tokens.tolist()]
 
 
-def _draw(
-    model: SongGenerator, config: RlConfig, judges: Judges, seed: int, step: int
-) -> tuple[Tensor, Tensor, NDArray[np.float64]]:
-    """Vectors of a step's texts, songs for them, and their rewards (prompts, songs)."""
-    first = OPTIMISED + (seed * config.steps + step) * config.prompts
-    asked = [write_caption(first + i) for i in range(config.prompts) for _ in range(config.songs)]
-    text = judges.read_text([one.text for one in asked])
-    tokens, songs = sample_songs(model, text, config.bars, seed * 10**6 + step)
-    rewards, _ = judges.ask(songs, asked, first)
-    return text, tokens, rewards.reward.reshape(config.prompts, config.songs)
+class Draw(NamedTuple):
+    """Songs for prompts, all of a prompt one after the other."""
+
+    text: Tensor  # (prompts x songs, 384)
+    tokens: Tensor  # (prompts x songs, t)
+    rewards: Tensor  # (prompts, songs), double
+
+    def of(self, prompts: Tensor) -> "Draw":
+        songs = self.rewards.shape[1]
+        rows = (prompts[:, None] * songs + torch.arange(songs)).flatten().to(self.tokens.device)
+        return Draw(self.text[rows], self.tokens[rows], self.rewards[prompts.to(self.rewards.device)])
+
+
+def draw(model: SongGenerator, config: RlConfig, rewarder: Rewarder, prompts: range, seed: int) -> Draw:
+    """Ask a generator for songs, and a rewarder for their rewards."""
+    asked = [write_caption(prompt) for prompt in prompts for _ in range(config.songs)]
+    text = rewarder.read_text([one.text for one in asked])
+    tokens, songs = sample_songs(model, text, config.bars, seed)
+    rewards, _ = rewarder.ask(songs, asked, seed)
+    return Draw(text, tokens, torch.from_numpy(rewards.reward.reshape(len(prompts), config.songs)).to(text.device))
+
+
+def draw_pool(learned: SongGenerator, config: RlConfig, rewarder: Rewarder) -> Draw:
+    """What DPO learns from: songs of the generator as it was learned, drawn once for all seeds."""
+    return draw(learned, config, rewarder, range(OPTIMISED, OPTIMISED + config.pool), OPTIMISED)
 
 
 def optimise_grpo(
-    learned: SongGenerator,
-    config: RlConfig,
-    judges: Judges,
-    seed: int,
-    on_step: Callable[[int, SongGenerator, NDArray[np.float64]], None],
-    shuffled: bool = False,
+    learned: SongGenerator, config: RlConfig, rewarder: Rewarder, seed: int, watch: Watch
 ) -> SongGenerator:
-    """Group-relative policy optimisation; `shuffled` gives a group's rewards to the wrong songs: the null."""
-    model = copy.deepcopy(learned)
-    optimiser = torch.optim.AdamW(model.parameters(), lr=config.rate, weight_decay=0.0)
-    rng = np.random.default_rng(seed)
+    """Group-relative policy optimisation: a song's advantage is its reward among the songs for the same prompt."""
+    model, optimiser = _copy(learned, config)
     for step in range(config.steps):
-        text, tokens, grouped = _draw(model, config, judges, seed, step)
-        given = rng.permuted(grouped, axis=1) if shuffled else grouped
-        spread = given.std(axis=1, keepdims=True) + 1e-6
-        advantage = torch.tensor((given - given.mean(axis=1, keepdims=True)) / spread, device=text.device)
+        first = OPTIMISED + (seed * config.steps + step) * config.prompts
+        text, tokens, rewards = draw(model, config, rewarder, range(first, first + config.prompts), first)
+        spread = rewards.std(dim=1, keepdim=True, correction=0) + 1e-6
+        advantage = ((rewards - rewards.mean(dim=1, keepdim=True)) / spread).float().flatten()
         with torch.no_grad():
-            before = learned.log_probabilities(text, tokens)
-        now = model.log_probabilities(text, tokens)
+            before = learned.log_probabilities(text, tokens, config.bars)
+        now = model.log_probabilities(text, tokens, config.bars)
         there = tokens[:, 1:] != PAD
         apart = before - now
         divergence = (apart.exp() - 1 - apart) * there  # never negative, and unbiased
-        gain = advantage.float().flatten()[:, None] * now
-        _step(optimiser, model, (config.kl * divergence - gain).sum() / there.sum())
-        on_step(step + 1, model, grouped)
+        _step(optimiser, model, (config.kl * divergence - advantage[:, None] * now).sum() / there.sum())
+        watch(step + 1, model)
     return model
 
 
-def optimise_dpo(
-    learned: SongGenerator,
-    config: RlConfig,
-    judges: Judges,
-    seed: int,
-    on_step: Callable[[int, SongGenerator, NDArray[np.float64]], None],
-) -> SongGenerator:
+def optimise_dpo(learned: SongGenerator, config: RlConfig, pool: Draw, seed: int, watch: Watch) -> SongGenerator:
     """Direct preference optimisation: of the songs for a prompt, the one with the highest reward over the lowest."""
-    model = copy.deepcopy(learned)
-    optimiser = torch.optim.AdamW(model.parameters(), lr=config.rate, weight_decay=0.0)
+    model, optimiser = _copy(learned, config)
+    randomness = torch.Generator().manual_seed(seed)
     for step in range(config.steps):
-        text, tokens, grouped = _draw(learned, config, judges, seed, step)
-        rows = np.arange(config.prompts) * config.songs
-        pairs = np.stack([rows + grouped.argmax(axis=1), rows + grouped.argmin(axis=1)])  # (2, prompts)
-        chosen, rejected = (torch.from_numpy(one).to(text.device) for one in pairs)
+        place = step * config.prompts % len(pool.rewards)
+        if place == 0:
+            order = torch.randperm(len(pool.rewards), generator=randomness)
+        text, tokens, rewards = pool.of(order[place : place + config.prompts])
+        rows = torch.arange(len(rewards), device=text.device) * config.songs
+        used = torch.cat([rows + rewards.argmax(dim=1), rows + rewards.argmin(dim=1)])
         with torch.no_grad():
-            before = learned.log_probabilities(text, tokens).sum(dim=1)
-        apart = model.log_probabilities(text, tokens).sum(dim=1) - before
-        better = config.beta * (apart[chosen] - apart[rejected])
-        _step(optimiser, model, -torch.nn.functional.logsigmoid(better).mean())
-        on_step(step + 1, model, grouped)
+            before = learned.log_probabilities(text[used], tokens[used], config.bars).sum(dim=1)
+        apart = model.log_probabilities(text[used], tokens[used], config.bars).sum(dim=1) - before
+        chosen, rejected = apart.chunk(2)
+        _step(optimiser, model, -torch.nn.functional.logsigmoid(config.beta * (chosen - rejected)).mean())
+        watch(step + 1, model)
     return model
+
+
+def _copy(learned: SongGenerator, config: RlConfig) -> tuple[SongGenerator, torch.optim.Optimizer]:
+    model = copy.deepcopy(learned)
+    return model, torch.optim.AdamW(model.parameters(), lr=config.rate, weight_decay=0.0)
 
 
 def measure(
-    model: SongGenerator, learned: SongGenerator, config: RlConfig, judges: Judges, step: int
-) -> tuple[Measured, list[Song], list[Waveform]]:
-    """Songs for the held-out prompts, and what they are worth."""
-    asked = [write_caption(HELD_OUT + i) for i in range(config.held_out) for _ in range(config.held_out_songs)]
-    text = judges.read_text([one.text for one in asked])
-    tokens, songs = sample_songs(model, text, config.bars, HELD_OUT)
-    rewards, sounds = judges.ask(songs, asked, HELD_OUT)
-    with torch.no_grad():
-        apart = model.log_probabilities(text, tokens) - learned.log_probabilities(text, tokens)
-    values = {one.name: getattr(rewards, one.name) for one in fields(rewards)} | {"truth": rewards.truth}
-    means = {name: mean_and_margin(value.reshape(config.held_out, -1)) for name, value in values.items()}
-    return Measured(step, float(apart.sum(dim=1).mean()), diversity(tokens, config.held_out), means), songs, sounds
+    model: SongGenerator,
+    learned: SongGenerator,
+    config: RlConfig,
+    rewarder: Rewarder,
+    second: PlainNumbers | None,
+    seed: int,
+    step: int,
+    songs_each: int,
+) -> Measured:
+    """Songs for the held-out prompts, and what is known of them; drawn alike in all steps of a seed."""
+    asked = [write_caption(HELD_OUT + i) for i in range(config.held_out) for _ in range(songs_each)]
+    text = rewarder.read_text([one.text for one in asked])
+    tokens, songs = sample_songs(model, text, config.bars, HELD_OUT + seed)
+    rewards, sounds = rewarder.ask(songs, asked, HELD_OUT)
+    kl = [0.0] * len(songs) if model is learned else _divergence(model, learned, text, tokens, config.bars)
+    plain = [0.0] * len(songs) if second is None else second.score(sounds).round(5).tolist()
+    rows = [
+        {"prompt": place // songs_each, **rewards.row(place), "second": plain[place], **describe(song)}
+        for place, song in enumerate(songs)
+    ]
+    return Measured(step, kl, diversity(tokens, config.held_out), rows, sounds)
 
 
-def best_of(learned: SongGenerator, config: RlConfig, judges: Judges, counts: Sequence[int]) -> list[Measured]:
-    """What picking the song with the highest reward out of N is worth; KL is at most log N - (N - 1) / N."""
-    most = max(counts)
-    asked = [write_caption(HELD_OUT + i) for i in range(config.held_out) for _ in range(most)]
-    tokens, songs = sample_songs(learned, judges.read_text([one.text for one in asked]), config.bars, HELD_OUT + 1)
-    rewards, _ = judges.ask(songs, asked, HELD_OUT)
-    values = {one.name: getattr(rewards, one.name) for one in fields(rewards)} | {"truth": rewards.truth}
-    found = []
-    for count in counts:
-        picked = rewards.reward.reshape(config.held_out, most)[:, :count].argmax(axis=1)
-        rows = np.arange(config.held_out) * most + picked
-        means = {name: mean_and_margin(value[rows][:, None]) for name, value in values.items()}
-        kl = math.log(count) - (count - 1) / count
-        found.append(Measured(count, kl, diversity(tokens[rows], 1), means))
-    return found
+@torch.no_grad()
+def _divergence(model: SongGenerator, learned: SongGenerator, text: Tensor, tokens: Tensor, bars: int) -> list[float]:
+    """How much likelier each song is by the one than by the other, in nats."""
+    apart = model.log_probabilities(text, tokens, bars) - learned.log_probabilities(text, tokens, bars)
+    return [round(one, 4) for one in apart.sum(dim=1).tolist()]
 
 
-def mean_and_margin(values: NDArray[np.float64]) -> tuple[float, float]:
-    """(prompts, songs) -> the mean, and 1.96 standard errors over prompts."""
-    by_prompt = values.mean(axis=1)
-    return float(by_prompt.mean()), float(1.96 * by_prompt.std(ddof=1) / math.sqrt(len(by_prompt)))
-
-
-def diversity(tokens: Tensor, prompts: int) -> float:
-    """The share of different bars among those of the songs for a prompt, in the mean over prompts."""
+def diversity(tokens: Tensor, prompts: int) -> list[float]:
+    """The share of different bars among those of the songs for each prompt."""
     shares = []
     for songs in tokens.reshape(prompts, -1, tokens.shape[1]).tolist():
         bars = [bar for song in songs for bar in _bars(song)]
-        shares.append(len(set(bars)) / max(1, len(bars)))
-    return float(np.mean(shares))
+        shares.append(round(len(set(bars)) / max(1, len(bars)), 4))
+    return shares
 
 
 def _bars(song: Sequence[int]) -> Iterator[tuple[int, ...]]:
@@ -221,13 +226,3 @@ def _step(optimiser: torch.optim.Optimizer, model: SongGenerator, loss: Tensor) 
     loss.backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimiser.step()
-
-
-def seed_everything(seed: int) -> None:
-    random.seed(seed)
-    np.random.seed(seed)
-    torch.manual_seed(seed)
-
-
-def record_of(measured: Measured) -> dict[str, object]:
-    return asdict(measured)

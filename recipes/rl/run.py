@@ -1,21 +1,31 @@
-"""Learn a generator, optimise it against a reward, and write down what happened.
+"""Learn a generator of songs, optimise it against nano, and write down what happened.
 
-    python recipes/rl/run.py learn generator.pt [--small]
-    python recipes/rl/run.py optimise generator.pt results/ --method grpo --seed 1 [--small]
+    python recipes/rl/run.py results/                    the whole study: on one GPU in under 20 minutes
+    python recipes/rl/run.py results/ --size tiny        the size of the tests: seconds on a CPU, and worth nothing
+    python recipes/rl/run.py results/ --only grpo-1      one run of the study
+    python recipes/rl/page.py results/ page.html         curves, a table, and takes to listen to
 
-Methods: grpo, dpo, best-of-n, and shuffled, which is GRPO with the rewards of a group mixed up: what comes of it is
-due to the method and not to the reward. `--small` is the size of the tests: minutes on a CPU. Each measurement is added
-to results/METHOD-SEED.jsonl as it comes, and takes before and after are kept beside it for the page (`page.py`).
+results/generator.safetensors    what was learned; every run starts from it
+results/METHOD-SEED.jsonl        a line for each measurement: all its songs with what is known of them
+results/METHOD-SEED/             takes after the last step, for the page; results/before/: the same before
+
+Methods: grpo, dpo, best-of-n; grpo-null and dpo-null with the rewards of a group mixed up: what comes of them is due to
+the method and not to the reward; and grpo-truth, which is given the truth as its reward. The same command goes on with
+the runs that are not finished.
 """
 
 import argparse
 import json
 import os
+import subprocess
+import sys
 import time
-from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import soundfile
@@ -24,113 +34,177 @@ from corpus import TextReader, write_caption
 from generator import GeneratorConfig, SongGenerator
 from optimise import (
     HELD_OUT,
-    Judges,
+    Draw,
     Measured,
+    Rewarder,
     RlConfig,
-    best_of,
+    draw_pool,
     learn,
     measure,
     optimise_dpo,
     optimise_grpo,
-    record_of,
-    seed_everything,
 )
 from safetensors.torch import load_file, save_file
+from take_rewards import Array, Judges, Noise, PlainNumbers, Truth, hear_clean
 
 from cmi.audio import Waveform
 from cmi.reward.scoring import load_scorer
 
-FULL = (GeneratorConfig(), RlConfig())
-SMALL = (
-    GeneratorConfig(dim=64, depth=2, heads=4, longest=320),
-    RlConfig(
-        bars=2, learn_steps=150, learn_batch=16, steps=3, prompts=2, songs=3, held_out=3, held_out_songs=2, every=3
+SIZES = {
+    "full": (GeneratorConfig(), RlConfig()),
+    "tiny": (
+        GeneratorConfig(dim=32, depth=1, heads=2, longest=160),
+        RlConfig(
+            bars=1, learn_steps=20, learn_batch=8, steps=2, prompts=2, songs=2, held_out=2, held_out_songs=2, every=2,
+            candidates=3, pool=4,
+        ),
     ),
-)
-COUNTS = (1, 2, 4, 8, 16)
-KEPT = 8  # takes of each kind for the page
+}  # fmt: skip
+BEFORE = "before"
+METHODS = {BEFORE: 1, "grpo": 3, "dpo": 3, "grpo-null": 3, "dpo-null": 3, "grpo-truth": 3}  # seeds
+GENERATOR = "generator.safetensors"
+KEPT = 6  # takes of each kind for the page
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["learn", "optimise"])
-    parser.add_argument("generator", type=Path)
-    parser.add_argument("results", type=Path, nargs="?")
-    parser.add_argument("--method", choices=["grpo", "dpo", "best-of-n", "shuffled"], default="grpo")
-    parser.add_argument("--model", default="nano")
-    parser.add_argument("--second", default="tags")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--size", choices=SIZES, default="full")
+    parser.add_argument("--only", metavar="METHOD-SEED", help="one run, such as grpo-1; 'learn' for the generator alone")
+    parser.add_argument("--model", default="nano", help="the scorer to optimise")
+    parser.add_argument("--together", type=int, default=1, help="runs at a time, each in a process of its own")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes that render, of all runs")
+    parser.add_argument("--learn-steps", type=int)
     parser.add_argument("--steps", type=int)
-    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--every", type=int, help="steps between measurements")
     options = parser.parse_args()
-    sizes, config = SMALL if options.small else FULL
-    if options.steps:
-        config = RlConfig(**{**config.__dict__, "steps": options.steps, "learn_steps": options.steps})
+    sizes, config = SIZES[options.size]
+    given = {"steps": options.steps, "learn_steps": options.learn_steps, "every": options.every}
+    config = RlConfig(**{**config.__dict__, **{name: value for name, value in given.items() if value}})
+    options.results.mkdir(parents=True, exist_ok=True)
+    runs = [f"{method}-{seed}" for method, seeds in METHODS.items() for seed in range(1, seeds + 1)]
+    wanted = options.only.split(",") if options.only else runs
+    if unknown := [run for run in wanted if run not in ("learn", *runs)]:
+        parser.error(f"--only {unknown[0]}: expected learn or one of {', '.join(runs)}")
+    learned = options.results / GENERATOR
+    unfinished = [run for run in runs if run in wanted and not is_finished(options.results, run, config)]
+    if options.together > 1 and len(unfinished) > 1:
+        if not learned.exists():
+            _start("learn", options.workers).check_returncode()
+        with ThreadPoolExecutor(options.together) as pool:
+            done = list(pool.map(lambda run: _start(run, -(-options.workers // options.together)), unfinished))
+        sys.exit(max(one.returncode for one in done))
+    study(options.results, sizes, config, unfinished, options.model, options.workers)
+
+
+def _start(run: str, workers: int) -> "subprocess.CompletedProcess[bytes]":
+    """The same command for one run, in a process of its own."""
+    command = [sys.executable, *sys.argv, "--only", run, "--workers", str(workers)]
+    return subprocess.run(command, check=False)  # noqa: S603
+
+
+def study(
+    results: Path, sizes: GeneratorConfig, config: RlConfig, runs: Sequence[str], scorer: str, workers: int
+) -> None:
+    """Learn the generator if it is not there, then do the runs one after the other."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    seed_everything(options.seed)
+    torch.set_float32_matmul_precision("high")
+    torch.manual_seed(1)
     model = SongGenerator(sizes).to(device)
-    # spawned: torch's threads do not survive a fork
-    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+    learned = results / GENERATOR
+    with _workers(workers) as pool:
         read_text = TextReader(device)
-        if options.command == "learn":
+        if not learned.exists():
             begin = time.perf_counter()
             for step, loss in learn(model, config, read_text, pool):
-                if step % 50 == 0 or step == config.learn_steps - 1:
+                if step % 100 == 0 or step == config.learn_steps - 1:
                     print(f"step {step}: {loss:.3f} nats a token, {time.perf_counter() - begin:.0f} s", flush=True)
-            save_file(model.state_dict(), options.generator)
+            save_file(model.state_dict(), learned)
+        if not runs:
             return
-        model.load_state_dict(load_file(options.generator, device=str(device)))
-        judges = Judges(load_scorer(options.model, cache_gb=0), load_scorer(options.second), read_text, pool)
-        optimise(model.eval(), config, judges, options.method, options.seed, options.results)
+        model.load_state_dict(load_file(learned, device=str(device)))
+        judges = Judges(load_scorer(scorer, cache_gb=0), read_text, pool)
+        second = PlainNumbers(_clean_timbres(results, config, pool), pool)
+        for run in runs:
+            optimise(model.eval(), config, judges, second, run, results)
+
+
+def _clean_timbres(results: Path, config: RlConfig, pool: Executor) -> Array:
+    path = results / "clean.npy"
+    if not path.exists():
+        np.save(path, hear_clean(config.bars, pool))
+    return cast(Array, np.load(path))
+
+
+@contextmanager
+def _workers(count: int) -> Iterator[Executor]:
+    """Processes that write and render songs; a thread if there is to be only one."""
+    if count == 1:
+        with ThreadPoolExecutor(1) as pool:
+            yield pool
+    else:  # spawned: torch's threads do not survive a fork
+        with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
+            yield pool
 
 
 def optimise(
-    learned: SongGenerator, config: RlConfig, judges: Judges, method: str, seed: int, results: Path
-) -> list[Measured]:
-    """Measure before, while and after; each measurement is written as it comes."""
-    results.mkdir(parents=True, exist_ok=True)
-    found: list[Measured] = []
-    with (results / f"{method}-{seed}.jsonl").open("w", encoding="utf-8") as log:
+    learned: SongGenerator, config: RlConfig, judges: Judges, second: PlainNumbers, run: str, results: Path
+) -> None:
+    """One run; each measurement is written as it comes."""
+    method, _, number = run.rpartition("-")
+    seed = int(number)
+    begin = time.perf_counter()
+    with (results / f"{run}.jsonl").open("w", encoding="utf-8") as log:
 
-        def keep(measured: Measured) -> None:
-            found.append(measured)
-            log.write(json.dumps(record_of(measured)) + "\n")
-            log.flush()
-            shown = ", ".join(f"{name} {mean:.3f}" for name, (mean, _) in measured.values.items())
-            print(
-                f"{method} {measured.step}: KL {measured.kl:.1f}, diversity {measured.diversity:.2f}, {shown}",
-                flush=True,
-            )
-
-        def look(step: int, model: SongGenerator, rewards: np.ndarray) -> None:
+        def watch(step: int, model: SongGenerator) -> None:
             if step % config.every == 0 or step == config.steps:
-                measured, _, sounds = measure(model, learned, config, judges, step)
-                keep(measured)
-                if step == config.steps:
-                    _keep_takes(sounds, config, results / f"{method}-{seed}")
+                songs_each = config.candidates if method == BEFORE else config.held_out_songs
+                measured = measure(model, learned, config, judges, second, seed, step, songs_each)
+                record = {**measured.record(), "method": method, "seed": seed, "time": time.perf_counter() - begin}
+                log.write(json.dumps(record) + "\n")
+                log.flush()
+                print(f"{run} {_summary(measured)}, {record['time']:.0f} s", flush=True)
+                _keep_takes(measured.sounds[::songs_each], results / run)
 
-        if method == "best-of-n":
-            for measured in best_of(learned, config, judges, [n for n in COUNTS if n <= 4 * config.songs]):
-                keep(measured)
-            return found
-        first, _, sounds = measure(learned, learned, config, judges, 0)
-        keep(first)
-        _keep_takes(sounds, config, results / "before")
-        if method == "dpo":
-            optimise_dpo(learned, config, judges, seed, look)
+        rewarder = {"null": Noise, "truth": Truth}.get(method.rpartition("-")[2], lambda _: judges)(judges.read_text)
+        if method == BEFORE:
+            watch(0, learned)
+        elif method.startswith("dpo"):
+            optimise_dpo(learned, config, _pool(learned, config, rewarder, results, method), seed, watch)
         else:
-            optimise_grpo(learned, config, judges, seed, look, shuffled=method == "shuffled")
-    return found
+            optimise_grpo(learned, config, rewarder, seed, watch)
 
 
-def _keep_takes(sounds: Sequence[Waveform], config: RlConfig, folder: Path) -> None:
+def _pool(learned: SongGenerator, config: RlConfig, rewarder: Rewarder, results: Path, method: str) -> Draw:
+    """The songs that DPO learns from, and their rewards; drawn once for all seeds."""
+    path = results / f"{method}-pool.safetensors"
+    if not path.exists():
+        save_file(draw_pool(learned, config, rewarder)._asdict(), path)
+    return Draw(**load_file(path, device=str(next(learned.parameters()).device)))
+
+
+def _summary(measured: Measured) -> str:
+    songs = measured.songs
+    names = ("musicality", "alignment", "second", "clean", "in_key", "heeded", "notes", "parts", "tempo")
+    shown = [f"{name} {sum(song[name] for song in songs) / len(songs):.3g}" for name in names]
+    kl, different = (sum(values) / len(values) for values in (measured.kl, measured.diversity))
+    return f"step {measured.step}: KL {kl:.1f}, diversity {different:.2f}, {', '.join(shown)}"
+
+
+def is_finished(results: Path, run: str, config: RlConfig) -> bool:
+    path = results / f"{run}.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    steps = [json.loads(line)["step"] for line in lines if line.endswith("}")]
+    return bool(steps) and steps[-1] == (0 if run.startswith(BEFORE) else config.steps)
+
+
+def _keep_takes(sounds: Sequence[Waveform], folder: Path) -> None:
     """The first take of some held-out prompts, with the prompts beside them."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = []
-    for prompt in range(min(KEPT, config.held_out)):
-        sound = sounds[prompt * config.held_out_songs]
-        soundfile.write(folder / f"{prompt}.flac", sound.samples, sound.rate)
-        rows.append({"text": write_caption(HELD_OUT + prompt).text, "audio": f"{prompt}.flac"})
+    for prompt, sound in enumerate(sounds[:KEPT]):
+        soundfile.write(folder / f"{prompt}.mp3", sound.samples, sound.rate)
+        rows.append({"text": write_caption(HELD_OUT + prompt).text, "audio": f"{prompt}.mp3"})
     (folder / "takes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
