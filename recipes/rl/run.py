@@ -70,7 +70,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path)
     parser.add_argument("--size", choices=SIZES, default="full")
-    parser.add_argument("--only", metavar="METHOD-SEED", help="one run, such as grpo-1; 'learn' for the generator alone")
+    parser.add_argument("--only", metavar="METHOD-SEED", help="some runs, such as grpo-1,dpo-2; 'learn' to learn alone")
     parser.add_argument("--model", default="nano", help="the scorer to optimise")
     parser.add_argument("--together", type=int, default=1, help="runs at a time, each in a process of its own")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes that render, of all runs")

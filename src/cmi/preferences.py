@@ -56,6 +56,7 @@ ABOUT = (
     "soft",  # judge
 )
 COLUMNS = Columns(FIELDS, ABOUT)
+WRITTEN = (".jsonl", ".csv", ".parquet")
 RATED: tuple[Axis, ...] = ("musicality", "alignment")
 RATINGS = Columns((*TAKES.main, *RATED), TAKES.others)
 AXES: tuple[Axis, ...] = get_args(Axis)
@@ -293,11 +294,18 @@ def rating_row(rating: Rating, folder: Path) -> dict[str, Any]:
 
 def write_rows(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
     """Write rows of preferences, ratings or prompts, atomically; the file's name tells the format."""
+    require_rows_file(path)
     writers = {".jsonl": _write_jsonl, ".csv": _write_csv, ".parquet": _write_parquet}
-    if path.suffix.lower() not in writers:
-        raise InputError(f"{path}: expected a name that ends in {', '.join(writers)}")
     with whole_file(path) as unfinished:
         writers[path.suffix.lower()](rows, unfinished)
+
+
+def require_rows_file(path: Path) -> None:
+    """InputError unless `write_rows` knows the format that the file's name tells."""
+    if path.suffix.lower() not in WRITTEN:
+        raise InputError(f"{path}: expected a name that ends in {', '.join(WRITTEN)}")
+    if path.suffix.lower() == ".parquet":
+        require_packages(f"writing {path.name}", "rewardbench", "pyarrow")
 
 
 def _of_split(read: Callable[[], Iterator[Labelled]], split: str) -> Iterator[Labelled]:
@@ -381,7 +389,6 @@ def _write_csv(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
 
 
 def _write_parquet(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
-    require_packages(f"writing {path.name}", "rewardbench", "pyarrow")
     import pyarrow
     import pyarrow.parquet
 

@@ -178,3 +178,20 @@ def test_picks_of_each_n_and_ground_truths_become_pairs_by_one_command(run, tmp_
     assert (tmp_path / "study" / "preferences.jsonl").read_bytes() == pairs
     refused = run(*command[:4], "--curve", "1,2", "--arena", "study")
     assert refused.returncode == 2 and "another study" in refused.stderr
+
+
+def test_the_best_and_the_worst_take_of_each_prompt_become_pairs_for_trainers(run, tmp_path):
+    (tmp_path / "takes" / "prompt0" / "2.wav").write_text("not a sound")
+    command = ("pick", "takes", "--model", "own_scorers:Loud", "--dpo", "pairs.jsonl", "--json", "--log", "log.jsonl")
+    shown = run(*command, "--dpo-margin", "0.01")
+    assert shown.returncode == 0, shown.stderr
+    dpo = json.loads(shown.stdout)["dpo"]
+    rows = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text().splitlines()]
+    assert dpo == {"file": "pairs.jsonl", "pairs": 2, "margin": 0.01, "too_few": [], "too_close": ["prompt0"]}
+    assert [(row["prompt"], row["chosen"], row["rejected"]) for row in rows] == [
+        (f"prompt number {n}", f"takes/prompt{n}/2.wav", f"takes/prompt{n}/0.wav") for n in (1, 2)
+    ]
+    assert all(row["margin"] == row["score_chosen"] - row["score_rejected"] >= 0.01 for row in rows)
+    refused = run(*command, "--dpo-margin", "nan")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "--dpo-margin nan: expected a number from 0 up" in refused.stderr

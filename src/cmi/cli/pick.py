@@ -43,6 +43,13 @@ def pick(
             help="Write the picks of each N, and ground truths, to this folder as pairs for `cmi arena import`."
         ),
     ] = None,
+    dpo: Annotated[
+        Path | None,
+        typer.Option(help="Write the best and the worst take of each prompt to this .jsonl, .csv or .parquet."),
+    ] = None,
+    dpo_margin: Annotated[
+        float, typer.Option(help="Leave out prompts whose best take is not so much above the worst.")
+    ] = 0.0,
     plot: Annotated[Path | None, typer.Option(help="Draw the curve into this .png or .svg.")] = None,
     log: Log = None,
     as_json: AsJson = False,
@@ -60,9 +67,12 @@ def pick(
 
         cmi pick takes/ --curve 1,3,10 --second audiobox-ce --second songeval --second clap-music --plot curve.png
 
+        cmi pick takes/ --dpo pairs.jsonl --dpo-margin 1
+
         cmi pick takes/ --curve 1,3,10 --arena study/, then  cmi arena import study/
     """
     with require_extra("picking takes", "reward"), loading("torch"):
+        from cmi.reward.pick import dpo as pick_dpo
         from cmi.reward.pick import report as pick_report
         from cmi.reward.pick.candidates import read_folder, read_manifest
         from cmi.reward.pick.curve import parse_sizes, pick_curve, ranked_prompts, require_candidates
@@ -79,6 +89,11 @@ def pick(
     if model in (second or ()):
         raise InputError(f"--second {model}: the model that picks cannot judge its own picks; name another one")
     require_picture(plot)
+    pick_dpo.require_margin(dpo_margin)
+    if dpo is not None:
+        pick_dpo.require_dpo_file(dpo, [manifest, log])
+    elif dpo_margin:
+        raise InputError("--dpo-margin needs --dpo")
     by, sizes = parse_weights(weights), parse_sizes(curve) if curve is not None else []
     groups = read_folder(folder) if folder is not None else read_manifest(manifest)  # type: ignore[arg-type]
     takes = takes_of(groups)
@@ -115,6 +130,11 @@ def pick(
     if study is not None and arena is not None:
         tables.append(study_table(study, arena))
         record["study"] = study._asdict()
+    if dpo is not None and ranked:
+        pairs = pick_dpo.dpo_pairs(picks, dpo_margin)
+        pick_dpo.write_dpo_pairs(pairs.pairs, scorer.name, dpo)
+        tables.append(pick_dpo.dpo_table(pairs, dpo_margin, dpo))
+        record["dpo"] = pick_dpo.dpo_record(pairs, dpo_margin, dpo)
     print_result(tables, record, as_json)
     if not ranked:
         raise InputError(f"nothing could be picked: none of {len(takes)} takes could be scored; the reasons are listed")

@@ -20,7 +20,7 @@ from cmi._util.errors import InputError
 from cmi._util.files import copy_whole, make_folder
 from cmi.reward.pick.candidates import Candidate, Group
 from cmi.reward.scoring.scorers import ScoredTake
-from cmi.take import Score, Scorer, Take
+from cmi.take import Prompt, Score, Scorer, Take
 
 Scores = Mapping[Take, ScoredTake | InputError]
 
@@ -47,6 +47,11 @@ class Ranked(NamedTuple):
     mean: float  # by the weights
     notes: tuple[str, ...] = ()  # what the scorer said of it, such as that it was cut off
 
+    @property
+    def audio(self) -> Path:
+        assert isinstance(self.candidate.take.audio, Path)
+        return self.candidate.take.audio
+
 
 class Broken(NamedTuple):
     candidate: Candidate
@@ -64,6 +69,16 @@ class Pick:
     @property
     def chosen(self) -> Ranked | None:
         return self.ranking[0] if self.ranking else None
+
+    @property
+    def prompt(self) -> Prompt:
+        """The one prompt that all takes answer; InputError if they answer several."""
+        prompts = {ranked.candidate.take.prompt for ranked in self.ranking}
+        if len(prompts) > 1:
+            raise InputError(
+                f"{self.group.name}: its takes answer {len(prompts)} prompts, expected one to compare them under"
+            )
+        return prompts.pop()
 
 
 def parse_weights(text: str) -> Weights:
@@ -126,8 +141,7 @@ def copy_chosen(picks: Sequence[Pick], folder: Path) -> list[Path]:
     is there whole or not at all.
     """
     wanted: dict[Path, Path] = {}
-    for source, pick_ in [(ranked.candidate.take.audio, pick_) for pick_ in picks if (ranked := pick_.chosen)]:
-        assert isinstance(source, Path)
+    for source, pick_ in [(ranked.audio, pick_) for pick_ in picks if (ranked := pick_.chosen)]:
         target = folder / f"{file_name(pick_.group.name)}{source.suffix}"
         if target in wanted:
             raise InputError(f"{target}: two prompts' takes would have this name; give them other groups")

@@ -32,7 +32,7 @@ from cmi.report.tables import Table, to_json
 from cmi.take import Prompt, relative_path
 
 if TYPE_CHECKING:
-    from cmi.reward.pick.pick import Pick, Ranked
+    from cmi.reward.pick.pick import Pick
 
 PAIRS, STUDY = f"{NAME}.jsonl", "study.json"
 GROUND_TRUTH = "ground truth"
@@ -70,7 +70,7 @@ def make_study(model: str, picks: "Sequence[Pick]", sizes: Sequence[int], folder
     names += [GROUND_TRUTH] if any(GROUND_TRUTH in takes for takes in taken.values()) else []
     left_out = tuple(pick.group.name for pick in picks if pick.group.name not in taken)
     paths = {name: {one: relative_path(audio, folder) for one, audio in takes.items()} for name, takes in taken.items()}
-    prompts = {pick.group.name: _prompt(pick) for pick in picks if pick.group.name in taken}
+    prompts = {pick.group.name: pick.prompt for pick in picks if pick.group.name in taken}
     study = PickStudy(model, tuple(names), paths, left_out)
     content = to_json({**study._asdict(), "left_out": list(left_out), "conditions": names})
     make_folder(folder)
@@ -87,22 +87,8 @@ def _takes(pick: "Pick", sizes: Sequence[int]) -> dict[str, Path]:
     if len(ranking) < sizes[-1]:
         return {}
     drawn = sorted(ranking, key=lambda one: draw_number(json.dumps([pick.group.name, one.candidate.name])))
-    takes = {_condition(size): _audio(min(drawn[:size], key=ranking.index)) for size in sizes}
+    takes = {_condition(size): min(drawn[:size], key=ranking.index).audio for size in sizes}
     return takes | ({} if pick.group.real is None else {GROUND_TRUTH: pick.group.real})
-
-
-def _prompt(pick: "Pick") -> Prompt:
-    prompts = {ranked.candidate.take.prompt for ranked in pick.ranking}
-    if len(prompts) > 1:
-        raise InputError(
-            f"{pick.group.name}: its takes answer {len(prompts)} prompts, expected one to compare them under"
-        )
-    return prompts.pop()
-
-
-def _audio(ranked: "Ranked") -> Path:
-    assert isinstance(ranked.candidate.take.audio, Path)
-    return ranked.candidate.take.audio
 
 
 def _condition(size: int) -> str:
