@@ -46,6 +46,7 @@ class RlConfig:
     held_out_songs: int = 3
     every: int = 10  # steps between measurements
     candidates: int = 32  # of each held-out prompt, for best of N
+    clean_takes: int = 96  # that the second scorer knows
 
 
 class Rewarder(Protocol):

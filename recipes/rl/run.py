@@ -1,17 +1,18 @@
 """Learn a generator of songs, optimise it against nano, and write down what happened.
 
-    python recipes/rl/run.py results/                    the whole study: on one GPU in under 20 minutes
+    python recipes/rl/run.py results/ --together 13      the whole study, on a GPU
     python recipes/rl/run.py results/ --size tiny        the size of the tests: seconds on a CPU, and worth nothing
     python recipes/rl/run.py results/ --only grpo-1      one run of the study
     python recipes/rl/page.py results/ page.html         curves, a table, and takes to listen to
 
 results/generator.safetensors    what was learned; every run starts from it
 results/METHOD-SEED.jsonl        a line for each measurement: all its songs with what is known of them
-results/METHOD-SEED/             takes after the last step, for the page; results/before/: the same before
+results/METHOD-SEED/             takes of the last measurement, for the page
 
-Methods: grpo, dpo, best-of-n; grpo-null and dpo-null with the rewards of a group mixed up: what comes of them is due to
-the method and not to the reward; and grpo-truth, which is given the truth as its reward. The same command goes on with
-the runs that are not finished.
+Methods: before, the songs of the generator as it was learned, of which best of N is computed; grpo and dpo; grpo-null
+and dpo-null with random rewards: what comes of them is due to the method and not to the reward; and grpo-truth, which
+is given the truth as its reward. The same command goes on with the runs that are not finished. On a GPU, let several
+runs share it: `--together 13` starts each in a process of its own.
 """
 
 import argparse
@@ -56,7 +57,7 @@ SIZES = {
         GeneratorConfig(dim=32, depth=1, heads=2, longest=160),
         RlConfig(
             bars=1, learn_steps=20, learn_batch=8, steps=2, prompts=2, songs=2, held_out=2, held_out_songs=2, every=2,
-            candidates=3, pool=4,
+            candidates=3, pool=4, clean_takes=6,
         ),
     ),
 }  # fmt: skip
@@ -132,7 +133,7 @@ def study(
 def _clean_timbres(results: Path, config: RlConfig, pool: Executor) -> Array:
     path = results / "clean.npy"
     if not path.exists():
-        np.save(path, hear_clean(config.bars, pool))
+        np.save(path, hear_clean(config.bars, config.clean_takes, pool))
     return cast(Array, np.load(path))
 
 
@@ -192,10 +193,13 @@ def _summary(measured: Measured) -> str:
 
 
 def is_finished(results: Path, run: str, config: RlConfig) -> bool:
+    """Whether the last measurement is there, and whole."""
     path = results / f"{run}.jsonl"
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    steps = [json.loads(line)["step"] for line in lines if line.endswith("}")]
-    return bool(steps) and steps[-1] == (0 if run.startswith(BEFORE) else config.steps)
+    try:
+        last = json.loads(path.read_text(encoding="utf-8").splitlines()[-1])
+    except (OSError, IndexError, ValueError):
+        return False
+    return bool(last["step"] == (0 if run.startswith(BEFORE) else config.steps))
 
 
 def _keep_takes(sounds: Sequence[Waveform], folder: Path) -> None:

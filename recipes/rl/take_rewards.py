@@ -27,7 +27,6 @@ from cmi.studio.render import render
 from cmi.take import Prompt, Take
 
 Array = NDArray[np.float64]
-CLEAN_TAKES = 96  # that takes are compared with by their plain numbers
 
 
 @dataclass(frozen=True)
@@ -163,9 +162,9 @@ class PlainNumbers:
         return -np.sqrt((apart**2).mean(axis=1))
 
 
-def hear_clean(bars: int, pool: Executor) -> Array:
-    """(CLEAN_TAKES, 40): the cepstra of the studio's own songs without a flaw."""
-    return np.stack(list(pool.map(partial(_clean_timbre, bars), range(CLEAN_TAKES), chunksize=4)))
+def hear_clean(bars: int, count: int, pool: Executor) -> Array:
+    """(count, 40): the cepstra of the studio's own songs without a flaw."""
+    return np.stack(list(pool.map(partial(_clean_timbre, bars), range(count), chunksize=4)))
 
 
 def _clean_timbre(bars: int, seed: int) -> Array:
