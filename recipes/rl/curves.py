@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from take_rewards import Array, combine_truth
 
 from cmi._util.errors import InputError
@@ -55,13 +56,13 @@ class Point(NamedTuple):
 
 
 class HeardFlaw(NamedTuple):
-    """How musical nano finds songs with a flaw, and how often it prefers a song without one; `after` by method."""
+    """How musical nano finds songs with a flaw, how often it prefers one without, and how common the flaw is."""
 
     flaw: str
     songs: int
     musicality: float
-    found: float
-    shares: Mapping[str, float]
+    found: Change
+    shares: Mapping[str, float]  # of songs, by method
 
 
 def estimate(values: Array) -> Change:
@@ -136,16 +137,22 @@ def heard_flaws(results: Mapping[str, Sequence[Sequence[Row]]]) -> list[HeardFla
     after = {
         method: [song["flaw"] for rows in seeds for song in rows[-1]["songs"]] for method, seeds in results.items()
     }
-    clean = [song["musicality"] for song in songs if song["flaw"] == CLEAN]
     found = []
     for flaw in sorted({song["flaw"] for song in songs} - {CLEAN}):
-        flawed = [song["musicality"] for song in songs if song["flaw"] == flaw]
-        scores = np.array(clean + flawed)
-        rightly = np.arange(len(scores)) < len(clean)
-        auc = float(detection(scores, rightly, np.ones((1, len(scores)))).roc_auc[0]) if clean else math.nan
+        compared = [song for song in songs if song["flaw"] in (CLEAN, flaw)]
+        scores = np.array([song["musicality"] for song in compared])
+        is_clean = np.array([song["flaw"] == CLEAN for song in compared])
         shares = {method: flaws.count(flaw) / len(flaws) for method, flaws in after.items()}
-        found.append(HeardFlaw(flaw, len(flawed), float(np.mean(flawed)), auc, shares))
-    return sorted(found, key=lambda one: one.found)
+        rightly = _area(scores, is_clean, np.array([song["prompt"] for song in compared]))
+        found.append(HeardFlaw(flaw, int((~is_clean).sum()), float(scores[~is_clean].mean()), rightly, shares))
+    return sorted(found, key=lambda one: one.found.mean)
+
+
+def _area(scores: Array, is_clean: NDArray[np.bool_], prompts: NDArray[np.int64]) -> Change:
+    """How often a clean song has the higher score, with 95 % over prompts."""
+    codes = np.unique(prompts, return_inverse=True)[1]
+    draws = bootstrap(lambda weights: detection(scores, is_clean, weights).roc_auc, codes)
+    return Change(float(detection(scores, is_clean, np.ones((1, len(scores)))).roc_auc[0]), percentile_interval(draws))
 
 
 def _normalise(values: Array) -> Array:

@@ -17,7 +17,7 @@ from curves import BEFORE, Change, HeardFlaw, Point, Row, heard_flaws, highest_t
 
 from cmi._util.errors import InputError
 from cmi.report.html import page, table_html
-from cmi.report.numbers import count, number, percent, signed
+from cmi.report.numbers import count, interval, number, percent, signed
 from cmi.report.pictures import QUIET, colours, new_figure, new_panels, save_picture
 from cmi.report.tables import Table, print_tables
 
@@ -82,22 +82,24 @@ def stop_table(points: Sequence[Point]) -> Table:
         "If the reward rises and the truth falls from there to the end, the generator games the reward: stop there. An "
         "interval that includes 0 does not show that it falls. The highest of several is a little too high by chance."
     ]
-    headers = ["method", "truth is highest at", "KL", "its change", "end", "truth until then", "reward until then"]
+    headers = ["method", "truth is highest at", "KL", "its change", "end", "truth from there", "reward from there"]
     return Table("Where to stop", headers, rows, 1, notes)
 
 
 def flaws_table(flaws: Sequence[HeardFlaw]) -> Table:
     methods = list(flaws[0].shares) if flaws else []
     rows = [
-        [one.flaw, count(one.songs), number(one.musicality, 2), percent(one.found)]
-        + [percent(one.shares[method]) for method in methods]
+        [
+            *(one.flaw, count(one.songs), number(one.musicality, 2), percent(one.found.mean)),
+            *(interval(one.found.interval, 1, 100), *(percent(one.shares[method]) for method in methods)),
+        ]
         for one in flaws[:FLAWS_SHOWN]
     ]
     notes = [
         "found: how often a song without a flaw scores higher than one with it, of all such pairs of songs before; 50 "
         "is chance. Then how common the flaw is, in percent of songs: what nano does not hear may become common."
     ]
-    headers = ["flaw", "songs", "musicality", "found, %", *methods]
+    headers = ["flaw", "songs", "musicality", "found, %", "95 %", *methods]
     return Table("The flaws that nano hears least", headers, rows, 1, notes)
 
 

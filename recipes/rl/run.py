@@ -1,6 +1,6 @@
 """Learn a generator of songs, optimise it against nano, and write down what happened.
 
-    python recipes/rl/run.py results/ --together 13      the whole study, on a GPU
+    python recipes/rl/run.py results/ --together 12      the whole study, on a GPU
     python recipes/rl/run.py results/ --size tiny        the size of the tests: seconds on a CPU, and worth nothing
     python recipes/rl/run.py results/ --only grpo-1      one run of the study
     python recipes/rl/page.py results/ page.html         curves, a table, and takes to listen to
@@ -12,7 +12,7 @@ results/METHOD-SEED/             takes of the last measurement, for the page
 Methods: before, the songs of the generator as it was learned, of which best of N is computed; grpo and dpo; grpo-null
 and dpo-null with random rewards: what comes of them is due to the method and not to the reward; and grpo-truth, which
 is given the truth as its reward. The same command goes on with the runs that are not finished. On a GPU, let several
-runs share it: `--together 13` starts each in a process of its own.
+runs share it: `--together 12` starts each in a process of its own.
 """
 
 import argparse
@@ -21,14 +21,15 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import asdict
+from itertools import groupby
 from multiprocessing import get_context
 from pathlib import Path
 from typing import cast
 
-import numpy as np
 import soundfile
 import torch
 from corpus import TextReader, write_caption
@@ -48,6 +49,8 @@ from optimise import (
 from safetensors.torch import load_file, save_file
 from take_rewards import Array, Judges, Noise, PlainNumbers, Truth, hear_clean
 
+from cmi._util.errors import InputError
+from cmi._util.files import claim, make_folder, whole_file
 from cmi.audio import Waveform
 from cmi.reward.scoring import load_scorer
 
@@ -82,25 +85,32 @@ def main() -> None:
     sizes, config = SIZES[options.size]
     given = {"steps": options.steps, "learn_steps": options.learn_steps, "every": options.every}
     config = RlConfig(**{**config.__dict__, **{name: value for name, value in given.items() if value}})
-    options.results.mkdir(parents=True, exist_ok=True)
     runs = [f"{method}-{seed}" for method, seeds in METHODS.items() for seed in range(1, seeds + 1)]
     wanted = options.only.split(",") if options.only else runs
     if unknown := [run for run in wanted if run not in ("learn", *runs)]:
         parser.error(f"--only {unknown[0]}: expected learn or one of {', '.join(runs)}")
+    try:
+        make_folder(options.results)
+        claim(options.results, {**asdict(config), "generator": asdict(sizes), "model": options.model}, "run.py")
+    except InputError as error:
+        sys.exit(f"run.py: {error}")
     learned = options.results / GENERATOR
     unfinished = [run for run in runs if run in wanted and not is_finished(options.results, run, config)]
     if options.together > 1 and len(unfinished) > 1:
         if not learned.exists():
             _start("learn", options.workers).check_returncode()
+        # the seeds of DPO learn from the same songs: they are drawn once if one process does them all
+        groups = groupby(unfinished, key=lambda run: run.rpartition("-")[0] if run.startswith("dpo") else run)
+        started = [",".join(own) for _, own in groups]
         with ThreadPoolExecutor(options.together) as pool:
-            done = list(pool.map(lambda run: _start(run, -(-options.workers // options.together)), unfinished))
+            done = list(pool.map(lambda own: _start(own, max(2, options.workers // options.together)), started))
         sys.exit(max(one.returncode for one in done))
     study(options.results, sizes, config, unfinished, options.model, options.workers)
 
 
-def _start(run: str, workers: int) -> "subprocess.CompletedProcess[bytes]":
-    """The same command for one run, in a process of its own."""
-    command = [sys.executable, *sys.argv, "--only", run, "--workers", str(workers)]
+def _start(runs: str, workers: int) -> "subprocess.CompletedProcess[bytes]":
+    """The same command for some runs, in a process of their own."""
+    command = [sys.executable, *sys.argv, "--only", runs, "--together", "1", "--workers", str(workers)]
     return subprocess.run(command, check=False)  # noqa: S603
 
 
@@ -120,21 +130,27 @@ def study(
             for step, loss in learn(model, config, read_text, pool):
                 if step % 100 == 0 or step == config.learn_steps - 1:
                     print(f"step {step}: {loss:.3f} nats a token, {time.perf_counter() - begin:.0f} s", flush=True)
-            save_file(model.state_dict(), learned)
+            _save(model.state_dict(), learned)
+        second = PlainNumbers(_clean_timbres(results, config, pool), pool)
         if not runs:
             return
         model.load_state_dict(load_file(learned, device=str(device)))
         judges = Judges(load_scorer(scorer, cache_gb=0), read_text, pool)
-        second = PlainNumbers(_clean_timbres(results, config, pool), pool)
         for run in runs:
             optimise(model.eval(), config, judges, second, run, results)
 
 
 def _clean_timbres(results: Path, config: RlConfig, pool: Executor) -> Array:
-    path = results / "clean.npy"
+    """What the second scorer knows, heard once for all runs."""
+    path = results / "clean.safetensors"
     if not path.exists():
-        np.save(path, hear_clean(config.bars, config.clean_takes, pool))
-    return cast(Array, np.load(path))
+        _save({"timbres": torch.from_numpy(hear_clean(config.bars, config.clean_takes, pool))}, path)
+    return cast(Array, load_file(path)["timbres"].numpy())
+
+
+def _save(tensors: Mapping[str, torch.Tensor], path: Path) -> None:
+    with whole_file(path) as unfinished:
+        save_file(dict(tensors), unfinished)
 
 
 @contextmanager
@@ -180,7 +196,7 @@ def _pool(learned: SongGenerator, config: RlConfig, rewarder: Rewarder, results:
     """The songs that DPO learns from, and their rewards; drawn once for all seeds."""
     path = results / f"{method}-pool.safetensors"
     if not path.exists():
-        save_file(draw_pool(learned, config, rewarder)._asdict(), path)
+        _save(draw_pool(learned, config, rewarder)._asdict(), path)
     return Draw(**load_file(path, device=str(next(learned.parameters()).device)))
 
 

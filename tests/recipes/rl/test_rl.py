@@ -191,7 +191,7 @@ def test_best_of_n_is_exact_over_all_choices_and_a_gamed_reward_is_found_out():
 def test_a_flaw_that_the_reward_does_not_hear_comes_first():
     songs = [song_row(0, 1.0), song_row(0, 3.0), song_row(0, 2.0, flaw="unheard"), song_row(0, -9.0, flaw="heard")]
     found = heard_flaws({"before": [[measured_row(songs)]]})
-    assert [(one.flaw, one.found, one.shares) for one in found] == [
+    assert [(one.flaw, one.found.mean, one.shares) for one in found] == [
         ("unheard", 0.5, {"before": 0.25}),
         ("heard", 1.0, {"before": 0.25}),
     ]
@@ -219,6 +219,9 @@ def test_the_whole_study_at_tiny_size_ends_in_a_page_to_listen_to(tmp_path, monk
     written = {path: path.stat().st_mtime_ns for path in results.glob("*.jsonl")}
     run.main()  # again: nothing is left to do
     assert {path: path.stat().st_mtime_ns for path in results.glob("*.jsonl")} == written
+    monkeypatch.setattr("sys.argv", ["run.py", str(results), "--size", "full"])
+    with pytest.raises(SystemExit, match=r"run\.py: .*results"):  # never mixed with runs of another size
+        run.main()
     capsys.readouterr()
     monkeypatch.setattr("sys.argv", ["page.py", str(results), str(page), "--picture", str(tmp_path / "curves.svg")])
     write_page.main()

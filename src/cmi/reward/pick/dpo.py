@@ -104,15 +104,15 @@ def _rows(pairs: Sequence[DpoPair], model: str, folder: Path) -> Iterator[dict[s
 def dpo_table(found: DpoPairs, margin: float, path: Path) -> Table:
     """Return how many pairs there are, and how far apart their takes are."""
     margins = sorted(pair.margin for pair in found.pairs)
-    quarters = [number(margins[round((len(margins) - 1) * share)], 3) if margins else "" for share in (0, 0.5, 1)]
+    spread = [number(margins[round((len(margins) - 1) * share)], 3) if margins else "" for share in (0, 0.5, 1)]
     notes = ["margin: the score of the best take minus that of the worst."]
     if found.too_close:
         least = f"differ by less than {margin:g}" if margin else "have equal scores"
-        notes.append(f"No pair: {count(len(found.too_close))} prompts whose takes {least}.")
+        notes.append(f"Prompts without a pair because their takes {least}: {count(len(found.too_close))}.")
     if found.too_few:
-        notes.append(f"No pair: {count(len(found.too_few))} prompts with fewer than two scored takes.")
+        notes.append(f"Prompts without a pair because fewer than two takes were scored: {count(len(found.too_few))}.")
     headers = ["pairs", "least margin", "median", "greatest"]
-    return Table(f"Best against worst in {path}", headers, [[count(len(margins)), *quarters]], notes=notes)
+    return Table(f"Best against worst in {path}", headers, [[count(len(margins)), *spread]], 0, notes)
 
 
 def dpo_record(found: DpoPairs, margin: float, path: Path) -> dict[str, Any]:
