@@ -18,6 +18,7 @@ from take_rewards import Array, combine_truth
 
 from cmi._util.errors import InputError
 from cmi.reward.pick.curve import chances
+from cmi.stats.correlation import spearman
 from cmi.stats.intervals import Interval, bootstrap, percentile_interval
 from cmi.stats.predictions import detection
 
@@ -66,6 +67,8 @@ class HeardFlaw(NamedTuple):
 
 
 def estimate(values: Array) -> Change:
+    if not len(values):
+        return Change(math.nan, Interval(math.nan, math.nan))
     draws = bootstrap(lambda weights: weights @ values / weights.sum(axis=1), np.arange(len(values)))
     return Change(float(values.mean()), percentile_interval(draws))
 
@@ -131,6 +134,16 @@ def highest_truth(points: Sequence[Point]) -> tuple[Point, Point, Change, Change
     return peak, last, truth, reward
 
 
+def agreement(before: Row, scorer: str, part: str) -> Change:
+    """The rank correlation of a scorer with a part of the truth among the songs of a prompt, in the mean over prompts.
+
+    Prompts whose songs are all alike in either are left out.
+    """
+    values = _by_prompt(before)
+    found = np.array([spearman(*own) for own in zip(values[scorer], values[part], strict=True)])
+    return estimate(found[np.isfinite(found)])
+
+
 def heard_flaws(results: Mapping[str, Sequence[Sequence[Row]]]) -> list[HeardFlaw]:
     """Each flaw of the songs before, those that nano hears least first; and how common it is after each method."""
     songs = results[BEFORE][0][0]["songs"]
@@ -151,8 +164,11 @@ def heard_flaws(results: Mapping[str, Sequence[Sequence[Row]]]) -> list[HeardFla
 def _area(scores: Array, is_clean: NDArray[np.bool_], prompts: NDArray[np.int64]) -> Change:
     """How often a clean song has the higher score, with 95 % over prompts."""
     codes = np.unique(prompts, return_inverse=True)[1]
-    draws = bootstrap(lambda weights: detection(scores, is_clean, weights).roc_auc, codes)
-    return Change(float(detection(scores, is_clean, np.ones((1, len(scores)))).roc_auc[0]), percentile_interval(draws))
+
+    def area(weights: Array) -> Array:
+        return np.asarray(detection(scores, is_clean, weights).roc_auc, np.float64)
+
+    return Change(float(area(np.ones((1, len(scores))))[0]), percentile_interval(bootstrap(area, codes)))
 
 
 def _normalise(values: Array) -> Array:

@@ -52,7 +52,8 @@ class RlConfig:
 class Rewarder(Protocol):
     """Whoever rewards songs; `read_text` gives the texts' vectors (B, 384)."""
 
-    read_text: Any
+    @property
+    def read_text(self) -> Any: ...
 
     def ask(self, songs: Sequence[Song], asked: Sequence[Caption], seed: int) -> tuple[TakeRewards, list[Waveform]]: ...
 

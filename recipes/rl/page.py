@@ -13,7 +13,7 @@ from html import escape
 from itertools import groupby
 from pathlib import Path
 
-from curves import BEFORE, Change, HeardFlaw, Point, Row, heard_flaws, highest_truth, points_of, read_results
+from curves import BEFORE, Change, HeardFlaw, Point, Row, agreement, heard_flaws, highest_truth, points_of, read_results
 
 from cmi._util.errors import InputError
 from cmi.report.html import page, table_html
@@ -86,6 +86,19 @@ def stop_table(points: Sequence[Point]) -> Table:
     return Table("Where to stop", headers, rows, 1, notes)
 
 
+def agreement_table(before: Row) -> Table:
+    parts = ("truth", "clean", "in_key", "heeded")
+    scorers = {
+        "musicality": "nano's musicality",
+        "alignment": "nano's alignment",
+        "reward": "their mean",
+        "second": "second scorer",
+    }
+    rows = [[name, *(_change(agreement(before, own, part)) for part in parts)] for own, name in scorers.items()]
+    note = "Rank correlations among the songs of a prompt before, in the mean over prompts, and 95 % over prompts."
+    return Table("Who agrees with the truth", ["", *(SHOWN[part] for part in parts)], rows, 1, [note])
+
+
 def flaws_table(flaws: Sequence[HeardFlaw]) -> Table:
     methods = list(flaws[0].shares) if flaws else []
     rows = [
@@ -106,7 +119,12 @@ def flaws_table(flaws: Sequence[HeardFlaw]) -> Table:
 def make_tables(results: Mapping[str, Sequence[Sequence[Row]]]) -> list[Table]:
     points = points_of(results)
     prompts = len(points[0].by_prompt["truth"])
-    return [changes_table(points, prompts), stop_table(points), flaws_table(heard_flaws(results))]
+    return [
+        changes_table(points, prompts),
+        stop_table(points),
+        agreement_table(results[BEFORE][0][0]),
+        flaws_table(heard_flaws(results)),
+    ]
 
 
 def players(folder: Path, methods: Sequence[str]) -> str:

@@ -183,13 +183,19 @@ def optimise(
                 print(f"{run} {_summary(measured)}, {record['time']:.0f} s", flush=True)
                 _keep_takes(measured.sounds[::songs_each], results / run)
 
-        rewarder = {"null": Noise, "truth": Truth}.get(method.rpartition("-")[2], lambda _: judges)(judges.read_text)
+        rewarder = _rewarder(method, judges)
         if method == BEFORE:
             watch(0, learned)
         elif method.startswith("dpo"):
             optimise_dpo(learned, config, _pool(learned, config, rewarder, results, method), seed, watch)
         else:
             optimise_grpo(learned, config, rewarder, seed, watch)
+
+
+def _rewarder(method: str, judges: Judges) -> Rewarder:
+    if method.endswith("-null"):
+        return Noise(judges.read_text)
+    return Truth(judges.read_text) if method.endswith("-truth") else judges
 
 
 def _pool(learned: SongGenerator, config: RlConfig, rewarder: Rewarder, results: Path, method: str) -> Draw:

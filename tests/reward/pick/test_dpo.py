@@ -89,6 +89,9 @@ def test_what_would_fail_after_scoring_is_said_before(tmp_path):
         require_dpo_file(tmp_path / "pairs.json", [])
     with pytest.raises(InputError, match="no such folder"):
         require_dpo_file(tmp_path / "nowhere" / "pairs.jsonl", [])
+    (tmp_path / "folder.jsonl").mkdir()
+    with pytest.raises(InputError, match=r"folder\.jsonl: a folder"):
+        require_dpo_file(tmp_path / "folder.jsonl", [])
     with pytest.raises(InputError, match="another option names this file"):
         require_dpo_file(tmp_path / "takes.jsonl", [None, tmp_path / "takes.jsonl"])
     for margin in (float("nan"), float("inf"), -1):

@@ -53,8 +53,8 @@ def require_margin(margin: float) -> None:
 def require_dpo_file(path: Path, inputs: Sequence[Path | None]) -> None:
     """Check before hours of scoring what would stop `write_dpo_pairs`, or would make it overwrite an input."""
     require_rows_file(path)
-    if not path.parent.is_dir():
-        raise InputError(f"{path}: no such folder {path.parent}; make it first")
+    if path.is_dir() or not path.parent.is_dir():
+        raise InputError(f"{path}: {'a folder' if path.is_dir() else 'no such folder'}, expected a file in a folder")
     if any(one is not None and one.resolve() == path.resolve() for one in inputs):
         raise InputError(f"--dpo {path}: another option names this file; choose another one")
 
