@@ -53,6 +53,7 @@ ABOUT = (
     "source",  # the data set that it was exported from
     *("generator_a", "generator_b", "system_a", "system_b", "gold"),  # arena, studio
     *("pair", "modality", "first", "feedback", "seconds", "voted", "corrections", "kind", "repeat"),  # arena
+    *("shown_as_a", "shown_as_b", "confidence_touched", "hidden"),  # arena
     "soft",  # judge
 )
 COLUMNS = Columns(FIELDS, ABOUT)
@@ -69,7 +70,8 @@ SPLITS = {"train": 0.8, "valid": 0.1, "test": 0.1}
 _AXES: dict[str, str] = {axis: axis for axis in AXES}
 _CHOICES: dict[str, str] = {choice: choice for choice in get_args(Choice)}
 _SAME = {"system_a": "generator_a", "system_b": "generator_b"}
-_NOT_TEXT = ("truth", "soft", "gold", "seconds", "corrections", "repeat")  # JSON in the cells of a table
+# JSON in the cells of a table
+_NOT_TEXT = ("truth", "soft", "gold", "seconds", "corrections", "repeat", "confidence_touched")
 
 
 @dataclass(frozen=True)

@@ -95,6 +95,14 @@ def import_(
     gold: Annotated[
         float, typer.Option(min=0, max=1, help="Of pairs whose winner is known, the share that checks annotators.")
     ] = 0.0,
+    require_reference: Annotated[
+        bool | None,
+        typer.Option(
+            "--require-reference/--no-require-reference",
+            help="Whether the project's annotators must hear a reference recording before they vote.",
+            show_default=False,
+        ),
+    ] = None,
     workers: Workers = None,
     as_json: AsJson = False,
 ) -> None:
@@ -122,6 +130,8 @@ def import_(
             ours = projects.create(database, project or source.resolve().stem)
         else:
             ours = _chosen(database, project)
+        if require_reference is not None:
+            projects.change(database, ours.id, settings={"require_reference": require_reference})
         done = import_pairs(database, ours.id, heard, gold)
     sentence = f"{ours.title}: {done.added} pairs added ({done.gold} gold), {done.there} were there already"
     _print({"project": ours.id, **done._asdict()}, [sentence], as_json)
@@ -138,24 +148,42 @@ def export(
     ] = "copy",
     gold: Annotated[bool, typer.Option("--gold", help="Gold pairs too.")] = False,
     repeats: Annotated[bool, typer.Option("--repeats", help="Hidden repeats too.")] = False,
+    hidden: Annotated[bool, typer.Option("--hidden", help="Pairs that the owner hid too, with the reason.")] = False,
+    split: Annotated[
+        str | None,
+        typer.Option(help="Shares of prompts, such as train=0.8,valid=0.1,test=0.1; by default as imported."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write votes as preferences, for `cmi train` and `cmi rewardbench`: two rows a vote, one for each axis.
 
-    Annotators are opaque ids, and who withdrew is not in it.
+    Annotators are opaque ids, and votes of people who withdrew are not in it. With --split, no text, lyrics or
+    recording is in two splits.
 
     Examples:
 
         cmi arena export votes/, then  cmi rewardbench run --data votes/preferences.jsonl --model nano --out run/
 
+        cmi arena export votes/ --split train=0.8,valid=0.1,test=0.1
+
         cmi arena export votes/ --format parquet --audio leave
     """
+    from cmi.pairs.splits import parse_shares
+
+    shares = None if split is None else parse_shares(split)
     with _opened(db) as database:
+        from cmi.arena.exchange.exporting import Selection
         from cmi.arena.exchange.exporting import export as write
 
-        done = write(database, _chosen(database, project).id, folder, format_, audio, gold, repeats)
-    record = {"path": str(done.path), "votes": done.votes, "sounds": done.sounds}
-    _print(record, [f"{done.path}: {2 * done.votes} rows of {done.votes} votes, {done.sounds} sounds"], as_json)
+        selection = Selection(gold, repeats, hidden, shares)
+        done = write(database, _chosen(database, project).id, folder, format_, audio, selection)
+    record = done._asdict() | {"path": str(done.path)}
+    sentences = [f"{done.path}: {2 * done.votes} rows of {done.votes} votes, {done.sounds} sounds"]
+    if done.hidden:
+        sentences.append(f"{done.hidden} votes on hidden pairs are left out; --hidden includes them")
+    if done.leaking:
+        sentences.append(f"{done.leaking} votes are left out, because two splits would share a prompt or a recording")
+    _print(record, sentences, as_json)
 
 
 @app.command()

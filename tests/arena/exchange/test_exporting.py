@@ -2,24 +2,28 @@
 
 import errno
 import json
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from cmi._util.errors import InputError
-from cmi.arena.exchange.exporting import export, rows
+from cmi.arena.exchange.exporting import Selection, export, find_splits, rows
 from cmi.arena.exchange.importing import hear_source, import_pairs
 from cmi.arena.store import people, projects
 from cmi.arena.store.assign import View, begin, next_page
+from cmi.arena.store.hiding import hide
 from cmi.arena.store.schema import pairs as pairs_table
 from cmi.arena.store.votes import Ballot, counted, save
-from cmi.preferences import read_preferences
+from cmi.pairs import find_leaks
+from cmi.preferences import NamedPair, read_preferences
 from cmi.reward.train.config import TrainingSource
 from cmi.reward.train.reading import read_examples
 from cmi.rewardbench.data import own
+from cmi.take import Pair, Prompt
 
 
 @pytest.fixture
@@ -87,11 +91,67 @@ def test_a_row_says_how_the_vote_came_about_and_no_name(database, study, tmp_pat
 
 def test_gold_and_repeats_come_on_request_and_are_marked(database, study):
     project, _ = study
-    everything = list(rows(database, project.id, gold=True, repeats=True))
+    everything = list(rows(database, project.id, Selection(gold=True, repeats=True)))
     assert {(row["kind"], row["repeat"]) for row in everything} >= {("gold", False), ("ordinary", False)}
     assert sum(row["kind"] == "gold" for row in everything) == 4
     assert len(everything) == 2 * len(list(counted(database, project.id)))
     assert {row["kind"] for row in rows(database, project.id)} == {"ordinary"}
+
+
+def test_the_letters_in_feedback_are_explained_in_the_row(database, study):
+    project, _ = study
+    for row in rows(database, project.id):
+        assert {row["shown_as_a"], row["shown_as_b"]} == {"a", "b"} and row["shown_as_a"] == row["first"]
+        assert row["choice"] == row["shown_as_b"], "everybody chose what was B on the page"
+
+
+def test_whether_a_confidence_was_touched_is_in_the_row_beside_the_protocols_default(database, study, tmp_path: Path):
+    project, _ = study
+    view = next(vote.view for vote in counted(database, project.id) if vote.kind == "ordinary" and not vote.repeat_of)
+    person = next(vote.person for vote in counted(database, project.id) if vote.view == view)
+    save(database, person, view, Ballot("a", 3, "b", 3, alignment_touched=False, musicality_touched=True))
+    for format_ in ("jsonl", "csv", "parquet"):
+        found = list(read_preferences(export(database, project.id, tmp_path / format_, format_).path))
+        touched = {(one.axis, one.confidence, one.about.get("confidence_touched")) for one in found}
+        assert {("alignment", 3, False), ("musicality", 3, True), ("alignment", 2, None)} <= touched
+
+
+def test_splits_are_by_prompt_and_keep_what_the_import_states(database, new_study, new_people):
+    project = new_study(database, 40, repeat_share=0.0)
+    assert set(find_splits(database, project.id, {"train": 1.0}).values()) == {"test"}, "as the import states"
+    with database.writing() as connection:  # texts and recordings in common: pairs 0 and 1 by text, 1 and 2 by a take
+        changed = update(pairs_table).where(pairs_table.c.project == project.id)
+        connection.execute(changed.values(about={}))
+        connection.execute(changed.where(pairs_table.c.source_id == "p1").values(text="Text  0!"))
+        take = connection.scalar(select(pairs_table.c.a).where(pairs_table.c.source_id == "p2"))
+        connection.execute(changed.where(pairs_table.c.source_id == "p1").values(b=take))
+        names = dict(connection.execute(select(pairs_table.c.source_id, pairs_table.c.id)).all())
+    shares = {"train": 0.8, "valid": 0.1, "test": 0.1}
+    splits = find_splits(database, project.id, shares)
+    assert splits == find_splits(database, project.id, shares), "the study's seed draws them"
+    assert len({splits[names[f"p{n}"]] for n in range(3)}) == 1
+    assert Counter(splits.values()).keys() == shares.keys() and Counter(splits.values())["train"] >= 30
+    [person] = new_people(database, project)
+    while isinstance(view := next_page(database, person)[0], View):
+        begin(database, person, view.key)
+        save(database, person, view.key, Ballot("a", 2, "b", 5))
+    found = list(rows(database, project.id, Selection(shares=shares)))
+    assert {row["pair"]: row["split"] for row in found} == {name: splits[pair] for name, pair in names.items()}
+    assert find_leaks(
+        NamedPair(row["id"], Pair(Prompt(row["text"]), Path(row["a"]), Path(row["b"])), {}, row) for row in found
+    ) == []  # fmt: skip
+
+
+def test_a_hidden_pair_is_left_out_of_the_export_which_says_so(database, study, tmp_path: Path):
+    project, _ = study
+    pair = next(vote.pair for vote in counted(database, project.id) if vote.kind == "ordinary")
+    hide(database, project.id, pair, "the second take is silent")
+    done = export(database, project.id, tmp_path / "out")
+    assert (done.votes, done.hidden) == (6, 2)
+    everything = export(database, project.id, tmp_path / "all", selection=Selection(hidden=True))
+    assert (everything.votes, everything.hidden) == (8, 0)
+    reasons = {one.about.get("hidden", "") for one in read_preferences(everything.path)}
+    assert reasons == {"", "the second take is silent"}
 
 
 def test_who_withdrew_is_in_no_export(database, study, tmp_path: Path):

@@ -21,7 +21,7 @@ from cmi.arena.store.errors import DiskFull, Unavailable
 from cmi.arena.store.migrate import VERSION_TABLE
 from cmi.arena.store.schema import metadata, people
 from cmi.arena.store.schema import projects as table
-from cmi.arena.store.votes import Ballot, save
+from cmi.arena.store.votes import Ballot, counted, recent, save
 from cmi.arena.web.state import server_id
 
 
@@ -41,18 +41,34 @@ def test_opening_again_keeps_what_is_there(tmp_path: Path):
         again.close()
 
 
-def test_a_study_of_the_first_version_is_kept_by_the_migrations(tmp_path: Path, new_people, new_study):
+ADDED = {  # columns, by the migration that added them
+    "0003": ["pairs.hidden", "pairs.replaces", "votes.alignment_touched", "votes.musicality_touched", "servers.url"],
+    "0002": ["sounds.size", "sounds.modified", "sounds.problem", "pairs.broken"],
+}
+
+
+@pytest.mark.parametrize("version", ["0001", "0002"])
+def test_a_study_of_an_earlier_version_is_kept_by_the_migrations(tmp_path: Path, new_people, new_study, version):
     path = str(tmp_path / "a.sqlite3")
     database = open_database(path)
     project = new_study(database, pairs=2)
+    [person] = new_people(database, project)
+    view = next_page(database, person)[0]
+    begin(database, person, view.key)
+    ballot = Ballot("a", 3, "b", 4, "fine")
+    save(database, person, view.key, ballot)
     database.close()
     with sqlite3.connect(path) as connection:  # as it was before
-        connection.execute("DROP TABLE servers")
-        for table_, column in (("sounds", "size"), ("sounds", "modified"), ("sounds", "problem"), ("pairs", "broken")):
-            connection.execute(f"ALTER TABLE {table_} DROP COLUMN {column}")
-        connection.execute(f"UPDATE {VERSION_TABLE} SET version_num = '0001'")
+        for step, columns in ADDED.items():
+            for table_, column in (name.split(".") for name in columns if step > version):
+                connection.execute(f"ALTER TABLE {table_} DROP COLUMN {column}")
+        if version < "0002":
+            connection.execute("DROP TABLE servers")
+        connection.execute(f"UPDATE {VERSION_TABLE} SET version_num = '{version}'")
     again = open_database(path)
-    [person] = new_people(again, project)
+    assert [one.view for one in counted(again, project.id)] == [view.key]
+    assert recent(again, person, 1)[0].vote.ballot == ballot, "nobody knows whether its confidences were touched"
+    assert save(again, person, view.key, ballot).again, "a retry from before the migration is the same vote"
     assert isinstance(next_page(again, person)[0], View)
     name = server_id(again)
     again.close()

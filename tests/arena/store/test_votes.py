@@ -18,7 +18,16 @@ from cmi.arena.store.database import open_database
 from cmi.arena.store.errors import NotFound, Refused
 from cmi.arena.store.schema import votes as votes_table
 from cmi.arena.store.views import turned
-from cmi.arena.store.votes import CORRECTION_TIME, LONGEST_FEEDBACK, MOST_CORRECTIONS, Ballot, counted, recent, save
+from cmi.arena.store.votes import (
+    CORRECTION_TIME,
+    LONGEST_FEEDBACK,
+    MOST_CORRECTIONS,
+    Ballot,
+    counted,
+    latest_votes,
+    recent,
+    save,
+)
 
 BALLOT = Ballot("a", 3, "b", 4, "the bass drags at 0:20")
 
@@ -276,3 +285,42 @@ def test_every_acknowledged_vote_is_there_after_kill_9(sqlite_database, new_stud
     assert len(there) <= len(acknowledged) + 1, "at most the one in flight was not told of"
     assert isinstance(next_page(again, crowd[0])[0], View), "and the study goes on"
     again.close()
+
+
+def test_a_confidence_that_was_not_touched_is_stored_as_such(database, new_study, new_people):
+    project = new_study(database, 1)
+    [person] = new_people(database, project)
+    view = opened(database, person)
+    ballot = BALLOT._replace(alignment_confidence=3, alignment_touched=False, musicality_touched=True)
+    save(database, person, view.key, ballot)
+    [vote] = counted(database, project.id)
+    assert (vote.alignment_confidence, vote.alignment_touched, vote.musicality_touched) == (3, False, True)
+    assert recent(database, person, 1)[0].vote.ballot == ballot
+    assert save(database, person, view.key, ballot).again
+    assert save(database, person, view.key, ballot._replace(alignment_touched=True)).number == 2, "now it is meant"
+
+
+def test_the_reference_is_heard_before_a_vote_if_the_study_requires_it(database, clock, new_study, new_people):
+    database.now = clock
+    project = new_study(database, 4, modalities=4, heard_share=0.5, require_reference=True, overlap_share=1.0)
+    [person] = new_people(database, project)
+    for _ in range(4):
+        view = opened(database, person)
+        clock.time += 12  # enough for 5 s of each take, which last 10 s
+        ballot = BALLOT._replace(heard_a=5.0, heard_b=5.0)
+        if view.reference is None:
+            save(database, person, view.key, ballot)
+            continue
+        assert view.needed_reference == 5
+        with pytest.raises(Refused, match="hear 5 s of the reference"):
+            save(database, person, view.key, ballot)
+        with pytest.raises(Refused, match="can't have been heard yet"):
+            save(database, person, view.key, ballot._replace(heard_reference=5.0))
+        clock.time += 5
+        save(database, person, view.key, ballot._replace(heard_reference=5.0))
+    assert sum("reference" in vote.heard for vote in stored(database, project)) == 2
+
+
+def stored(database, project):
+    with database.reading() as connection:
+        return connection.execute(latest_votes(project.id)).all()

@@ -5,28 +5,40 @@ Each vote gives one row per axis, with these fields:
     pair, modality       the pair's id in the imported file, and the parts of its prompt
     generator_a, _b      the systems
     first                the take that was shown first, a or b
+    shown_as_a, _b       the take of this row, a or b, that the annotator saw as A, and as B: the letters in `feedback`
+    confidence_touched   whether the annotator set the confidence: 3, the protocol's default, if not; null if unknown
     feedback, seconds    the annotator's comment, and the time the vote took
     voted, corrections   time in UTC, and how often the vote was changed
     kind, repeat         ordinary or gold, and whether it is a hidden repeat; by default only ordinary first votes
+    hidden               why the owner hid the pair; such votes are left out by default
+    split                only with `shares`: by prompt, see `find_splits`
     and the extra fields of the imported file
 
 `rater` is an opaque id; names are never exported, nor votes of people who withdrew.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import Row
+from sqlalchemy import Row, select
 
 from cmi._util.errors import InputError
 from cmi._util.files import cannot_write, copy_whole, make_folder
+from cmi.arena.store import projects
 from cmi.arena.store.database import Database, require_sound, storable
+from cmi.arena.store.schema import pairs, sounds
+from cmi.arena.store.views import turned
 from cmi.arena.store.votes import latest_votes
 from cmi.audio import content_hash
-from cmi.preferences import COLUMNS, FIELDS, NAME, RATED, Preference, preference_row, write_preferences
+from cmi.pairs.leaks import Trait, prompt_traits
+from cmi.pairs.splits import SplitPrompt, assign_splits
+from cmi.preferences import COLUMNS, FIELDS, NAME, RATED, Preference, preference_row, split_name, write_preferences
 from cmi.take import Pair, Prompt
 
 Format = Literal["jsonl", "csv", "parquet"]
@@ -35,17 +47,37 @@ SUFFIXES = {"audio/wav": ".wav", "audio/flac": ".flac", "audio/mpeg": ".mp3", "a
 PARTS = ("reference", "a", "b")
 
 
+@dataclass(frozen=True)
+class Selection:
+    """Which votes to export, and with which splits.
+
+    gold, repeats, hidden    also votes on gold pairs, on hidden repeats and on pairs that the owner hid
+    shares                   of splits, such as {"train": 0.8, "test": 0.2}; None: rows keep the split of the import
+    """
+
+    gold: bool = False
+    repeats: bool = False
+    hidden: bool = False
+    shares: Mapping[str, float] | None = None
+
+
+ORDINARY = Selection()
+
+
 class Exported(NamedTuple):
     path: Path
     votes: int
     sounds: int
+    hidden: int  # votes left out because their pairs are hidden
+    leaking: int  # votes left out because two splits would share their prompt or a recording
 
 
-def rows(database: Database, project: str, gold: bool = False, repeats: bool = False) -> Iterator[dict[str, Any]]:
+def rows(database: Database, project: str, selection: Selection = ORDINARY) -> Iterator[dict[str, Any]]:
     """Yield the rows of an export in order of time; sounds are called audio/NAME."""
-    for row in _votes(database, project, gold, repeats):
-        sounds = {part: Path("audio", name) for part, name in _name_sounds(row).items()}
-        yield from (preference_row(preference, Path()) for preference in _preferences(row, sounds))
+    splits = find_splits(database, project, selection.shares)
+    for row in _votes(database, project, selection, splits, Counter()):
+        names = {part: Path("audio", name) for part, name in _name_sounds(row).items()}
+        yield from (preference_row(preference, Path()) for preference in _preferences(row, names, splits))
 
 
 def export(
@@ -54,8 +86,7 @@ def export(
     folder: Path,
     format_: Format = "jsonl",
     audio: Audio = "copy",
-    gold: bool = False,
-    repeats: bool = False,
+    selection: Selection = ORDINARY,
 ) -> Exported:
     """Write preferences.jsonl (or .csv, .parquet) into a folder, with the sounds copied, linked or left in place.
 
@@ -67,29 +98,75 @@ def export(
     kept: dict[str, Path] = {}
     found: list[Preference] = []
     votes = 0
-    for row in _votes(database, project, gold, repeats):
+    left_out: Counter[str] = Counter()
+    splits = find_splits(database, project, selection.shares)
+    for row in _votes(database, project, selection, splits, left_out):
         names = _name_sounds(row)
         paths = {part: Path(getattr(row, f"{part}_path")) for part in names}
         kept |= {name: paths[part] for part, name in names.items()}
-        sounds = paths if audio == "leave" else {part: folder / "audio" / name for part, name in names.items()}
-        found.extend(_preferences(row, sounds))
+        files = paths if audio == "leave" else {part: folder / "audio" / name for part, name in names.items()}
+        found.extend(_preferences(row, files, splits))
         votes += 1
     _require_unchanged(kept, None if audio == "leave" else folder / "audio")
     if audio != "leave":
         _collect(kept, folder / "audio", audio)
     path = folder / f"{NAME}.{format_}"
     write_preferences(found, path)
-    return Exported(path, votes, len(kept))
+    return Exported(path, votes, len(kept), left_out["hidden"], left_out["leaking"])
 
 
-def _votes(database: Database, project: str, gold: bool, repeats: bool) -> Iterator[Row[Any]]:
+def find_splits(database: Database, project: str, shares: Mapping[str, float] | None) -> dict[str, str] | None:
+    """The split of each pair, '' for one that would leak: no text, lyrics or recording is in two splits.
+
+    All pairs of the project count, voted on or not, so later votes change no split. A split that a pair states is kept
+    if it can be. The study's seed draws the others.
+    """
+    if shares is None:
+        return None
+    parts = {part: sounds.alias() for part in PARTS}
+    asked = select(pairs, *(sound.c.digest.label(f"{part}_digest") for part, sound in parts.items()))
+    for part, sound in parts.items():
+        asked = asked.outerjoin(sound, sound.c.id == pairs.c[part])
+    groups: dict[tuple[str, ...], list[Row[Any]]] = defaultdict(list)
     with database.reading() as connection:
-        for row in connection.execute(latest_votes(project)):
-            if (gold or row.kind != "gold") and (repeats or row.repeat_of is None):
+        for row in connection.execute(asked.where(pairs.c.project == project).order_by(pairs.c.position)):
+            stated = split_name(str(row.about.get("split") or ""))
+            groups[row.modality, row.text, row.lyrics, row.reference_digest or "", stated].append(row)
+    prompts = [
+        SplitPrompt(modality, _find_traits(text, lyrics, group), len(group), stated)
+        for (modality, text, lyrics, _, stated), group in groups.items()
+    ]
+    rng = random.Random(projects.get(database, project).settings.seed)  # noqa: S311
+    drawn = assign_splits(prompts, shares, rng)
+    return {row.id: split for group, split in zip(groups.values(), drawn, strict=True) for row in group}
+
+
+def _find_traits(text: str, lyrics: str, group: Iterable[Row[Any]]) -> frozenset[Trait]:
+    digests = {getattr(row, f"{part}_digest") for row in group for part in PARTS} - {None}
+    return frozenset({*prompt_traits(Prompt(text, lyrics)), *(Trait("recording", digest) for digest in digests)})
+
+
+def _votes(
+    database: Database,
+    project: str,
+    selection: Selection,
+    splits: Mapping[str, str] | None,
+    left_out: Counter[str],
+) -> Iterator[Row[Any]]:
+    """The selected votes; `left_out` counts those of hidden pairs and those that would leak."""
+    with database.reading() as connection:
+        for row in connection.execute(latest_votes(project, hidden=True)):
+            if (row.kind == "gold" and not selection.gold) or (row.repeat_of is not None and not selection.repeats):
+                continue
+            if row.hidden is not None and not selection.hidden:
+                left_out["hidden"] += 1
+            elif splits is not None and not splits[row.pair]:
+                left_out["leaking"] += 1
+            else:
                 yield row
 
 
-def _preferences(row: Row[Any], sounds: Mapping[str, Path]) -> Iterator[Preference]:
+def _preferences(row: Row[Any], sounds: Mapping[str, Path], splits: Mapping[str, str] | None) -> Iterator[Preference]:
     pair = Pair(Prompt(row.text, row.lyrics, sounds.get("reference")), sounds["a"], sounds["b"])
     ours = {
         "pair": row.source_id,
@@ -97,17 +174,27 @@ def _preferences(row: Row[Any], sounds: Mapping[str, Path]) -> Iterator[Preferen
         "generator_a": row.system_a,
         "generator_b": row.system_b,
         "first": "b" if row.swapped else "a",
+        "shown_as_a": turned("a", row.swapped),
+        "shown_as_b": turned("b", row.swapped),
         "feedback": row.feedback,
         "seconds": round(row.seconds, 3),
         "voted": datetime.fromtimestamp(row.created, UTC).isoformat(timespec="milliseconds"),
         "corrections": row.number - 1,
         "kind": row.kind,
         "repeat": row.repeat_of is not None,
+        "hidden": row.hidden or "",
     }
-    others = {COLUMNS.own(key): value for key, value in _as_json(row.about).items() if key not in (*FIELDS, *ours)}
+    if splits is not None:
+        ours["split"] = splits[row.pair]
+    others = {
+        COLUMNS.own(key): value
+        for key, value in _as_json(row.about).items()
+        if key not in (*FIELDS, *ours, "confidence_touched")
+    }
     for axis in RATED:
         choice, confidence = getattr(row, axis), getattr(row, f"{axis}_confidence")
-        yield Preference(pair, axis, choice, confidence, row.person, f"{row.id}-{axis}", {**ours, **others})
+        about = {**ours, "confidence_touched": getattr(row, f"{axis}_touched"), **others}
+        yield Preference(pair, axis, choice, confidence, row.person, f"{row.id}-{axis}", about)
 
 
 def _as_json(value: Any) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import Connection, Integer, Row, bindparam, exists, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Integer, Row, bindparam, exists, func, insert, or_, select, update
 
 from cmi._util.errors import InputError
 from cmi.arena.store.database import Database, storable
@@ -127,10 +127,11 @@ def count(database: Database, project: str) -> int:
 
 
 def wanted(database: Database, project: str) -> list[tuple[str, str, str, int]]:
-    """(id, modality, kind, votes wanted) of all pairs, in order, for the statistics."""
+    """(id, modality, kind, votes wanted) of all pairs that are not hidden, in order, for the statistics."""
     columns = pairs.c.id, pairs.c.modality, pairs.c.kind, pairs.c.wanted
+    shown = (pairs.c.project == project) & pairs.c.hidden.is_(None)
     with database.reading() as connection:
-        rows = connection.execute(select(*columns).where(pairs.c.project == project).order_by(pairs.c.position))
+        rows = connection.execute(select(*columns).where(shown).order_by(pairs.c.position))
         return [(row.id, row.modality, row.kind, row.wanted) for row in rows]
 
 
@@ -178,12 +179,18 @@ def take(connection: Connection, pair: str, more: int) -> None:
 
 def mark_broken(connection: Connection, project: str, sound: str) -> None:
     """Update which pairs of a sound are broken after its `problem` has changed."""
+    its = or_(*(part == sound for part in (pairs.c.a, pairs.c.b, pairs.c.reference)))
+    update_broken(connection, (pairs.c.project == project) & its)
+
+
+def update_broken(connection: Connection, which: ColumnElement[bool]) -> None:
+    """Update which of these pairs are not to be assigned, because of a sound or because they are hidden."""
+    connection.execute(select(pairs.c.id).where(which).order_by(pairs.c.id).with_for_update(key_share=True))
     parts = pairs.c.a, pairs.c.b, pairs.c.reference
-    its = (pairs.c.project == project) & or_(*(part == sound for part in parts))
-    connection.execute(select(pairs.c.id).where(its).order_by(pairs.c.id).with_for_update(key_share=True))
-    broken = exists().where(sounds.c.id.in_(parts) & sounds.c.problem.is_not(None))
+    has_problem = exists().where(sounds.c.id.in_(parts) & sounds.c.problem.is_not(None))
+    broken = pairs.c.hidden.is_not(None) | has_problem
     connection.execute(
-        update(pairs).where(its).values(broken=broken, stage=stage_of(pairs.c.taken, pairs.c.wanted, broken))
+        update(pairs).where(which).values(broken=broken, stage=stage_of(pairs.c.taken, pairs.c.wanted, broken))
     )
 
 

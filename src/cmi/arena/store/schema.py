@@ -6,7 +6,7 @@ Choices are stored in terms of the pair's own a and b, whichever take was shown 
 Redundant columns, so that assigning a pair reads few rows:
     pairs.taken     first showings of the pair that have a vote or are held for one
     pairs.stage     begun, untouched, full or broken, from `taken`, `wanted` and `broken` (see `stage_of`)
-    pairs.broken    one of its sounds has a problem: not assigned until that is repaired
+    pairs.broken    one of its sounds has a problem, or the owner has hidden it: not assigned until that changes
     views.votes     rows in `votes`; the last of them counts, the earlier ones were corrected
     views.held      until when the view counts as in flight; empty once it is voted on or abandoned
 """
@@ -54,6 +54,7 @@ servers = Table(
     "servers",
     metadata,
     Column("id", String(16), primary_key=True),  # one row: distinguishes this arena's cookies from another's
+    Column("url", Text),  # the address under which it was last served
 )
 
 projects = Table(
@@ -157,6 +158,8 @@ pairs = Table(
     Column("stage", Integer, nullable=False),
     Column("broken", sa.Boolean, nullable=False),
     Column("about", sa.JSON, nullable=False),
+    Column("hidden", Text),  # why the owner hid it; empty if it is shown
+    _id("replaces", nullable=True),  # the hidden pair in the place of which it was added
     _one_of("kind", "ordinary", "gold"),
     sa.UniqueConstraint("project", "source_id"),
     Index(None, "project", "position", unique=True),
@@ -201,6 +204,8 @@ votes = Table(
     Column("alignment_confidence", Integer, nullable=False),
     Column("musicality", String(1), nullable=False),
     Column("musicality_confidence", Integer, nullable=False),
+    Column("alignment_touched", sa.Boolean),  # whether the voter set the confidence; empty in votes from before 0003
+    Column("musicality_touched", sa.Boolean),
     Column("feedback", Text, nullable=False),
     Column("heard", sa.JSON, nullable=False),
     Column("seconds", Double, nullable=False),
@@ -230,6 +235,6 @@ audit = Table(
 def note(
     connection: sa.Connection, time: float, project: str | None, action: str, subject: str, detail: Mapping[str, Any]
 ) -> None:
-    """Add a line to the audit log; `detail` holds counts, states and ids, never personal data."""
+    """Add a line to the audit log; `detail` holds counts, states, ids and owners' reasons, never personal data."""
     row = {"id": new_id(), "time": time, "project": project, "action": action, "subject": subject}
     connection.execute(sa.insert(audit).values(**row, detail=dict(detail)))

@@ -27,6 +27,7 @@ class Study:
     heard_share      share of each take that must be heard before a vote
     heard_most       limit for that, in seconds
     level_matched    play takes equally loud
+    require_reference    the reference recording must be heard like a take, before a vote
     language         of the page, unless the annotator chooses another
     seed             determines, with the ids, which pairs overlap and in which order all pairs come
     """
@@ -39,6 +40,7 @@ class Study:
     heard_share: Portion = 0.5
     heard_most: Annotated[float, Field(ge=0, le=3600)] = 30.0
     level_matched: bool = False
+    require_reference: bool = False
     language: Literal["en", "zh"] = "en"
     seed: Annotated[int, Field(ge=0, le=2**53)] = 0
 
@@ -50,13 +52,18 @@ class Study:
         """Seconds of a take that must be heard."""
         return min(self.heard_share * seconds, self.heard_most)
 
+    def needed_reference(self, seconds: float | None) -> float:
+        """Seconds of the reference recording that must be heard; `seconds` is None if the pair has none."""
+        return self.needed(seconds) if self.require_reference and seconds is not None else 0.0
+
 
 class CountedVote(NamedTuple):
     """The latest vote of one view, with the needed columns of its pair.
 
     Choices are in terms of the pair's own a and b; ``swapped`` says that b was shown first. ``gold`` holds the known
     answers by axis of a gold pair. ``repeat_of`` is the view that a hidden repeat shows again. Loudness is in LUFS,
-    ``None`` if it could not be measured.
+    ``None`` if it could not be measured. A confidence that the voter did not set has ``..touched`` False; it is None in
+    votes that were given before this was stored.
     """
 
     view: str
@@ -79,3 +86,5 @@ class CountedVote(NamedTuple):
     seconds_b: float
     lufs_a: float | None
     lufs_b: float | None
+    alignment_touched: bool | None = None
+    musicality_touched: bool | None = None

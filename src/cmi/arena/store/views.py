@@ -45,6 +45,9 @@ class Ballot(NamedTuple):
     feedback: str = ""
     heard_a: float = 0.0  # seconds
     heard_b: float = 0.0
+    heard_reference: float = 0.0
+    alignment_touched: bool | None = None  # whether the person set the confidence; None if the page did not say
+    musicality_touched: bool | None = None
 
     def turned(self, swapped: bool) -> "Ballot":
         """Convert between the sides shown and the pair's own sides."""
@@ -73,6 +76,7 @@ class View(NamedTuple):
     b: PlayableSound
     needed_a: float  # seconds that must be heard before a vote
     needed_b: float
+    needed_reference: float
     begun: float | None
     vote: Given | None
 
@@ -141,6 +145,7 @@ def read_view(connection: Connection, row: ViewRow, study: Study) -> View:
         b=b,
         needed_a=study.needed(a.seconds),
         needed_b=study.needed(b.seconds),
+        needed_reference=study.needed_reference(pair["reference_seconds"]),
         begun=row.begun,
         vote=None if vote is None else given(vote, row.swapped),
     )
@@ -167,8 +172,8 @@ def _sound(values: list[Any]) -> PlayableSound:
 
 def given(vote: Row[Any], swapped: bool) -> Given:
     """A stored vote as its voter saw it."""
-    choices = [getattr(vote, name) for name in Ballot._fields[:-2]]
-    stored = Ballot._make([*choices, vote.heard["a"], vote.heard["b"]])
+    columns = {name: getattr(vote, name) for name in Ballot._fields if not name.startswith("heard_")}
+    stored = Ballot(**columns, **{f"heard_{part}": seconds for part, seconds in vote.heard.items()})
     return Given(vote.number, vote.created, stored.turned(swapped))
 
 

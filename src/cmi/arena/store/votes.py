@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from sqlalchemy import Row, Select, bindparam, insert, select, update
+from sqlalchemy import Row, Select, bindparam, insert, select, true, update
 
 from cmi.arena.store.database import Database, storable
 from cmi.arena.store.errors import Refused
@@ -68,6 +68,7 @@ def save(database: Database, person: str, key: str, ballot: Ballot) -> Saved:
                 raise refused
         else:
             _require_heard(ballot, view.swapped, now - view.begun, about)
+            _require_reference(ballot, now - view.created, about)
             if view.held is None and view.repeat_of is None:
                 take(connection, view.pair, 1)  # it was released, but the vote came after all
         vote, number = new_id(), view.votes + 1
@@ -98,21 +99,22 @@ def recent(database: Database, person: str, n: int) -> list[Recent]:
         ]
 
 
-def counted(database: Database, project: str) -> Iterator[CountedVote]:
-    """The latest vote of each view, in order of time, without people who withdrew."""
+def counted(database: Database, project: str, hidden: bool = False) -> Iterator[CountedVote]:
+    """The latest vote of each view, in order of time, without people who withdrew; hidden pairs only if asked for."""
     with database.reading() as connection:
-        for row in connection.execute(latest_votes(project)):
+        for row in connection.execute(latest_votes(project, hidden)):
             yield CountedVote(**{name: getattr(row, name) for name in CountedVote._fields})
 
 
-def latest_votes(project: str) -> Select[Any]:
-    """Query the columns of CountedVote, and those that only exports need."""
+def latest_votes(project: str, hidden: bool = False) -> Select[Any]:
+    """Query the columns of CountedVote, and those that only exports need; hidden pairs only if asked for."""
     a, b, reference = sounds.alias(), sounds.alias(), sounds.alias()
-    choices = ("alignment", "alignment_confidence", "musicality", "musicality_confidence", "feedback", "heard")
+    choices = ("alignment", "alignment_confidence", "musicality", "musicality_confidence")
+    said = ("alignment_touched", "musicality_touched", "feedback", "heard")
     columns = {
-        votes: ("id", "number", "view", "person", "pair", *choices, "seconds", "created"),
+        votes: ("id", "number", "view", "person", "pair", *choices, *said, "seconds", "created"),
         views: ("swapped", "repeat_of"),
-        pairs: ("kind", "gold", "modality", "system_a", "system_b", "source_id", "text", "lyrics", "about"),
+        pairs: ("kind", "gold", "modality", "system_a", "system_b", "source_id", "text", "lyrics", "about", "hidden"),
     }
     files = [
         sound.c[name].label(f"{side}_{name}")
@@ -122,6 +124,7 @@ def latest_votes(project: str) -> Select[Any]:
     measured = [
         sound.c[name].label(f"{name}_{side}") for side, sound in (("a", a), ("b", b)) for name in ("seconds", "lufs")
     ]
+    shown = true() if hidden else pairs.c.hidden.is_(None)
     return (
         select(*(table.c[name] for table, names in columns.items() for name in names), *files, *measured)
         .join(views, (views.c.key == votes.c.view) & (views.c.votes == votes.c.number))
@@ -130,7 +133,7 @@ def latest_votes(project: str) -> Select[Any]:
         .join(a, a.c.id == pairs.c.a)
         .join(b, b.c.id == pairs.c.b)
         .outerjoin(reference, reference.c.id == pairs.c.reference)
-        .where((votes.c.project == project) & (people.c.state != "withdrawn"))
+        .where((votes.c.project == project) & (people.c.state != "withdrawn") & shown)
         .order_by(votes.c.created, votes.c.id)
     )
 
@@ -159,15 +162,19 @@ def _checked(ballot: Ballot) -> Ballot:
         raise Refused(
             "ballot", f"the feedback has {len(ballot.feedback)} characters, expected {LONGEST_FEEDBACK} at most"
         )
-    for heard in (ballot.heard_a, ballot.heard_b):
+    for heard in (ballot.heard_a, ballot.heard_b, ballot.heard_reference):
         if not (math.isfinite(heard) and heard >= 0):
             raise Refused("ballot", f"{heard!r} seconds were heard, expected 0 or more")
     return ballot._replace(feedback=storable(ballot.feedback))
 
 
 def _digest(ballot: Ballot) -> str:
-    """Hash what makes a correction; the time heard may differ in a retry."""
-    content = json.dumps(ballot._replace(heard_a=0.0, heard_b=0.0))
+    """Hash what makes a correction; the time heard may differ in a retry.
+
+    A ballot that does not say whether a confidence was touched has the digest that it had before pages said so.
+    """
+    touched = ballot.alignment_touched, ballot.musicality_touched
+    content = json.dumps([*ballot[:5], 0.0, 0.0, *(touched if touched != (None, None) else ())])
     return hashlib.sha256(content.encode()).hexdigest()
 
 
@@ -184,10 +191,23 @@ def _require_heard(ballot: Ballot, swapped: bool, passed: float, about: Row[Any]
         raise Refused("heard", "both takes can't have been heard yet; please listen before you vote")
 
 
+def _require_reference(ballot: Ballot, passed: float, about: Row[Any]) -> None:
+    """Refused unless enough of the reference was heard too, in the `passed` seconds since the instruction was shown."""
+    study = Study(**about.settings)
+    needed = study.needed_reference(about.seconds_reference)
+    if ballot.heard_reference + HEARD_SLACK < needed:
+        raise Refused("heard", f"please hear {needed:.0f} s of the reference recording before you vote")
+    takes = study.needed(about.seconds_a) + study.needed(about.seconds_b)
+    if needed and 0 <= passed + SLACK < takes + needed:
+        raise Refused("heard", "the reference recording can't have been heard yet; please listen before you vote")
+
+
 def _row(ballot: Ballot, view: ViewRow, now: float) -> dict[str, Any]:
     """The stored columns, in terms of the pair's own a and b."""
     columns = ballot.turned(view.swapped)._asdict()
-    heard = {"a": columns.pop("heard_a"), "b": columns.pop("heard_b")}
+    heard = {part: columns.pop(f"heard_{part}") for part in ("a", "b", "reference")}
+    if not heard["reference"]:
+        del heard["reference"]
     passed = now - (view.begun or now)  # negative if the clock was set back
     seconds = passed if passed >= 0 else sum(heard.values())
     whose = {"project": view.project, "view": view.key, "person": view.person, "pair": view.pair}
@@ -196,15 +216,17 @@ def _row(ballot: Ballot, view: ViewRow, now: float) -> dict[str, Any]:
 
 # Queries are built once, because building one takes longer than running it on SQLite.
 
-_A, _B = sounds.alias(), sounds.alias()
+_A, _B, _REFERENCE = sounds.alias(), sounds.alias(), sounds.alias()
 _ABOUT = (
     select(projects.c.state, projects.c.settings, people.c.state.label("person_state"))
     .add_columns(_A.c.seconds.label("seconds_a"), _B.c.seconds.label("seconds_b"))
+    .add_columns(_REFERENCE.c.seconds.label("seconds_reference"))
     .select_from(pairs)
     .join(projects, projects.c.id == pairs.c.project)
     .join(people, people.c.id == bindparam("person"))
     .join(_A, _A.c.id == pairs.c.a)
     .join(_B, _B.c.id == pairs.c.b)
+    .outerjoin(_REFERENCE, _REFERENCE.c.id == pairs.c.reference)
     .where(pairs.c.id == bindparam("pair"))
 )
 _BEFORE = select(votes.c.id, votes.c.digest, votes.c.created).where(

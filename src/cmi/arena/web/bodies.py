@@ -54,11 +54,13 @@ class Confirm(Body):
 class AnswerBody(Body):
     choice: Side
     confidence: Annotated[int, Field(ge=1, le=5)]
+    touched: bool | None = None
 
 
 class HeardBody(Body):
     a: Seconds
     b: Seconds
+    reference: Seconds = 0.0
 
 
 class VoteBody(Body):

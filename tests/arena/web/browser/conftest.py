@@ -146,11 +146,14 @@ class Annotator:
 
     def hear_both(self) -> None:
         """Plays each take until it was heard enough."""
-        for side in "ab":
+        self.hear("a", "b")
+        self.page.locator('[data-player="b"] .take__play').click()
+
+    def hear(self, *recordings: str) -> None:
+        for side in recordings:
             card = self.page.locator(f'[data-player="{side}"]')
             card.locator(".take__play").click()
             expect(card.locator(".take__heard--enough")).to_be_visible()
-        self.page.locator('[data-player="b"] .take__play').click()
 
     def answer(self, alignment: str = "a", musicality: str = "b") -> None:
         for axis, side in (("alignment", alignment), ("musicality", musicality)):

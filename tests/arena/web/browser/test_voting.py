@@ -361,3 +361,45 @@ def test_a_study_can_ask_for_every_second_of_both_takes(make_arena, join):
     someone = join(make_arena(heard_share=1.0))
     someone.vote()
     expect(someone.page.locator("#count")).to_have_text("1 of 6")
+
+
+def test_a_confidence_counts_as_touched_once_it_is_chosen_even_where_it_stands(arena, annotator):
+    page = annotator.page
+    page.locator("#read").click()
+    annotator.hear_both()
+    annotator.answer()
+    page.locator("label.level:has(input[name='musicality-confidence'][value='3'])").click()
+    page.reload()
+    expect(page.locator("#submit")).to_have_attribute("aria-disabled", "false")
+    page.locator("#submit").click()
+    expect(page.locator("#saved")).to_have_text("Vote saved.")
+    expect(page.locator("#read")).to_be_visible()
+    [vote] = counted(arena)
+    assert (vote.alignment_confidence, vote.alignment_touched) == (3, False)
+    assert (vote.musicality_confidence, vote.musicality_touched) == (3, True)
+
+
+def test_the_reference_is_heard_first_where_the_study_requires_it(make_arena, join, unworded):
+    arena = make_arena(require_reference=True)
+    someone = join(arena)
+    page = someone.page
+    while page.locator("[data-player=reference]").count() == 0:
+        someone.vote()
+        page.wait_for_function("document.querySelector('#read') !== null")
+    before = len(counted(arena))
+    someone.hear("reference")
+    page.reload()  # what was heard before the takes are shown is kept
+    expect(page.locator("[data-player=reference] .take__heard--enough")).to_be_visible()
+    page.evaluate("localStorage.clear()")
+    page.reload()
+    page.locator("#read").click()
+    someone.hear_both()
+    expect(page.locator("#missing")).to_contain_text("of the reference recording first")
+    expect(page.locator(CHOICE)).to_be_disabled()
+    assert unworded(page) == []
+    someone.hear("reference")
+    page.locator("[data-player=reference] .take__play").click()
+    someone.answer()
+    page.locator("#submit").click()
+    expect(page.locator("#saved")).to_have_text("Vote saved.")
+    assert len(counted(arena)) == before + 1

@@ -28,7 +28,7 @@ def test_both_languages_have_the_same_gaps():
 
 def test_every_word_that_a_page_asks_for_is_there():
     asked = set(re.findall(rf'(?:word|label|placeholder|data-word(?:-label)?)(?::|=)\s*\[?"({KEY})"', SOURCES))
-    asked |= set(re.findall(rf'\b(?:announce|word|actionButton|openDialog)\("({KEY})"', SOURCES))
+    asked |= set(re.findall(rf'\b(?:announce|confirmSaved|word|actionButton|openDialog)\("({KEY})"', SOURCES))
     asked |= set(re.findall(rf'\b(?:say|warn)\([^;]*?"({KEY})"', SOURCES))
     assert len(asked) > 100
     assert asked - WORDS["en"].keys() == set()

@@ -21,6 +21,7 @@ from cmi.arena.web.state import ThisArena
 
 MOST_PASSED_OVER = 100  # pairs with missing sounds in one request
 RECENT = 20  # votes listed for correction
+ANSWER = ("", "confidence", "touched")  # columns of a vote, after the name of the axis
 
 router = APIRouter(prefix="/api")
 
@@ -80,6 +81,9 @@ async def vote(arena: ThisArena, session: Annotator, view: PathId, body: VoteBod
         body.feedback,
         heard_a=body.heard.a,
         heard_b=body.heard.b,
+        heard_reference=body.heard.reference,
+        alignment_touched=body.alignment.touched,
+        musicality_touched=body.musicality.touched,
     )
     saved = await arena.run(votes.save, session.person, view, ballot)
     return {"saved": True, "vote": saved.vote, "number": saved.number, "again": saved.again}
@@ -103,7 +107,9 @@ def _instruction(view: View) -> dict[str, Any]:
         "instruction": {
             "text": view.text,
             "lyrics": view.lyrics,
-            "reference": None if view.reference is None else _sound(view, "reference", view.reference),
+            "reference": None
+            if view.reference is None
+            else _sound(view, "reference", view.reference) | {"needed": view.needed_reference},
             "modality": view.modality,
         },
         "vote": None if view.vote is None else _vote(view.vote),
@@ -124,11 +130,14 @@ def _sound(view: View, part: Part, sound: PlayableSound) -> dict[str, Any]:
 
 def _vote(given: Given) -> dict[str, Any]:
     ballot = given.ballot
+    answers = {
+        axis: {name or "choice": getattr(ballot, f"{axis}_{name}" if name else axis) for name in ANSWER}
+        for axis in ("alignment", "musicality")
+    }
     return {
-        "alignment": {"choice": ballot.alignment, "confidence": ballot.alignment_confidence},
-        "musicality": {"choice": ballot.musicality, "confidence": ballot.musicality_confidence},
+        **answers,
         "feedback": ballot.feedback,
-        "heard": {"a": ballot.heard_a, "b": ballot.heard_b},
+        "heard": {"a": ballot.heard_a, "b": ballot.heard_b, "reference": ballot.heard_reference},
         "created": given.created,
         "number": given.number,
     }

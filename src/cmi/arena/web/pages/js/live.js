@@ -1,5 +1,6 @@
-// What the page says aloud: `announce` to screen readers alone, `warn` to everyone.
+// What the page says aloud: `announce` to screen readers alone, `confirmSaved` and `warn` to everyone.
 import { el } from "./dom.js";
+import { icon } from "./icons.js";
 import { word } from "./words.js";
 
 const pending = [];
@@ -11,6 +12,21 @@ export function announce(key, gaps = {}) {
   queueMicrotask(() => {
     document.getElementById("status").textContent = pending.splice(0).join(" ");
   });
+}
+
+const SHOWN_MS = 6000;
+let hiding = null;
+
+/** Says that something is saved, to screen readers and, for some seconds, in a corner of the page. */
+export function confirmSaved(key) {
+  announce(key);
+  const holder =
+    document.getElementById("saved") ??
+    document.body.appendChild(el("p", { class: "saved", id: "saved", "aria-hidden": "true" }));
+  clearTimeout(hiding);
+  holder.replaceChildren(icon("tick"), el("span", { word: key }));
+  holder.hidden = false;
+  hiding = setTimeout(() => (holder.hidden = true), SHOWN_MS);
 }
 
 /** Shows one banner of this `kind` (caution, alarm, fine) in place of an earlier one of the same `name`. */

@@ -4,12 +4,13 @@ import { lyricsPanel } from "./lyrics.js";
 import { playerCard } from "./player-card.js";
 import { Player } from "./player.js";
 
-export function instructionCard(instruction, deck, levels, { onRead, onSkip }) {
+/** `heard`: what of the reference was heard before a reload. */
+export function instructionCard(instruction, deck, levels, { onRead, onSkip, heard = [] }) {
   const { text, lyrics, reference } = instruction;
   const title = el("h2", { class: "eyebrow", id: "instruction-title", tabindex: -1, word: "instruction.title" });
   const panel = lyrics ? lyricsPanel(lyrics) : null;
-  const player = reference ? new Player(reference, "reference") : null;
-  const recording = player ? playerCard(player, onSkip) : null;
+  const player = reference ? new Player(reference, "reference", { spans: heard }) : null;
+  const recording = player ? playerCard(player, onSkip, reference.needed || null) : null;
   if (player) {
     deck.add(player);
     levels.add(player.audio, reference.gain_db);
@@ -30,5 +31,5 @@ export function instructionCard(instruction, deck, levels, { onRead, onSkip }) {
     recording ? el("div", { class: "instruction__reference" }, recording.card) : null,
     begin,
   );
-  return { card, title, read, panel, settle: () => recording?.settle(), begun: () => begin.remove() };
+  return { card, title, read, panel, player, settle: () => recording?.settle(), begun: () => begin.remove() };
 }

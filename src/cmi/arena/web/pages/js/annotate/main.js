@@ -4,7 +4,7 @@ import { get, post, Refusal, whoAmI } from "../api.js";
 import { el } from "../dom.js";
 import { icon } from "../icons.js";
 import { followProject, startPage } from "../header.js";
-import { announce, unwarn, warn } from "../live.js";
+import { confirmSaved, unwarn, warn } from "../live.js";
 import { say } from "../words.js";
 import { Drafts, dropOldDrafts } from "./draft.js";
 import { openHelp } from "./help.js";
@@ -76,7 +76,7 @@ async function sendAndGoOn() {
     return;
   }
   unwarn("unsent");
-  if (waiting > 0) announce("vote.saved");
+  if (waiting > 0) confirmSaved("vote.saved");
   await showNext();
 }
 

@@ -32,7 +32,10 @@ export class PairPage {
     this.instruction = instructionCard(assigned.instruction, this.deck, this.levels, {
       onRead: () => this.begin(),
       onSkip,
+      heard: this.draft?.heard?.reference,
     });
+    this.reference = this.instruction.player; // null if the instruction has no recording
+    this.reference?.addEventListener("move", () => this.#progress(this.reference));
     this.element = el("div", { class: "stack stack--wide" }, this.instruction.card);
   }
 
@@ -64,7 +67,7 @@ export class PairPage {
   }
 
   #show(takes, needed) {
-    this.needed = needed;
+    this.needed = { ...needed, reference: this.assigned.instruction.reference?.needed ?? 0 };
     this.instruction.begun();
     const cards = ["a", "b"].map((side) => {
       const player = new Player(takes[side], side, { spans: this.draft?.heard?.[side] });
@@ -132,7 +135,11 @@ export class PairPage {
   // Answers
 
   get heardEnough() {
-    return this.takes.every((take) => take.meter.seconds >= this.needed[take.name]);
+    return this.#recordings.every((one) => one.meter.seconds >= this.needed[one.name]);
+  }
+
+  get #recordings() {
+    return this.reference ? [this.reference, ...this.takes] : this.takes;
   }
 
   get active() {
@@ -159,7 +166,7 @@ export class PairPage {
     }
     this.#voted = true;
     this.deck.close();
-    const heard = Object.fromEntries(this.takes.map((take) => [take.name, take.meter.seconds]));
+    const heard = Object.fromEntries(this.#recordings.map((one) => [one.name, one.meter.seconds]));
     const answers = Object.fromEntries(this.questions.map((question) => [question.axis, question.answer]));
     this.onVote({ ...answers, feedback: this.feedback.text.trim(), heard });
   }
@@ -169,12 +176,12 @@ export class PairPage {
   }
 
   #missing() {
-    const unheard = this.takes.find((take) => take.meter.seconds < this.needed[take.name]);
-    if (unheard)
-      return [
-        "missing.heard",
-        { name: unheard.name.toUpperCase(), left: Math.ceil(this.needed[unheard.name] - unheard.meter.seconds) },
-      ];
+    const unheard = this.#recordings.find((one) => one.meter.seconds < this.needed[one.name]);
+    if (unheard) {
+      const left = Math.ceil(this.needed[unheard.name] - unheard.meter.seconds);
+      if (unheard === this.reference) return ["missing.reference", { left }];
+      return ["missing.heard", { name: unheard.name.toUpperCase(), left }];
+    }
     const open = this.questions.find((question) => question.choice === null);
     return open ? [`missing.${open.axis}`] : null;
   }
@@ -208,21 +215,19 @@ export class PairPage {
 
   #progress(player) {
     if (player.playing) this.instruction.panel?.followPlayer(player);
-    if (!this.submit || this.#voted) return;
-    this.#check();
+    if (this.#voted) return;
+    if (this.submit) this.#check();
     const tally = Math.floor(player.meter.seconds);
     if (tally !== this.#tallies[player.name]) this.#keep();
     this.#tallies[player.name] = tally;
   }
 
   #keep() {
-    if (!this.feedback || this.#voted) return;
-    this.drafts.save(this.assigned.view, {
-      begun: true,
-      ...Object.fromEntries(this.questions.map((question) => [question.axis, question.answer])),
-      feedback: this.feedback.text,
-      heard: Object.fromEntries(this.takes.map((take) => [take.name, take.meter.spans])),
-    });
+    if (this.#voted) return;
+    const heard = Object.fromEntries(this.#recordings.map((one) => [one.name, one.meter.spans]));
+    const said = this.feedback === null ? {} : { begun: true, feedback: this.feedback.text };
+    const answers = this.questions.map((question) => [question.axis, question.answer]);
+    this.drafts.save(this.assigned.view, { ...this.draft, ...said, ...Object.fromEntries(answers), heard });
   }
 }
 
@@ -230,5 +235,6 @@ export class PairPage {
 function draftOf(vote) {
   if (!vote) return null;
   const spans = (seconds) => [[0, Math.ceil((seconds ?? 0) * 10) - 1]];
-  return { ...vote, begun: true, heard: { a: spans(vote.heard?.a), b: spans(vote.heard?.b) } };
+  const heard = Object.fromEntries(["a", "b", "reference"].map((name) => [name, spans(vote.heard?.[name])]));
+  return { ...vote, begun: true, heard };
 }

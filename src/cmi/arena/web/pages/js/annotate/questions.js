@@ -10,6 +10,7 @@ export class Question {
     this.axis = axis;
     this.choice = answer?.choice ?? null;
     this.confidence = answer?.confidence ?? DEFAULT_CONFIDENCE;
+    this.touched = answer?.touched ?? false; // whether the confidence was chosen, or stands where the page put it
     this.#onChange = onChange;
     this.element = this.#build();
     this.#showWords();
@@ -19,7 +20,7 @@ export class Question {
   #words;
 
   get answer() {
-    return { choice: this.choice, confidence: this.confidence };
+    return { choice: this.choice, confidence: this.confidence, touched: this.touched };
   }
 
   lock(locked) {
@@ -34,6 +35,7 @@ export class Question {
 
   rate(confidence) {
     this.confidence = confidence;
+    this.touched = true;
     this.#input("confidence", confidence).checked = true;
     this.#showWords();
     this.#onChange(this);
@@ -107,6 +109,7 @@ export class Question {
       checked: this.confidence === level,
     });
     input.addEventListener("change", () => this.rate(level));
+    input.addEventListener("click", () => this.rate(level)); // the level that stands is a choice too, once it is clicked
     say(input, `confidence.${this.axis}.${level}`, {}, "aria-label");
     return el("label", { class: "level" }, input, el("span", { "aria-hidden": "true" }, String(level)));
   }

@@ -1,7 +1,7 @@
 // The pairs of the study: a list, and a form that uploads recordings and makes a pair of them.
 import { get, post, upload } from "../api.js";
 import { el } from "../dom.js";
-import { announce } from "../live.js";
+import { confirmSaved } from "../live.js";
 import { word } from "../words.js";
 import { actionButton, attempt, field, section } from "./actions.js";
 import { table } from "./table.js";
@@ -62,7 +62,7 @@ function pairForm(load) {
     };
     await post("/api/owner/pairs", body);
     for (const control of [text, lyrics, reference, a, b]) control.value = "";
-    announce("pairs.added");
+    confirmSaved("pairs.added");
     await load();
   };
   return el(

@@ -2,7 +2,7 @@
 import { patch, post } from "../api.js";
 import { openDialog } from "../dialog.js";
 import { el } from "../dom.js";
-import { announce } from "../live.js";
+import { confirmSaved } from "../live.js";
 import { LANGUAGES } from "../words.js";
 import { actionButton, field, linkList, section } from "./actions.js";
 
@@ -11,7 +11,7 @@ const SHARES = ["overlap_share", "gold_share", "repeat_share", "heard_share"];
 export function showStudy(holder, project, canChange, onChange) {
   const change = async (body) => {
     await patch("/api/owner/project", body);
-    announce("study.saved");
+    confirmSaved("study.saved");
     await onChange();
   };
   holder.replaceChildren(
@@ -72,6 +72,7 @@ function settingsForm(project, change) {
   );
   const most = el("input", { type: "number", min: 0, step: "any", value: settings.heard_most });
   const matched = el("input", { type: "checkbox", checked: settings.level_matched });
+  const reference = el("input", { type: "checkbox", checked: settings.require_reference });
   const language = el(
     "select",
     {},
@@ -89,6 +90,7 @@ function settingsForm(project, change) {
         ...Object.fromEntries(SHARES.map((name, index) => [name, Number(shares[index].value) / 100])),
         heard_most: Number(most.value),
         level_matched: matched.checked,
+        require_reference: reference.checked,
         language: language.value,
       },
     });
@@ -103,6 +105,7 @@ function settingsForm(project, change) {
     el("div", { class: "form__pair" }, gold, repeat),
     el("div", { class: "form__pair" }, heard, field("heard_most", most, { hint: true })),
     el("label", { class: "tick" }, matched, el("span", { word: "field.level_matched" })),
+    el("label", { class: "tick" }, reference, el("span", { word: "field.require_reference" })),
     el("div", { class: "row" }, actionButton("save", save, { kind: "button--main" })),
   );
 }
