@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cmi._util.errors import HttpRefusal, InputError
@@ -117,7 +117,7 @@ class RequestGuard:
         """Check a request and limit its body; HttpRefusal if it is not served."""
         raise NotImplementedError
 
-    def respond(self, error: Exception) -> JSONResponse:
+    def respond(self, error: Exception, scope: Scope) -> Response:
         return refusal_response(as_refusal(error))
 
     def finish(self, scope: Scope, status: int, seconds: float) -> None:
@@ -147,7 +147,7 @@ class RequestGuard:
         try:
             await self._app(scope, await self.admit(scope, receive), send_with_headers)
         except Exception as error:
-            response = self.respond(error)
+            response = self.respond(error, scope)
             if status or response.status_code == 500:
                 self._log.exception("%s %s failed", scope["method"], scope["path"])
             if status:  # the response has begun and can only be aborted

@@ -224,7 +224,10 @@ def invite(
     count: Annotated[int, typer.Option(min=1, max=1000, help="Links; each lets one person in.")] = 1,
     days: Annotated[float, typer.Option(help="That the links can be used.")] = 14.0,
     quota: Annotated[int | None, typer.Option(min=1, help="Votes of each; by default the project's.")] = None,
-    url: Annotated[str, typer.Option(help="Where the arena is served.")] = URL,
+    url: Annotated[
+        str | None,
+        typer.Option(help=f"Where the arena is served; by default where it last was, or {URL}.", show_default=False),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make links that let one person in each. They are shown this once: only their hashes are kept.
@@ -236,10 +239,11 @@ def invite(
         cmi arena invite --role owner
     """
     with _opened(db) as database:
-        from cmi.arena.store import people
+        from cmi.arena.store import people, projects
 
         made = people.invite(database, _chosen(database, project).id, role, days, quota, count)
-    links = [one.link(url) for one in made]
+        address = url or projects.last_address(database) or URL
+    links = [one.link(address) for one in made]
     records = [{"id": one.id, "link": link, "expires": one.expires} for one, link in zip(made, links, strict=True)]
     _print(records, links, as_json)
 

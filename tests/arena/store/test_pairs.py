@@ -1,4 +1,4 @@
-"""Pairs: the share that overlaps, in every stretch and modality; ids that are not added twice; pages."""
+"""Pairs: the share that overlaps, in every stretch and modality; ids that are not added twice."""
 
 import pytest
 from sqlalchemy import select
@@ -25,15 +25,6 @@ def test_gold_pairs_want_no_votes_of_their_own(sqlite_database, new_study):
     assert [(kind, wanted) for _, _, kind, wanted in pairs.wanted(sqlite_database, project.id)] == (
         [("gold", 0)] * 2 + [("ordinary", 2)] * 3
     )
-
-
-def test_pages_go_through_all_pairs_in_their_order(database, new_study):
-    project = new_study(database, 7)
-    seen, after = [], -1
-    while page := pairs.page(database, project.id, after, 3):
-        seen += [row.source_id for row in page]
-        after = page[-1].position
-    assert seen == [f"p{number}" for number in range(7)] and pairs.count(database, project.id) == 7
 
 
 def test_a_pair_that_is_there_stays_and_one_that_is_wrong_is_not_added(database, new_study):

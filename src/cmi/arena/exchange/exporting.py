@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 from sqlalchemy import Row, select
 
@@ -39,7 +39,7 @@ from cmi.audio import content_hash
 from cmi.pairs.leaks import Trait, prompt_traits
 from cmi.pairs.splits import SplitPrompt, assign_splits
 from cmi.preferences import COLUMNS, FIELDS, NAME, RATED, Preference, preference_row, split_name, write_preferences
-from cmi.take import Pair, Prompt
+from cmi.take import Modality, Pair, Prompt
 
 Format = Literal["jsonl", "csv", "parquet"]
 Audio = Literal["copy", "link", "leave"]
@@ -133,7 +133,7 @@ def find_splits(database: Database, project: str, shares: Mapping[str, float] | 
             stated = split_name(str(row.about.get("split") or ""))
             groups[row.modality, row.text, row.lyrics, row.reference_digest or "", stated].append(row)
     prompts = [
-        SplitPrompt(modality, _find_traits(text, lyrics, group), len(group), stated)
+        SplitPrompt(cast(Modality, modality), _find_traits(text, lyrics, group), len(group), stated)
         for (modality, text, lyrics, _, stated), group in groups.items()
     ]
     rng = random.Random(projects.get(database, project).settings.seed)  # noqa: S311

@@ -52,12 +52,12 @@ def report(
                  people [person, name, state, votes, quota], days [day, votes]
     time         votes, lower_quartile, median, upper_quartile; people [person, ...], modalities [modality, ...]
     agreement    [axis, pairs, votes, vote_pairs, agreeing, rate, rate_low, rate_high, alpha, alpha_low, alpha_high]
-    confidence   axes [axis, votes, mean], levels [axis, confidence, votes, share]
+    confidence   axes [axis, votes, mean, untouched, known], levels [axis, confidence, votes, share]
     axes         votes, same, different, rate, rate_low, rate_high, interval_over,
                  confidence [preference, axis, votes, mean]
     screening    people [person, name, votes, verdict, reasons, median_seconds, confidence_extremes, and for each axis
-                 and each of gold, consistency, others, first: AXIS_WHAT_n, AXIS_WHAT, ..._low, ..._high; AXIS_first_p],
-                 minimum_votes, minimum_checks, expected
+                 and each of gold, consistency, others, first: AXIS_WHAT_n, AXIS_WHAT, ..._low, ..._high; AXIS_first_p,
+                 against_chance, against_care], minimum_votes, error, expected
     win_rates    systems [axis, system, votes, wins, rate, low, high], matrix [..., against, ...], left_out
     ranking      systems [axis, group, system, votes, strength, low, high, beats_average, rank, best, worst, davidson,
                  davidson_low, davidson_high], axes [axis, votes, prior, ties, equals_tie, people, pairs], groups,

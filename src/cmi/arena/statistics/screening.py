@@ -8,29 +8,42 @@ Measures of a person on each axis
 and over both axes: median time per vote, and share of confidences of 1 or 5.
 
 Verdicts
-    too few votes   fewer than the minimum, or fewer than CHECKS on gold, repeats and shared pairs together
-    look            some measure is off by more than chance explains; `reasons` says which
-    ok              none is
-A share is off if its 99 % Wilson interval (the 95 % one is shown) lies below GOLD_EXPECTED, CONSISTENCY_EXPECTED or the
-mean share of all people. Position is off if its p value, Holm-adjusted for people and axes, is below 0.05. The median
-time is off below a THIRD of the study's, and confidences if SAME_CONFIDENCE of them are equal.
+    can't tell yet  too few votes, or gold pairs and repeats that do not tell the person from one who votes at random
+    look            gold pairs and repeats speak against careful listening, or another measure is off by more than
+                    chance explains; `reasons` says which
+    ok              gold pairs and repeats rule out voting at random, and nothing is off
+
+The test is sequential, because a dashboard is looked at after every vote. Somebody who votes at random is right on a
+gold pair and alike on a repeat with probability 1/2; careful listeners are in GOLD_EXPECTED and CONSISTENCY_EXPECTED of
+them. `against_chance` is the likelihood of the answers if careful, divided by that if random, on all gold pairs and
+repeats of an axis, averaged over the axes. `against_care` is the inverse ratio, averaged over the axes and over gold
+pairs, repeats and both together, so somebody who fails only one of these is found too. Such an average has the
+expectation 1 under what it speaks against, however the answers of one vote depend on one another; so it ever reaches
+1 / ERROR with probability ERROR at most (Ville's inequality), at whichever moment one looks. ok needs against_chance,
+and look needs against_care, of 1 / ERROR. `recipes/arena/screening.py` simulates how often each verdict is wrong.
+
+Agreement with the others is off if its 99 % Wilson interval (the 95 % one is shown) lies below the mean share of all
+people. Position is off if its p value, Holm-adjusted for people and axes, is below 0.05. The median time is off below a
+THIRD of the study's, and confidences if SAME_CONFIDENCE of them are equal.
 """
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from statistics import median
+from statistics import fmean, median
 from typing import Any, NamedTuple
 
 from cmi.arena.statistics.inputs import AXES, Annotator, Axis, choice, confidence, grouped, study_votes
 from cmi.arena.store.study import CountedVote, Side
 from cmi.stats import Share, holm, mcnemar_exact, wilson
 
-CHECKS = 10
+ERROR = 0.05  # probability of calling somebody who votes at random ok, and of looking at a careful listener
 GOLD_EXPECTED = 0.8
 CONSISTENCY_EXPECTED = 0.7
 THIRD = 1 / 3
 SAME_CONFIDENCE = 0.95
 VERDICT_LEVEL = 0.99
+LARGEST = 300.0  # logarithm of a likelihood ratio; floats end at 709
 
 
 class Measures(NamedTuple):
@@ -42,6 +55,23 @@ class Measures(NamedTuple):
     @property
     def position_p(self) -> float:
         return mcnemar_exact(self.first.hits, self.first.n - self.first.hits)
+
+    @property
+    def against_chance(self) -> float:
+        """Likelihood ratio of a careful listener and one who votes at random, on gold pairs and repeats."""
+        return _ratio(self.gold, GOLD_EXPECTED) * _ratio(self.consistency, CONSISTENCY_EXPECTED)
+
+    @property
+    def against_care(self) -> float:
+        """The inverse ratio, averaged over gold pairs, repeats, and both together."""
+        gold, repeats = 1 / _ratio(self.gold, GOLD_EXPECTED), 1 / _ratio(self.consistency, CONSISTENCY_EXPECTED)
+        return (gold + repeats + gold * repeats) / 3
+
+
+def _ratio(share: Share, careful: float) -> float:
+    misses = share.n - share.hits
+    exponent = share.hits * math.log(careful / 0.5) + misses * math.log((1 - careful) / 0.5)
+    return math.exp(max(-LARGEST, min(LARGEST, exponent)))
 
 
 def screening(votes: Sequence[CountedVote], people: Sequence[Annotator], minimum_votes: int) -> dict[str, Any]:
@@ -62,17 +92,20 @@ def screening(votes: Sequence[CountedVote], people: Sequence[Annotator], minimum
     rows = []
     for person in persons:
         mine = by_person.get(person, [])
-        reasons = _too_few(mine, measured[person], minimum_votes)
-        verdict = "too few votes"
-        if not reasons:
+        weights = {
+            name: fmean(getattr(one, name) for one in measured[person].values())
+            for name in ("against_chance", "against_care")
+        }
+        off: list[str] = []
+        if mine:
             positions = {axis: adjusted[person, axis] for axis in AXES}
-            reasons = [*_shares_off(measured[person], expected, positions), *_habits_off(mine, usual)]
-            verdict = "look" if reasons else "ok"
+            off = [*_shares_off(measured[person], expected, positions), *_habits_off(mine, usual)]
+        verdict, reasons = _judge(len(mine), minimum_votes, measured[person], off, **weights)
         about = {"person": person, "name": names.get(person), "votes": len(mine), "verdict": verdict}
-        rows.append({**about, "reasons": reasons, **_habits(mine), **_axis_columns(measured[person])})
+        rows.append({**about, "reasons": reasons, **weights, **_habits(mine), **_axis_columns(measured[person])})
     shares = {"gold": GOLD_EXPECTED, "consistency": CONSISTENCY_EXPECTED}
     others = {f"{axis}_others": share for axis, share in expected.items()}
-    return {"people": rows, "minimum_votes": minimum_votes, "minimum_checks": CHECKS, "expected": {**shares, **others}}
+    return {"people": rows, "minimum_votes": minimum_votes, "error": ERROR, "expected": {**shares, **others}}
 
 
 def _measure(
@@ -110,11 +143,32 @@ def _pooled(shares: Sequence[Share]) -> float | None:
     return sum(share.hits for share in shares) / n if n else None
 
 
-def _too_few(mine: Sequence[CountedVote], measures: Mapping[Axis, Measures], minimum_votes: int) -> list[str]:
-    if len(mine) < minimum_votes:
-        return [f"{len(mine)} of at least {minimum_votes} votes"]
-    checks = max(m.gold.n + m.consistency.n + m.others.n for m in measures.values())
-    return [f"{checks} of at least {CHECKS} votes that can be checked"] if checks < CHECKS else []
+def _judge(
+    votes: int,
+    minimum_votes: int,
+    measures: Mapping[Axis, Measures],
+    off: list[str],
+    against_chance: float,
+    against_care: float,
+) -> tuple[str, list[str]]:
+    """The verdict and its reasons; `off` are those that have nothing to do with gold pairs and repeats."""
+    if votes < minimum_votes:
+        return "can't tell yet", [f"{votes} of at least {minimum_votes} votes"]
+    if against_care >= 1 / ERROR:
+        return "look", [_count_checks(measures), *off]
+    if off:
+        return "look", off
+    if against_chance >= 1 / ERROR:
+        return "ok", []
+    return "can't tell yet", [f"gold pairs and repeats do not suffice: {_count_checks(measures)}"]
+
+
+def _count_checks(measures: Mapping[Axis, Measures]) -> str:
+    parts = []
+    for axis, one in measures.items():
+        gold, repeats = one.gold, one.consistency
+        parts.append(f"{axis}: {gold.hits} of {gold.n} gold pairs right, {repeats.hits} of {repeats.n} repeats alike")
+    return "; ".join(parts)
 
 
 def _shares_off(
@@ -122,10 +176,6 @@ def _shares_off(
 ) -> list[str]:
     reasons = []
     for axis, one in measures.items():
-        if _is_below(one.gold, GOLD_EXPECTED):
-            reasons.append(f"{axis}: {one.gold.hits} of {one.gold.n} gold pairs right")
-        if _is_below(one.consistency, CONSISTENCY_EXPECTED):
-            reasons.append(f"{axis}: {one.consistency.hits} of {one.consistency.n} repeats answered alike")
         usual = expected[axis]
         if usual is not None and _is_below(one.others, usual):
             reasons.append(f"{axis}: with the others on {one.others.hits} of {one.others.n} pairs")

@@ -105,12 +105,17 @@ def agreement(votes: Sequence[CountedVote], resamples: int, seed: int) -> list[d
 
 
 def confidences(votes: Sequence[CountedVote]) -> dict[str, Any]:
-    """`axes`: mean confidence; `levels`: votes and share of each confidence from 1 to 5. Without gold and repeats."""
+    """`axes`: mean confidence, and in how many of the votes of which it is known (`known`) nobody set it (`untouched`).
+
+    `levels`: votes and share of each confidence from 1 to 5. Without gold and repeats.
+    """
     study = study_votes(votes)
     means, levels = [], []
     for axis in AXES:
         counts = Counter(confidence(vote, axis) for vote in study)
-        means.append({"axis": axis, "votes": len(study), "mean": _mean(study, axis)})
+        touched = [one for vote in study if (one := getattr(vote, f"{axis}_touched")) is not None]
+        left = {"untouched": touched.count(False), "known": len(touched)}
+        means.append({"axis": axis, "votes": len(study), "mean": _mean(study, axis), **left})
         for level in range(1, 6):
             share = counts[level] / len(study) if study else None
             levels.append({"axis": axis, "confidence": level, "votes": counts[level], "share": share})

@@ -80,7 +80,12 @@ def _confidence(found: Row) -> Table:
     for one in found["axes"]:
         shares = [percent(level["share"]) for level in found["levels"] if level["axis"] == one["axis"]]
         rows.append([one["axis"], str(one["votes"]), *shares, number(one["mean"], 2)])
-    return Table("Confidence", ["axis", "votes", "1 (%)", "2", "3", "4", "5", "mean"], rows)
+    notes = [
+        f"{one['axis']}: in {one['untouched']} of {one['known']} votes nobody set the confidence, which is then 3."
+        for one in found["axes"]
+        if one["untouched"]
+    ]
+    return Table("Confidence", ["axis", "votes", "1 (%)", "2", "3", "4", "5", "mean"], rows, notes=notes)
 
 
 def _screening(found: Row) -> Table:

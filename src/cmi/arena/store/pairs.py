@@ -9,14 +9,14 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, Integer, Row, bindparam, exists, func, insert, or_, select, update
 
 from cmi._util.errors import InputError
 from cmi.arena.store.database import Database, storable
 from cmi.arena.store.errors import NotFound
-from cmi.arena.store.schema import BEGUN, BROKEN, FULL, UNTOUCHED, new_id, pairs, projects, sounds, stage_of, views
+from cmi.arena.store.schema import BEGUN, BROKEN, FULL, UNTOUCHED, new_id, pairs, projects, sounds, stage_of
 from cmi.arena.store.study import Study
 
 Kind = Literal["ordinary", "gold"]
@@ -46,21 +46,6 @@ class NewPair:
     @property
     def modality(self) -> str:
         return "+".join(["text", *["lyrics"] * bool(self.lyrics), *["audio"] * bool(self.reference)])
-
-
-class PairRow(NamedTuple):
-    """A pair as shown to the owner."""
-
-    id: str
-    source_id: str
-    text: str
-    modality: str
-    kind: Kind
-    system_a: str
-    system_b: str
-    position: int
-    wanted: int
-    votes: int  # views with a vote, without hidden repeats
 
 
 def add(connection: Connection, project: str, study: Study, new: NewPair) -> str:
@@ -107,18 +92,6 @@ def add_all(connection: Connection, project: str, study: Study, new: Sequence[Ne
     if rows:
         connection.execute(insert(pairs), rows)
     return [ids[storable(pair.source_id)] for pair in new]
-
-
-def page(database: Database, project: str, after: int = -1, limit: int = 100) -> list[PairRow]:
-    """Up to `limit` pairs whose position comes after `after`, in their order."""
-    counted = (views.c.pair == pairs.c.id) & views.c.repeat_of.is_(None) & (views.c.votes > 0)
-    votes = select(func.count()).select_from(views).where(counted).scalar_subquery()
-    asked = select(*(pairs.c[name] for name in PairRow._fields[:-1]), votes)
-    ours = (pairs.c.project == project) & (pairs.c.position > after)
-    with database.reading() as connection:
-        return [
-            PairRow._make(row) for row in connection.execute(asked.where(ours).order_by(pairs.c.position).limit(limit))
-        ]
 
 
 def count(database: Database, project: str) -> int:

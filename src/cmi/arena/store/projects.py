@@ -10,7 +10,7 @@ from cmi._util.errors import InputError
 from cmi.arena.store import pairs as pair_rows
 from cmi.arena.store.database import Database, require_id, storable
 from cmi.arena.store.errors import NotFound
-from cmi.arena.store.schema import new_id, note, projects
+from cmi.arena.store.schema import new_id, note, projects, servers
 from cmi.arena.store.study import Study
 
 State = Literal["open", "paused", "closed"]
@@ -86,6 +86,18 @@ def change(
         if pair_rows.overlap(after) != pair_rows.overlap(before.settings):
             pair_rows.set_wanted(connection, project, after)
     return get(database, project)
+
+
+def set_address(database: Database, url: str) -> None:
+    """Remember where the arena is served, for links that other commands make."""
+    with database.writing() as connection:
+        connection.execute(update(servers).values(url=url))
+
+
+def last_address(database: Database) -> str | None:
+    """Where the arena was last served."""
+    with database.reading() as connection:
+        return connection.scalar(select(servers.c.url))
 
 
 def _project(row: Row[Any]) -> Project:

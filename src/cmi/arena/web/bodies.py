@@ -1,10 +1,12 @@
 """Request bodies: each field with its type and limits; other fields are refused."""
 
+from datetime import date
 from typing import Annotated, Literal
 
 from fastapi import Path
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
+from cmi.arena.store.browse import Axis, PairOrder, PairState, VoteKind, VoteOrder
 from cmi.arena.store.people import Role
 from cmi.arena.store.projects import State
 from cmi.arena.store.study import Side, Votes
@@ -103,3 +105,67 @@ class NewPairBody(Body):
     b: Id
     system_a: ShortText
     system_b: ShortText
+
+
+class HideBody(Body):
+    reason: Annotated[Text, Field(min_length=1, max_length=500)]
+
+
+class ReplaceBody(HideBody):
+    """What is left out stays as it is in the pair that is replaced."""
+
+    text: LongText | None = None
+    lyrics: Annotated[Text, Field(max_length=8000)] | None = None
+    reference: Id | None = None
+    a: Id | None = None
+    b: Id | None = None
+
+
+Searched = Annotated[Text, Field(max_length=200)]
+Flag = Annotated[bool, Field(strict=False)]
+Offset = Annotated[int, Field(ge=0, le=10_000_000, strict=False)]
+Limit = Annotated[int, Field(ge=1, le=500, strict=False)]
+
+
+class PairQuery(Body):
+    text: Searched = ""
+    modality: Searched = ""
+    kind: Literal["ordinary", "gold", ""] = ""
+    system: Searched = ""
+    against: Searched = ""
+    state: PairState | None = None
+    shared: Flag = False
+    feedback: Flag = False
+    order: PairOrder = "position"
+    after: Annotated[int, Field(ge=-1, le=2**31 - 1, strict=False)] = -1
+    offset: Offset = 0
+    limit: Limit = 100
+
+
+class VoteQuery(Body):
+    text: Searched = ""
+    person: Id | Literal[""] = ""
+    pair: Id | Literal[""] = ""
+    modality: Searched = ""
+    kind: VoteKind | None = None
+    system: Searched = ""
+    against: Searched = ""
+    axis: Axis = "musicality"
+    confidence: Annotated[int, Field(ge=1, le=5, strict=False)] | None = None
+    won: Flag | None = None
+    first: Flag | None = None
+    same: Flag | None = None
+    shared: Flag = False
+    feedback: Flag = False
+    hidden: Flag = False
+    day: Annotated[date, Field(strict=False)] | None = None
+    order: VoteOrder = "newest"
+    offset: Offset = 0
+    limit: Limit = 100
+
+
+class ExportQuery(Body):
+    gold: Flag = False
+    repeats: Flag = False
+    hidden: Flag = False
+    split: Annotated[Text, Field(max_length=100)] = ""

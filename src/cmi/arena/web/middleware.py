@@ -7,7 +7,7 @@ limits; an upload is only counted, because it is streamed to a file. Errors beco
 import logging
 
 from starlette.datastructures import Headers
-from starlette.responses import JSONResponse
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope
 
 from cmi._util.errors import HttpRefusal
@@ -23,6 +23,7 @@ from cmi._util.web_requests import (
 )
 from cmi.arena.store.errors import DiskFull, NotFound, Refused, Unavailable
 from cmi.arena.web import security
+from cmi.arena.web.languages import preferred_language, write_sentence
 from cmi.arena.web.limits import RateLimiter, address_key
 from cmi.arena.web.state import ServerSettings
 
@@ -44,8 +45,8 @@ class ArenaMiddleware(RequestGuard):
         self._origins = security.own_origins(settings.public_url)
         self._addresses = RateLimiter(settings.limits.address)
 
-    def respond(self, error: Exception) -> JSONResponse:
-        return respond(error)
+    def respond(self, error: Exception, scope: Scope) -> Response:
+        return respond(error, scope)
 
     async def admit(self, scope: Scope, receive: Receive) -> Receive:
         self._check(scope)
@@ -73,13 +74,18 @@ class ArenaMiddleware(RequestGuard):
         return await read_ahead(receive, most, self._limits.body_seconds)
 
 
-def respond(error: Exception) -> JSONResponse:
-    """An error as JSON: a code for the page and a sentence for the person."""
+def respond(error: Exception, scope: Scope) -> Response:
+    """An error as JSON: a code for the page and a sentence for the person, in the language that the request prefers.
+
+    A browser that opens an unknown address gets a page.
+    """
     refused = _as_refusal(error)
-    sentence = str(refused)
-    return refusal_response(
-        HttpRefusal(refused.code, f"{sentence[:1].upper()}{sentence[1:].rstrip('.')}.", refused.status, refused.headers)
-    )
+    headers = Headers(scope=scope)
+    if refused.status == 404 and scope["method"] == "GET" and "text/html" in headers.get("accept", ""):
+        page = scope["app"].state.arena.files["lost.html"]
+        return Response(page.content, 404, media_type=page.media_type)
+    sentence = write_sentence(str(refused), preferred_language(headers.get("accept-language", "")))
+    return refusal_response(HttpRefusal(refused.code, sentence, refused.status, refused.headers))
 
 
 def _as_refusal(error: Exception) -> HttpRefusal:

@@ -93,6 +93,16 @@ def own_origins(public_url: str) -> frozenset[str]:
     return frozenset(f"{parts.scheme}://{host}{port}" for host in LOOPBACK_HOSTS)
 
 
+def own_address(host: str, public_url: str) -> str:
+    """The address for links: that by which the caller reaches us if it is one of ours, else the public one.
+
+    >>> own_address("localhost:8008", "http://127.0.0.1:8008"), own_address("evil.example", "http://127.0.0.1:8008")
+    ('http://localhost:8008', 'http://127.0.0.1:8008')
+    """
+    asked = f"{urlsplit(public_url).scheme}://{host.lower()}"
+    return asked if asked in own_origins(public_url) else normal_url(public_url)
+
+
 def is_own_origin(headers: Mapping[str, str], origins: frozenset[str]) -> bool:
     """Whether a request that would change something comes from one of our pages."""
     site = headers.get("sec-fetch-site")

@@ -53,6 +53,7 @@ def serve(
         with suppress(KeyboardInterrupt), listen(host, port) as listening:
             url = normal_url(public_url or local_url(host, listening.getsockname()[1]))
             server = _server(database, url, folder or _beside(db), log)
+            projects.set_address(database, url)
             _show_links(database, url, demo, open_browser)
             server.run(sockets=[listening])
         print("The arena is closed.", flush=True)

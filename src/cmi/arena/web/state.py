@@ -157,3 +157,10 @@ async def database_of(arena: ThisArena) -> Database:
 
 
 ThisDatabase = Annotated[Database, Depends(database_of)]
+
+
+async def address_of(request: Request, arena: ThisArena) -> str:
+    return security.own_address(request.headers.get("host", ""), arena.settings.public_url)
+
+
+Address = Annotated[str, Depends(address_of)]  # for links

@@ -388,6 +388,7 @@ def test_the_reference_is_heard_first_where_the_study_requires_it(make_arena, jo
         page.wait_for_function("document.querySelector('#read') !== null")
     before = len(counted(arena))
     someone.hear("reference")
+    page.locator("[data-player=reference] .take__play").click()
     page.reload()  # what was heard before the takes are shown is kept
     expect(page.locator("[data-player=reference] .take__heard--enough")).to_be_visible()
     page.evaluate("localStorage.clear()")

@@ -61,12 +61,15 @@ def made_up(operation, mode, ask) -> None:
 
 
 @pytest.mark.parametrize("database", ["sqlite", "postgres"], indirect=True)
-@pytest.mark.parametrize("role", ["owner", "annotator"])
+@pytest.mark.parametrize("role", ["owner", "annotator", "nobody"])
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
-def test_no_request_brings_the_server_down(sign_in, study, role, mode, origin, database):
-    visitor = sign_in(study, role, **UNLIMITED)
+def test_no_request_brings_the_server_down(sign_in, study, role, mode, origin, database, make_client):
+    visitor = sign_in(study, "annotator" if role == "nobody" else role, **UNLIMITED)
+    if role == "nobody":
+        visitor.client = make_client(**UNLIMITED)
     invite = people.invite(database, study.id, "annotator", 1)[0]
     known = {"person": visitor.person, "sound": study.sounds[0], "invite": invite.id, "view": "none"}
+    known["pair"] = study.pairs[0]
     if role == "annotator":
         known["view"] = visitor.begun()
     if role == "owner":  # somebody else: an owner who withdraws themselves is signed out
@@ -86,4 +89,4 @@ def test_no_request_brings_the_server_down(sign_in, study, role, mode, origin, d
         made_up(operation, mode, ask)
 
     assert len(set(asked)) > 2
-    assert visitor.get("/api/me").status_code == 200
+    assert visitor.get("/api/me").status_code == (401 if role == "nobody" else 200)

@@ -8,6 +8,7 @@ import pytest
 
 from cmi.arena.store import people
 
+SCRIPT = "<script>alert(1)</script>"
 CHANGES = [
     ("PATCH", "/api/owner/project", {"title": "Mine"}),
     ("POST", "/api/owner/projects", {"title": "Mine"}),
@@ -20,6 +21,9 @@ CHANGES = [
     ("DELETE", "/api/owner/invites/{invite}", None),
     ("POST", "/api/owner/sounds", None),
     ("POST", "/api/owner/pairs", {"text": "x", "a": "a", "b": "b", "system_a": "x", "system_b": "y"}),
+    ("POST", "/api/owner/pairs/{pair}/hide", {"reason": "silent"}),
+    ("POST", "/api/owner/pairs/{pair}/show", None),
+    ("POST", "/api/owner/pairs/{pair}/replace", {"reason": "silent", "text": "another"}),
     ("GET", "/api/owner/export.jsonl", None),
     ("GET", "/api/owner/openapi.json", None),
 ]
@@ -29,6 +33,10 @@ VIEWS = [
     "/api/owner/people",
     "/api/owner/invites",
     "/api/owner/pairs",
+    "/api/owner/pairs/{pair}",
+    "/api/owner/people/{person}",
+    "/api/owner/votes",
+    "/api/owner/systems",
     "/api/owner/sounds/problems",
     "/api/owner/statistics",
     "/api/owner/charts/confidence.csv",
@@ -37,7 +45,8 @@ VIEWS = [
 
 @pytest.fixture
 def ids(annotator, database, study):
-    return {"person": annotator.person, "invite": people.invite(database, study.id, "annotator", 1)[0].id}
+    invite = people.invite(database, study.id, "annotator", 1)[0].id
+    return {"person": annotator.person, "invite": invite, "pair": study.pairs[0]}
 
 
 @pytest.mark.parametrize(("method", "path", "body"), CHANGES)
@@ -49,7 +58,8 @@ def test_observers_and_annotators_change_nothing(annotator, observer, ids, metho
 
 
 @pytest.mark.parametrize("path", VIEWS)
-def test_observers_look_and_annotators_do_not(annotator, observer, owner, path):
+def test_observers_look_and_annotators_do_not(annotator, observer, owner, ids, path):
+    path = path.format(**ids)
     assert owner.get(path).status_code == observer.get(path).status_code == 200
     answer = annotator.get(path)
     assert (answer.status_code, answer.json()["code"]) == (403, "role")
@@ -163,6 +173,44 @@ def test_pairs_are_listed_page_by_page(owner, study):
     assert (first["total"], rest["after"]) == (3, None)
     for query in ("limit=0", "limit=1e9", "after=x", "after=9999999999999999999999", "limit=501"):
         assert owner.get(f"/api/owner/pairs?{query}").status_code == 422
+
+
+def test_a_pair_is_hidden_once_however_often_it_is_sent_and_shown_again(owner, annotator):
+    annotator.vote(annotator.begun())
+    pair = owner.get("/api/owner/votes").json()["votes"][0]["pair"]
+    for _ in range(2):
+        assert owner.post(f"/api/owner/pairs/{pair}/hide", json={"reason": SCRIPT}).json() == {"hidden": True}
+    assert len(owner.get(f"/api/owner/pairs/{pair}").json()["history"]) == 1
+    assert owner.get("/api/owner/pairs?state=hidden").json()["pairs"][0]["hidden"] == SCRIPT
+    assert owner.get("/api/owner/votes").json()["total"] == 0
+    assert owner.get("/api/owner/votes?hidden=true").json()["votes"][0]["feedback"] == "B drags at 0:20"
+    assert owner.get("/api/owner/export.jsonl").text == ""
+    assert SCRIPT in json.loads(owner.get("/api/owner/export.jsonl?hidden=true").text.splitlines()[0])["hidden"]
+    owner.post(f"/api/owner/pairs/{pair}/show")
+    assert owner.get("/api/owner/votes").json()["total"] == 1
+    assert owner.get(f"/api/owner/people/{annotator.person}").json()["screening"]["votes"] == 1
+    for wrong in ({}, {"reason": ""}, {"reason": " "}, {"reason": "x" * 501}, {"reason": "\x00"}):
+        assert owner.post(f"/api/owner/pairs/{pair}/hide", json=wrong).status_code == 422
+
+
+def test_a_pair_is_replaced_once_and_the_export_has_splits(owner, annotator, study):
+    body = {"reason": "take a is cut off", "a": study.sounds[4]}
+    made = {owner.post(f"/api/owner/pairs/{study.pairs[0]}/replace", json=body).json()["id"] for _ in range(2)}
+    assert len(made) == 1 and owner.get("/api/owner/pairs").json()["total"] == 4
+    assert owner.get(f"/api/owner/pairs/{study.pairs[0]}").json()["replaced_by"] in made
+    assert owner.post(f"/api/owner/pairs/{study.pairs[1]}/replace", json={"reason": "x"}).status_code == 422
+    annotator.vote(annotator.begun())
+    rows = owner.get("/api/owner/export.jsonl?split=train=1").text.splitlines()
+    assert [json.loads(row)["split"] for row in rows] == ["train", "train"]
+    assert owner.get("/api/owner/export.jsonl?split=nonsense").status_code == 422
+
+
+def test_a_filter_that_makes_no_sense_is_refused_in_one_sentence(owner):
+    for query in ("day=yesterday", "confidence=6", "order=x", "person=<script>", "won=maybe", "offset=-1", "x=1"):
+        answer = owner.get(f"/api/owner/votes?{query}")
+        assert (answer.status_code, set(answer.json())) == (422, {"code", "message"}), query
+    for query in ("day=9999-12-31", "day=0001-01-01", "text=%25_%5C", "system=%00x"):
+        assert owner.get(f"/api/owner/votes?{query}").status_code in (200, 422)
 
 
 def test_the_export_has_votes_and_no_names(owner, annotator, systems):

@@ -1,30 +1,28 @@
-"""Routes for owners: project, people, invitations, sounds and pairs. Observers may read.
+"""Routes for owners: project, people, invitations and sounds. Observers may read.
 
 Every id in a request is looked up within the caller's own project.
 """
 
-import secrets
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Request
 from sqlalchemy import select
 from starlette.concurrency import run_in_threadpool
 
 from cmi.arena.audio import sounds
-from cmi.arena.store import pairs, people, projects
+from cmi.arena.store import people, projects
 from cmi.arena.store.database import Database
 from cmi.arena.store.projects import Project
 from cmi.arena.store.schema import audit, note
 from cmi.arena.web import uploads
 from cmi.arena.web.auth import Owner, Reader
-from cmi.arena.web.bodies import NewInvites, NewPairBody, NewProject, PathId, PersonChange, ProjectChange
+from cmi.arena.web.bodies import NewInvites, NewProject, PathId, PersonChange, ProjectChange
 from cmi.arena.web.middleware import UPLOAD_PATH
-from cmi.arena.web.state import ThisArena, ThisDatabase
+from cmi.arena.web.state import Address, ThisArena, ThisDatabase
 
 MADE = "another project made"  # in the audit log
 LINK_DAYS = 7.0  # validity of a link to return, or to a new project
-MOST_PAIRS = 500  # in one answer
 _FILE = {"type": "object", "required": ["file"], "properties": {"file": {"type": "string", "format": "binary"}}}
 UPLOAD_FORM = {"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": _FILE}}}}
 
@@ -56,13 +54,13 @@ def list_projects(database: ThisDatabase, session: Reader) -> list[dict[str, Any
 
 
 @router.post("/projects", status_code=201)
-def new_project(arena: ThisArena, session: Owner, body: NewProject) -> dict[str, Any]:
+def new_project(arena: ThisArena, address: Address, session: Owner, body: NewProject) -> dict[str, Any]:
     """Create another project, and the link by which the caller becomes its owner."""
     made = projects.create(arena.database, body.title, body.settings, body.consent)
     with arena.database.writing() as connection:
         note(connection, arena.database.now(), session.project, MADE, made.id, {})
     invite = people.invite(arena.database, made.id, "owner", LINK_DAYS)[0]
-    return {"project": {"id": made.id, "title": made.title}, "link": invite.link(arena.settings.public_url)}
+    return {"project": {"id": made.id, "title": made.title}, "link": invite.link(address)}
 
 
 @router.get("/people")
@@ -94,11 +92,11 @@ def sign_out_person(arena: ThisArena, session: Owner, person: PathId) -> dict[st
 
 
 @router.post("/people/{person}/link")
-def link_person(arena: ThisArena, session: Owner, person: PathId) -> dict[str, Any]:
+def link_person(arena: ThisArena, address: Address, session: Owner, person: PathId) -> dict[str, Any]:
     """Make a link for a person who lost the cookie, and end their old sessions."""
     invite = people.invite_again(arena.database, session.project, person, LINK_DAYS)
     arena.sessions.forget()
-    return {"link": invite.link(arena.settings.public_url), "expires": invite.expires}
+    return {"link": invite.link(address), "expires": invite.expires}
 
 
 @router.get("/invites")
@@ -107,10 +105,10 @@ def list_invites(database: ThisDatabase, session: Reader) -> list[dict[str, Any]
 
 
 @router.post("/invites", status_code=201)
-def new_invites(arena: ThisArena, session: Owner, body: NewInvites) -> list[dict[str, Any]]:
+def new_invites(arena: ThisArena, address: Address, session: Owner, body: NewInvites) -> list[dict[str, Any]]:
     """Create links, which are shown only once: only their hashes are stored."""
     made = people.invite(arena.database, session.project, body.role, body.days, body.quota, body.count)
-    return [{"id": one.id, "link": one.link(arena.settings.public_url), "expires": one.expires} for one in made]
+    return [{"id": one.id, "link": one.link(address), "expires": one.expires} for one in made]
 
 
 @router.delete("/invites/{invite}")
@@ -147,34 +145,6 @@ def _problems(database: Database, project: str) -> list[dict[str, Any]]:
         {"id": one.sound, "file": one.path.name, "problem": one.problem, "pairs": one.pairs}
         for one in sounds.troubles(database, project)
     ]
-
-
-@router.get("/pairs")
-def list_pairs(
-    database: ThisDatabase,
-    session: Reader,
-    after: Annotated[int, Query(ge=-1, le=2**31 - 1)] = -1,
-    limit: Annotated[int, Query(ge=1, le=MOST_PAIRS)] = 100,
-) -> dict[str, Any]:
-    """List pairs in order, after a position."""
-    page = pairs.page(database, session.project, after, limit)
-    following = page[-1].position if len(page) == limit else None
-    return {
-        "pairs": [pair._asdict() for pair in page],
-        "after": following,
-        "total": pairs.count(database, session.project),
-    }
-
-
-@router.post("/pairs", status_code=201)
-def new_pair(database: ThisDatabase, session: Owner, body: NewPairBody) -> dict[str, Any]:
-    """Add a pair of two uploaded sounds."""
-    study = projects.get(database, session.project).settings
-    new = pairs.NewPair(source_id=secrets.token_urlsafe(16), **body.model_dump())
-    with database.writing() as connection:
-        pair = pairs.add(connection, session.project, study, new)
-        note(connection, database.now(), session.project, "pair added", pair, {})
-    return {"id": pair}
 
 
 def _project(project: Project) -> dict[str, Any]:

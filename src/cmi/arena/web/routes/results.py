@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Iterator
 from typing import IO, Annotated, Any, Literal
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from cmi.arena.exchange import exporting
@@ -14,7 +14,9 @@ from cmi.arena.store.database import Database, require_sound
 from cmi.arena.store.errors import NotFound
 from cmi.arena.store.schema import note
 from cmi.arena.web.auth import Owner, Reader
+from cmi.arena.web.bodies import ExportQuery
 from cmi.arena.web.state import ThisArena, ThisDatabase
+from cmi.pairs.splits import parse_shares
 from cmi.report.tables import to_csv
 
 IN_MEMORY = 4 * 1024 * 1024  # bytes of an export; the rest goes to a temporary file
@@ -45,12 +47,14 @@ async def chart(
 
 
 @router.get("/export.jsonl", response_class=Response)
-def export(database: ThisDatabase, session: Owner) -> Response:
-    """Export the votes in the common preference format."""
+def export(database: ThisDatabase, session: Owner, query: Annotated[ExportQuery, Query()]) -> Response:
+    """Export the votes in the common preference format; `split` is of the form train=0.8,valid=0.1,test=0.1."""
+    shares = parse_shares(query.split) if query.split else None
+    selection = exporting.Selection(query.gold, query.repeats, query.hidden, shares)
     require_sound(database, thoroughly=True)
     file = tempfile.SpooledTemporaryFile(IN_MEMORY, "w+b")  # noqa: SIM115  (closed when it was sent)
     # to a file first: a slow client must not hold a transaction open
-    count = _write_rows(database, session.project, file)
+    count = _write_rows(database, session.project, selection, file)
     with database.writing() as connection:
         note(connection, database.now(), session.project, "exported", session.project, {"rows": count})
     headers = {"content-disposition": 'attachment; filename="votes.jsonl"'}
@@ -68,9 +72,9 @@ def _as_text(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
-def _write_rows(database: Database, project: str, file: IO[bytes]) -> int:
+def _write_rows(database: Database, project: str, selection: exporting.Selection, file: IO[bytes]) -> int:
     count = 0
-    for count, row in enumerate(exporting.rows(database, project), start=1):  # noqa: B007
+    for count, row in enumerate(exporting.rows(database, project, selection), start=1):  # noqa: B007
         file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
     return count
 

@@ -2,6 +2,8 @@
 //
 // A request ends in one of three ways: the answer; `Refusal`, the server's considered no (it will say no again); or
 // `Unreachable`, no answer now (no connection, time-out, overload: the same request may succeed later).
+import { language } from "./words.js";
+
 const PATIENCE_MS = 20_000;
 const LATER = new Set([408, 425, 429, 500, 502, 503, 504]);
 
@@ -47,7 +49,7 @@ async function request(method, path, body, patience = PATIENCE_MS, again = true)
 }
 
 async function send(method, path, body, patience) {
-  const headers = { Accept: "application/json" };
+  const headers = { Accept: "application/json", "Accept-Language": language() };
   if (method !== "GET" && csrf !== null) headers["X-CSRF-Token"] = csrf;
   const form = body instanceof FormData;
   if (body !== undefined && !form) headers["Content-Type"] = "application/json";

@@ -36,6 +36,7 @@ export class PairPage {
     });
     this.reference = this.instruction.player; // null if the instruction has no recording
     this.reference?.addEventListener("move", () => this.#progress(this.reference));
+    this.reference?.addEventListener("change", () => this.#keep());
     this.element = el("div", { class: "stack stack--wide" }, this.instruction.card);
   }
 

@@ -6,9 +6,10 @@ import { announce, unwarn, warn } from "../live.js";
 import { say, word } from "../words.js";
 import { draw } from "./waveform.js";
 
-/** `needed`: seconds to hear before a vote, or null for a recording that nobody has to hear. */
-export function playerCard(player, onSkip, needed = null) {
-  const name = () => word(`player.name.${player.name}`);
+/** `needed`: seconds to hear before a vote, or null for a recording that nobody has to hear; `onSkip`: null if the pair
+ * can't be skipped; `named`: the words of its title. */
+export function playerCard(player, onSkip, needed = null, named = [`player.name.${player.name}`]) {
+  const name = () => word(...named);
   const play = el(
     "button",
     { class: "take__play", type: "button", on: { click: () => player.toggle() } },
@@ -24,7 +25,7 @@ export function playerCard(player, onSkip, needed = null) {
     el("span"),
   );
   const heard = needed === null ? null : heardLine(player, needed);
-  const title = el("h3", { class: "take__name", id: `player-${player.name}`, word: `player.name.${player.name}` });
+  const title = el("h3", { class: "take__name", id: `player-${player.name}`, word: named });
   seek.addEventListener("input", () => player.seek(Number(seek.value)));
 
   const showPosition = () => {
@@ -46,7 +47,8 @@ export function playerCard(player, onSkip, needed = null) {
   player.addEventListener("change", showState);
   player.addEventListener("blocked", () => warn("sound", "caution", "player.blocked"));
   player.addEventListener("broken", () => {
-    const skip = el("button", { class: "button", type: "button", word: "player.skip", on: { click: onSkip } });
+    const skip =
+      onSkip && el("button", { class: "button", type: "button", word: "player.skip", on: { click: onSkip } });
     warn("sound", "alarm", "player.broken", { name }, retryButton(player), skip);
   });
   showPosition();

@@ -1,22 +1,33 @@
-// The owner's page: an overview that stays up to date, people, pairs and the study. Observers see, owners change.
+// The owner's page: an overview that stays up to date, people, pairs, votes and the study. Observers see, owners change.
 import { get, post, Refusal, whoAmI } from "../api.js";
 import { el } from "../dom.js";
 import { followProject, startPage } from "../header.js";
-import { warn } from "../live.js";
+import { unwarn, warn } from "../live.js";
+import { readAddress } from "./links.js";
 import { showOverview } from "./overview.js";
+import { showPair } from "./pair.js";
 import { showPairs } from "./pairs.js";
 import { showPeople } from "./people.js";
+import { showPerson } from "./person.js";
 import { showStudy } from "./study.js";
+import { showVotes } from "./votes.js";
 
 const TABS = {
   overview: (holder, signal, { canChange }) => showOverview(holder, signal, canChange),
   people: (holder, signal, { canChange }) => showPeople(holder, signal, canChange),
-  pairs: (holder, signal, { canChange }) => showPairs(holder, signal, canChange),
+  pairs: (holder, signal, { canChange }, query) => showPairs(holder, signal, canChange, query),
+  votes: (holder, signal, _, query) => showVotes(holder, signal, query),
   study: async (holder, signal, { canChange }) => {
     const project = await get("/api/owner/project");
     document.getElementById("title").textContent = project.title;
     showStudy(holder, project, canChange, () => TABS.study(holder, signal, { canChange }));
   },
+};
+
+// Pages that a tab leads to, with the tab that stays marked.
+const PAGES = {
+  pair: { tab: "pairs", show: (holder, signal, { canChange }, query) => showPair(holder, signal, canChange, query) },
+  person: { tab: "people", show: (holder, signal, _, query) => showPerson(holder, signal, query) },
 };
 
 let leaving = new AbortController();
@@ -46,7 +57,8 @@ async function start() {
 }
 
 async function openTab(holder, about) {
-  const name = location.hash.slice(1) in TABS ? location.hash.slice(1) : "overview";
+  const { name: asked, query } = readAddress(location.hash);
+  const name = Object.hasOwn(TABS, asked) ? asked : Object.hasOwn(PAGES, asked) ? PAGES[asked].tab : "overview";
   document
     .getElementById("tabs")
     .replaceChildren(
@@ -56,9 +68,13 @@ async function openTab(holder, about) {
     );
   leaving.abort();
   leaving = new AbortController();
+  unwarn("tab");
+  unwarn("action");
   try {
-    await TABS[name](holder, leaving.signal, about);
+    const show = Object.hasOwn(PAGES, asked) ? PAGES[asked].show : TABS[name];
+    await show(holder, leaving.signal, about, query);
   } catch (error) {
+    holder.replaceChildren();
     warn("tab", "alarm", "failure", { message: error.message });
   }
 }

@@ -8,21 +8,22 @@ import { daysFigure, progressFigure } from "./figures/progress.js";
 import { screeningFigure } from "./figures/screening.js";
 import { covariatesFigure, rankingFigure, winRatesFigure } from "./figures/systems.js";
 import { agreementFigure, axesFigure, confidenceFigure } from "./figures/votes.js";
+import { linked, pairsAt, votesAt } from "./links.js";
 import { number, percent, span } from "./numbers.js";
 
 const POLL_MS = 5000;
 const WIDEST = 820;
 const NAMED = 5; // files that the banner names
 const FIGURES = [
-  progressFigure,
-  daysFigure,
-  agreementFigure,
-  confidenceFigure,
-  axesFigure,
-  screeningFigure,
   rankingFigure,
+  progressFigure,
+  screeningFigure,
+  agreementFigure,
   winRatesFigure,
   covariatesFigure,
+  confidenceFigure,
+  axesFigure,
+  daysFigure,
 ];
 
 /** Shows the dashboard in `holder` until `signal` is aborted. */
@@ -31,7 +32,12 @@ export async function showOverview(holder, signal, canChange) {
   const figures = FIGURES.map((figure) => figure(width));
   const tiles = el("dl", { class: "tiles" });
   const updated = el("p", { class: "quiet small", "data-updated": "" });
-  holder.replaceChildren(tiles, ...figures.map(({ element }) => element), updated);
+  const drawings = el(
+    "div",
+    { class: "figures" },
+    figures.map(({ element }) => element),
+  );
+  holder.replaceChildren(tiles, drawings, updated);
   let report = null;
   const draw = () => {
     if (report === null) return;
@@ -76,26 +82,35 @@ function showProblems(problems, canChange) {
 function makeTiles({ progress, time, agreement }) {
   const voting = progress.people.filter((person) => person.votes > 0).length;
   return [
-    tile("votes", percent(progress.share), ["tile.votes.more", { done: progress.done, wanted: progress.wanted }]),
-    tile("pairs", String(progress.pairs_done), ["tile.pairs.more", { pairs: progress.pairs }]),
-    tile("people", String(voting), ["tile.people.more", { people: progress.people.length }]),
-    tile("time", time.median === null ? "–" : `${number(time.median, 0)} s`, [
+    tile("votes", percent(progress.share), votesAt({ kind: "study" }), [
+      "tile.votes.more",
+      { done: progress.done, wanted: progress.wanted },
+    ]),
+    tile("pairs", String(progress.pairs_done), pairsAt({ state: "done" }), [
+      "tile.pairs.more",
+      { pairs: progress.pairs },
+    ]),
+    tile("people", String(voting), "#people", ["tile.people.more", { people: progress.people.length }]),
+    tile("time", time.median === null ? "–" : `${number(time.median, 0)} s`, votesAt({ order: "slowest" }), [
       "tile.time.more",
       { span: span(time.lower_quartile, time.upper_quartile, (value) => number(value, 0)) },
     ]),
-    tile("agreement", agreement.map(({ rate }) => number(rate === null ? null : 100 * rate, 0)).join(" · ") + " %", [
-      "tile.agreement.more",
-      { pairs: agreement[0].pairs },
-    ]),
+    tile(
+      "agreement",
+      agreement.map(({ rate }) => number(rate === null ? null : 100 * rate, 0)).join(" · ") + " %",
+      pairsAt({ kind: "ordinary", shared: true, order: "disputed" }),
+      ["tile.agreement.more", { pairs: agreement[0].pairs }],
+    ),
   ];
 }
 
-function tile(name, value, more) {
+/** A number that leads to what it was counted from. */
+function tile(name, value, href, more) {
   return el(
     "div",
     { class: "card tile" },
     el("dt", { word: `tile.${name}` }),
-    el("dd", {}, value),
+    el("dd", {}, linked(value, href)),
     el("dd", { word: more }),
   );
 }

@@ -5,6 +5,7 @@ import { openDialog } from "../dialog.js";
 import { el } from "../dom.js";
 import { word } from "../words.js";
 import { actionButton, attempt, field, linkList, section } from "./actions.js";
+import { linked, personAt, votesAt } from "./links.js";
 import { DASH } from "./numbers.js";
 import { table } from "./table.js";
 
@@ -96,7 +97,7 @@ function peopleTable(people, canChange, refresh) {
   };
   return table(
     [
-      { word: "column.person", value: nameOf, class: "name" },
+      { word: "column.person", value: (person) => linked(nameOf(person), personAt(person.id)), class: "name" },
       { word: "column.role", value: (person) => word(`role.${person.role}`) },
       {
         word: "column.state",
@@ -104,7 +105,10 @@ function peopleTable(people, canChange, refresh) {
       },
       {
         word: "column.votes",
-        value: (person) => (person.quota === null ? person.votes : `${person.votes} / ${person.quota}`),
+        value: (person) => {
+          const votes = person.quota === null ? person.votes : `${person.votes} / ${person.quota}`;
+          return linked(votes, votesAt({ person: person.id, hidden: true }));
+        },
         number: true,
       },
       { word: "column.joined", value: (person) => when(person.created) },

@@ -1,6 +1,7 @@
 // What several figures share: columns of their tables, the legend of the two axes, and the word for nothing.
 import { el } from "../../dom.js";
 import { word } from "../../words.js";
+import { linked, votesAt } from "../links.js";
 import { number, percent, span } from "../numbers.js";
 
 export const AXES = ["alignment", "musicality"];
@@ -10,7 +11,9 @@ export const numeric = (name, value) => ({ ...column(name, value), number: true 
 
 export const axisName = (axis) => word(`axis.${axis}`);
 export const axisColumn = column("axis", (row) => axisName(row.axis));
-export const votesColumn = numeric("votes", (row) => row.votes);
+
+/** The votes of a row, which lead to them: `query(row)` finds them. */
+export const votesColumn = (query) => numeric("votes", (row) => linked(row.votes, votesAt(query(row))));
 
 /** The 95 % interval of row[`${start}low`] and row[`${start}high`]. */
 export const interval = (start, write = number) =>

@@ -2,6 +2,7 @@
 import { el } from "../../dom.js";
 import { word } from "../../words.js";
 import { bars, shares } from "../bars.js";
+import { linked, pairsAt, votesAt } from "../links.js";
 import { percent } from "../numbers.js";
 import { table } from "../table.js";
 import { Figure } from "./figure.js";
@@ -12,6 +13,7 @@ const DAYS_SHOWN = 14;
 export function progressFigure(width) {
   return new Figure("progress", {
     downloads: ["progress_modalities", "progress_people"],
+    headline: ({ progress }) => `${progress.done} / ${progress.wanted} · ${percent(progress.share)}`,
     draw: ({ progress }) => {
       const rows = progress.modalities.map(({ modality, share, done, wanted }) => ({
         label: modality,
@@ -29,10 +31,12 @@ export function progressFigure(width) {
       table(
         [
           column("modality", (row) => row.modality),
-          numeric("done", (row) => row.done),
+          numeric("done", (row) => linked(row.done, votesAt({ kind: "study", modality: row.modality }))),
           numeric("wanted", (row) => row.wanted),
           numeric("share", (row) => percent(row.share)),
-          numeric("pairs-done", (row) => `${row.pairs_done} / ${row.pairs}`),
+          numeric("pairs-done", (row) =>
+            linked(`${row.pairs_done} / ${row.pairs}`, pairsAt({ state: "done", modality: row.modality })),
+          ),
         ],
         progress.modalities,
         "figure.progress",
@@ -47,8 +51,9 @@ export function daysFigure(width) {
   });
   return new Figure("days", {
     downloads: ["progress_days"],
+    headline: ({ progress: { days } }) => (days.length === 0 ? "" : `${days.at(-1).day}: ${days.at(-1).votes}`),
     draw: ({ progress: { days } }) =>
       days.length === 0 ? nothing() : bars(days.slice(-DAYS_SHOWN).map(group), width(), word("figure.days")),
-    tabulate: ({ progress }) => table([column("day", (row) => row.day), votesColumn], progress.days, "figure.days"),
+    tabulate: ({ progress }) => table([column("day", (row) => row.day), votesColumn(({ day }) => ({ day }))], progress.days, "figure.days"),
   });
 }

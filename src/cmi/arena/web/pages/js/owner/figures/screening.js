@@ -1,50 +1,66 @@
 // One row per annotator: what speaks for and against their votes. Nobody is left out of anything by it.
 import { el } from "../../dom.js";
 import { word } from "../../words.js";
+import { linked, personAt, votesAt } from "../links.js";
 import { DASH, number, percent } from "../numbers.js";
 import { table } from "../table.js";
 import { Figure } from "./figure.js";
 import { AXES, column, numeric, votesColumn } from "./parts.js";
 
-const PILLS = { ok: "pill--ok", look: "pill--look", "too few votes": "" };
-const VERDICTS = { ok: "ok", look: "look", "too few votes": "too-few" };
+const PILLS = { ok: "pill--ok", look: "pill--look", "can't tell yet": "" };
+const VERDICTS = { ok: "ok", look: "look", "can't tell yet": "cant-tell" };
 
 export function screeningFigure() {
   return new Figure("screening", {
     downloads: ["screening", "time_people"],
-    tabulate: ({ screening }) =>
-      table(
-        [
-          { ...column("person", (row) => row.name ?? row.person.slice(0, 8)), class: "name" },
-          { ...column("verdict", verdict), class: "long" },
-          votesColumn,
-          numeric("gold", both("gold")),
-          numeric("repeats", both("consistency")),
-          numeric("others", both("others")),
-          numeric("first", both("first")),
-          numeric("seconds", (row) => number(row.median_seconds, 0)),
-          numeric("extremes", (row) => percent(row.confidence_extremes)),
-        ],
-        screening.people,
-        "figure.screening",
-      ),
+    headline: ({ screening: { people } }) =>
+      Object.keys(VERDICTS)
+        .map((verdict) => [verdict, people.filter((row) => row.verdict === verdict).length])
+        .filter(([, count]) => count > 0)
+        .map(([verdict, count]) => `${word(`verdict.${VERDICTS[verdict]}`)}: ${count}`)
+        .join(" · "),
+    tabulate: ({ screening }) => screeningTable(screening.people),
   });
+}
+
+export function screeningTable(rows, { names = true } = {}) {
+  const person = column("person", (row) => linked(row.name ?? row.person.slice(0, 8), personAt(row.person)));
+  return table(
+    [
+      ...(names ? [{ ...person, class: "name" }] : []),
+      { ...column("verdict", verdict), class: "long" },
+      votesColumn((row) => ({ person: row.person })),
+      numeric("gold", both("gold", { kind: "gold" })),
+      numeric("repeats", both("consistency", { kind: "repeat" })),
+      numeric("others", both("others", { kind: "study", shared: true })),
+      numeric("first", both("first", { first: true })),
+      numeric("seconds", (row) =>
+        linked(number(row.median_seconds, 0), votesAt({ person: row.person, order: "fastest" })),
+      ),
+      numeric("extremes", (row) => percent(row.confidence_extremes)),
+    ],
+    rows,
+    "figure.screening",
+  );
 }
 
 function verdict(row) {
   return el(
     "div",
     {},
-    el("span", { class: `pill ${PILLS[row.verdict]}` }, word(`verdict.${VERDICTS[row.verdict]}`)),
+    el("span", { class: `pill ${PILLS[row.verdict]}`, word: `verdict.${VERDICTS[row.verdict]}` }),
     row.reasons.length > 0 ? el("p", { class: "quiet small" }, row.reasons.join("; ")) : null,
   );
 }
 
-/** Alignment, and musicality below it, each with its n. */
-function both(what) {
-  return (row) =>
-    AXES.map((axis) => {
+/** Alignment, and musicality below it, each with its n, which lead to the votes. */
+function both(what, query) {
+  return (row) => {
+    const cells = AXES.map((axis) => {
       const n = row[`${axis}_${what}_n`];
-      return n ? `${percent(row[`${axis}_${what}`])} (${n})` : DASH;
-    }).join("\n");
+      const shown = n ? `${percent(row[`${axis}_${what}`])} (${n})` : DASH;
+      return n ? linked(shown, votesAt({ person: row.person, axis, ...query })) : shown;
+    });
+    return el("span", {}, cells[0], "\n", cells[1]);
+  };
 }

@@ -1,12 +1,23 @@
 // What the votes say of the systems that made the takes, and of what else wins votes.
 import { word } from "../../words.js";
+import { linked, votesAt } from "../links.js";
 import { number, percent } from "../numbers.js";
 import { table } from "../table.js";
 import { whiskers } from "../whiskers.js";
 import { Figure } from "./figure.js";
-import { axisColumn, column, interval, legend, note, nothing, numeric, votesColumn } from "./parts.js";
+import { axisColumn, axisName, column, interval, legend, note, nothing, numeric, votesColumn } from "./parts.js";
 
+const SHOWN = 8; // systems in the drawing; the table has all
 const systemColumn = column("system", (row) => row.system);
+
+/** The votes that the ranking counts for a system. */
+const ofSystem = ({ system, against }) => ({ kind: "study", system, against });
+
+/** The systems of rank 1 on each axis. */
+function best(systems) {
+  const first = systems.filter((row) => row.rank === 1).map((row) => `${axisName(row.axis)}: ${row.system}`);
+  return first.slice(0, 2).join(" · ");
+}
 
 /** Rows of equal `name` next to one another, in the order in which the names first come. */
 function together(rows, name) {
@@ -21,12 +32,17 @@ export function rankingFigure(width) {
   const apart = ({ groups }) => note("ranking.groups", { groups: groups.map((group) => group.join(", ")).join(" | ") });
   return new Figure("ranking", {
     downloads: ["ranking", "ranking_adjusted"],
+    open: true,
+    headline: ({ ranking: { systems } }) => best(systems),
     draw: ({ ranking }) => {
       const scale = { range: [-0.5, 0.5], zero: 0 };
-      const dots = together(ranking.systems, "system").map(dot);
+      const systems = together(ranking.systems, "system");
+      const names = [...new Set(systems.map((row) => row.system))];
+      const dots = systems.filter((row) => names.indexOf(row.system) < SHOWN).map(dot);
       return [
         dots.length > 0 && legend(),
         dots.length > 0 && whiskers(dots, width(), word("figure.ranking"), scale),
+        names.length > SHOWN && note("ranking.more", { shown: SHOWN, all: names.length }),
         ranking.left_out.length > 0 && leftOut(ranking),
         ranking.groups.length > 1 && apart(ranking),
         dots.length === 0 && ranking.left_out.length === 0 && nothing(),
@@ -38,7 +54,7 @@ export function rankingFigure(width) {
           axisColumn,
           systemColumn,
           numeric("rank", (row) => `${row.rank} (${row.best}–${row.worst})`),
-          votesColumn,
+          votesColumn(ofSystem),
           numeric("strength", (row) => number(row.strength)),
           interval(""),
           numeric("beats-average", (row) => percent(row.beats_average)),
@@ -55,6 +71,10 @@ export function winRatesFigure(width) {
   const dot = ({ axis, system, rate, low, high }) => ({ label: system, value: rate, low, high, tone: axis });
   return new Figure("win-rates", {
     downloads: ["win_rates_systems", "win_rates"],
+    headline: ({ win_rates: { systems } }) => {
+      const highest = systems.toSorted((one, other) => other.rate - one.rate)[0];
+      return highest ? `${highest.system}: ${percent(highest.rate)}` : "";
+    },
     draw: ({ win_rates: { systems } }) => {
       if (systems.length === 0) return nothing();
       const dots = together(systems, "system").map(dot);
@@ -66,8 +86,8 @@ export function winRatesFigure(width) {
           axisColumn,
           systemColumn,
           column("against", (row) => row.against ?? word("column.all-others")),
-          votesColumn,
-          numeric("wins", (row) => row.wins),
+          votesColumn(ofSystem),
+          numeric("wins", (row) => linked(row.wins, votesAt({ ...ofSystem(row), axis: row.axis, won: true }))),
           numeric("rate-won", (row) => percent(row.rate)),
           interval("", percent),
         ],
@@ -88,6 +108,10 @@ export function covariatesFigure(width) {
   });
   return new Figure("covariates", {
     downloads: ["covariates"],
+    headline: ({ covariates: { effects } }) => {
+      const clear = effects.filter((row) => row.effect_low > 0 || row.effect_high < 0);
+      return [...new Set(clear.map(name))].join(", ") || word("covariates.none");
+    },
     draw: ({ covariates: { effects } }) => {
       if (effects.every((row) => row.effect === null)) return nothing();
       const dots = together(effects, "covariate").map(dot);
@@ -98,7 +122,7 @@ export function covariatesFigure(width) {
         [
           axisColumn,
           column("covariate", name),
-          votesColumn,
+          votesColumn(() => ({ kind: "study" })),
           numeric("share-won", (row) => percent(row.share, 1)),
           interval("share_", percent),
           numeric("effect", (row) => number(row.effect, 3)),

@@ -1,11 +1,12 @@
 // What the votes say of one another: agreement of people, confidence, agreement of the two questions.
 import { word } from "../../words.js";
 import { bars, shares } from "../bars.js";
+import { linked, pairsAt } from "../links.js";
 import { number, percent } from "../numbers.js";
 import { table } from "../table.js";
 import { whiskers } from "../whiskers.js";
 import { Figure } from "./figure.js";
-import { axisColumn, axisName, column, interval, legend, nothing, numeric, percentSpan, votesColumn } from "./parts.js";
+import { axisColumn, axisName, column, interval, legend, note, nothing, numeric, percentSpan, votesColumn } from "./parts.js";
 
 const LEVELS = [1, 2, 3, 4, 5];
 
@@ -19,6 +20,7 @@ export function agreementFigure(width) {
   });
   return new Figure("agreement", {
     downloads: ["agreement"],
+    headline: ({ agreement }) => agreement.map(({ axis, rate }) => `${axisName(axis)} ${percent(rate)}`).join(" · "),
     draw: ({ agreement }) =>
       agreement.every((row) => row.pairs === 0)
         ? nothing()
@@ -27,8 +29,8 @@ export function agreementFigure(width) {
       table(
         [
           axisColumn,
-          numeric("pairs", (row) => row.pairs),
-          votesColumn,
+          numeric("pairs", (row) => linked(row.pairs, pairsAt({ shared: true, kind: "ordinary", order: "disputed" }))),
+          votesColumn(() => ({ kind: "study", shared: true })),
           numeric("vote-pairs", (row) => row.vote_pairs),
           numeric("rate", (row) => percent(row.rate, 1)),
           interval("rate_", percent),
@@ -49,17 +51,24 @@ export function confidenceFigure(width) {
   });
   return new Figure("confidence", {
     downloads: ["confidence"],
+    headline: ({ confidence: { axes } }) =>
+      axes.map(({ axis, mean }) => `${axisName(axis)} ${number(mean, 1)}`).join(" · "),
     draw: ({ confidence: { axes, levels } }) => {
       if (axes[0].votes === 0) return nothing();
       const groups = LEVELS.map((level) => group(levels, level));
-      return [legend(), bars(groups, width(), word("figure.confidence"))];
+      const unset = axes.map(({ axis, untouched, known }) => `${axisName(axis)} ${untouched} / ${known}`);
+      return [
+        legend(),
+        bars(groups, width(), word("figure.confidence")),
+        axes[0].known > 0 && note("confidence.untouched", { counts: unset.join(" · ") }),
+      ];
     },
     tabulate: ({ confidence }) =>
       table(
         [
           axisColumn,
           numeric("confidence", (row) => row.confidence),
-          votesColumn,
+          votesColumn(({ axis, confidence }) => ({ kind: "study", axis, confidence })),
           numeric("share", (row) => percent(row.share, 1)),
         ],
         confidence.levels,
@@ -71,6 +80,7 @@ export function confidenceFigure(width) {
 export function axesFigure(width) {
   return new Figure("axes", {
     downloads: ["axes", "axes_confidence"],
+    headline: ({ axes }) => `${word("axes.same")}: ${percent(axes.rate)}`,
     draw: ({ axes }) => {
       if (axes.votes === 0) return nothing();
       const rate = `${percent(axes.rate, 1)} (${percentSpan(axes.rate_low, axes.rate_high)})`;
@@ -82,7 +92,7 @@ export function axesFigure(width) {
         [
           column("preference", (row) => word(`axes.${row.preference}`)),
           axisColumn,
-          votesColumn,
+          votesColumn(({ preference }) => ({ kind: "study", same: preference === "same" })),
           numeric("mean-confidence", (row) => number(row.mean)),
         ],
         axes.confidence,

@@ -1,0 +1,302 @@
+"""What the owner looks at: pairs and votes, searched, filtered and sorted, and one pair with all that is known of it.
+
+Numbers of the dashboard lead here, so filters count as the statistics do: the latest vote of each view, without people
+who withdrew, and hidden pairs only if asked for.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any, Literal, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, func, or_, select, true
+
+from cmi.arena.store.database import Database, require_id, storable
+from cmi.arena.store.errors import NotFound
+from cmi.arena.store.hiding import history
+from cmi.arena.store.schema import pairs, people, sounds, views, votes
+from cmi.arena.store.study import Side
+from cmi.arena.store.views import turned
+from cmi.arena.store.votes import latest_votes
+
+Axis = Literal["alignment", "musicality"]
+AXES: tuple[Axis, ...] = ("alignment", "musicality")
+DAY = 86_400.0  # seconds
+
+VoteKind = Literal["study", "gold", "repeat"]
+PairState = Literal["shown", "hidden", "broken", "untouched", "begun", "done"]
+VoteOrder = Literal["newest", "oldest", "slowest", "fastest"]
+PairOrder = Literal["position", "most-votes", "fewest-votes", "latest", "disputed"]
+
+
+@dataclass(frozen=True)
+class PairFilter:
+    """Which pairs; '' and None mean all.
+
+    text       in the prompt, the lyrics, the id or a system's name, in any case
+    system     made one of the takes; `against` made the other
+    state      shown (not hidden), hidden, broken (a recording is missing), or by its votes: untouched, begun, done
+    shared     whether two people or more voted on it
+    """
+
+    text: str = ""
+    modality: str = ""
+    kind: Literal["ordinary", "gold", ""] = ""
+    system: str = ""
+    against: str = ""
+    state: PairState | None = None
+    shared: bool = False
+    feedback: bool = False
+
+
+@dataclass(frozen=True)
+class VoteFilter:
+    """Which votes; '' and None mean all.
+
+    kind         study (first votes on ordinary pairs, which is what most statistics count), gold, or hidden repeats
+    axis         for `confidence`, `won` and `first`
+    won          whether `system` was preferred
+    first        whether the take shown first was preferred
+    same         whether the same take was preferred on both axes
+    shared       whether two people or more voted on the pair
+    day          in UTC
+    """
+
+    text: str = ""
+    person: str = ""
+    pair: str = ""
+    modality: str = ""
+    kind: VoteKind | None = None
+    system: str = ""
+    against: str = ""
+    axis: Axis = "musicality"
+    confidence: int | None = None
+    won: bool | None = None
+    first: bool | None = None
+    same: bool | None = None
+    shared: bool = False
+    feedback: bool = False
+    hidden: bool = False
+    day: date | None = None
+
+
+class Found(NamedTuple):
+    """Some of the rows that a filter finds, and how many there are in all."""
+
+    rows: list[dict[str, Any]]
+    total: int
+
+
+_STUDY_VIEW = (views.c.votes > 0) & views.c.repeat_of.is_(None)
+
+
+def find_pairs(
+    database: Database,
+    project: str,
+    which: PairFilter = PairFilter(),  # noqa: B008  (immutable)
+    order: PairOrder = "position",
+    after: int = -1,
+    offset: int = 0,
+    limit: int = 100,
+) -> Found:
+    """Pairs with their votes; `after` is a position that they come after, `offset` skips the first of those found."""
+    told = _tally(project).subquery()
+    count = func.coalesce(told.c.votes, 0)
+    columns = ("id", "source_id", "text", "modality", "kind", "system_a", "system_b", "position", "wanted", "hidden")
+    joined = pairs.outerjoin(told, told.c.pair == pairs.c.id)
+    asked = (
+        select(*(pairs.c[name] for name in columns), pairs.c.broken, count.label("votes"))
+        .add_columns(told.c.alignment_a, told.c.musicality_a, told.c.latest, told.c.feedback)
+        .select_from(joined)
+        .where((pairs.c.project == project) & _match_pairs(which, count, told.c.feedback))
+    )
+    agreed = func.abs(2 * told.c.alignment_a - count) + func.abs(2 * told.c.musicality_a - count)
+    orders = {
+        "position": (),
+        "most-votes": (count.desc(),),
+        "fewest-votes": (count,),
+        "latest": (func.coalesce(told.c.latest, 0).desc(),),
+        "disputed": (case((count > 1, agreed / (2.0 * count)), else_=2.0),),
+    }
+    with database.reading() as connection:
+        total = connection.scalar(select(func.count()).select_from(asked.subquery())) or 0
+        page = asked.where(pairs.c.position > after).order_by(*orders[order], pairs.c.position)
+        rows = connection.execute(page.offset(offset).limit(limit)).all()
+    return Found([_pair_row(row) for row in rows], total)
+
+
+def find_votes(
+    database: Database,
+    project: str,
+    which: VoteFilter = VoteFilter(),  # noqa: B008  (immutable)
+    order: VoteOrder = "newest",
+    offset: int = 0,
+    limit: int = 100,
+) -> Found:
+    """Votes, in the pair's own terms and in the letters that the voter saw."""
+    asked = latest_votes(project, which.hidden).add_columns(people.c.name).where(_match_votes(project, which))
+    orders = {
+        "newest": votes.c.created.desc(),
+        "oldest": votes.c.created,
+        "slowest": votes.c.seconds.desc(),
+        "fastest": votes.c.seconds,
+    }
+    with database.reading() as connection:
+        ids = asked.with_only_columns(votes.c.id, maintain_column_froms=True).order_by(None)
+        total = connection.scalar(select(func.count()).select_from(ids.subquery())) or 0
+        page = asked.order_by(None).order_by(orders[order], votes.c.id).offset(offset).limit(limit)
+        return Found([_vote_row(row) for row in connection.execute(page)], total)
+
+
+def read_pair(database: Database, project: str, pair: str) -> dict[str, Any]:
+    """A pair with its recordings, state and history; its votes are found by `find_votes`."""
+    ours = (pairs.c.project == project) & (pairs.c.id == require_id(pair, "pair"))
+    with database.reading() as connection:
+        row = connection.execute(select(pairs).where(ours)).one_or_none()
+        if row is None:
+            raise NotFound("there is no such pair in this project")
+        names = ("id", "source_id", "text", "lyrics", "modality", "kind", "gold", "system_a", "system_b", "wanted")
+        recordings = {part: _read_sound(connection, getattr(row, part)) for part in ("reference", "a", "b")}
+        return {
+            **{name: getattr(row, name) for name in (*names, "hidden", "replaces")},
+            "recordings": recordings,
+            "broken": any(one is not None and one["problem"] for one in recordings.values()),
+            "replaced_by": connection.scalar(select(pairs.c.id).where(pairs.c.replaces == pair).limit(1)),
+            "history": [one._asdict() for one in history(connection, project, pair)],
+        }
+
+
+def find_systems(database: Database, project: str) -> list[str]:
+    """The names of all systems of a project's pairs."""
+    with database.reading() as connection:
+        found = {
+            name
+            for column in (pairs.c.system_a, pairs.c.system_b)
+            for name in connection.scalars(select(column).where(pairs.c.project == project).distinct())
+        }
+    return sorted(found - {""})
+
+
+def _tally(project: str) -> Select[Any]:
+    """First votes by pair: how many, for which take, with how much feedback, and when the latest came."""
+    for_a = [func.sum(case((votes.c[axis] == "a", 1), else_=0)).label(f"{axis}_a") for axis in AXES]
+    return (
+        select(votes.c.pair, func.count().label("votes"), func.max(votes.c.created).label("latest"), *for_a)
+        .add_columns(func.sum(case((votes.c.feedback != "", 1), else_=0)).label("feedback"))
+        .join(views, (views.c.key == votes.c.view) & (views.c.votes == votes.c.number))
+        .where((votes.c.project == project) & views.c.repeat_of.is_(None))
+        .group_by(votes.c.pair)
+    )
+
+
+def _match_pairs(which: PairFilter, count: ColumnElement[int], feedback: ColumnElement[int]) -> ColumnElement[bool]:
+    has_problem = pairs.c.broken & pairs.c.hidden.is_(None)
+    ordinary = (pairs.c.kind == "ordinary") & pairs.c.hidden.is_(None)
+    states: dict[PairState | None, ColumnElement[bool]] = {
+        None: true(),
+        "shown": pairs.c.hidden.is_(None),
+        "hidden": pairs.c.hidden.is_not(None),
+        "broken": has_problem,
+        "untouched": (count == 0) & pairs.c.hidden.is_(None),
+        "begun": ordinary & (count > 0) & (count < pairs.c.wanted),
+        "done": ordinary & (count >= pairs.c.wanted),
+    }
+    return and_(
+        states[which.state],
+        _contains(which.text, pairs.c.text, pairs.c.lyrics, pairs.c.source_id, pairs.c.system_a, pairs.c.system_b),
+        _match_systems(which.system, which.against),
+        pairs.c.modality == which.modality if which.modality else true(),
+        pairs.c.kind == which.kind if which.kind else true(),
+        count > 1 if which.shared else true(),
+        feedback > 0 if which.feedback else true(),
+    )
+
+
+def _match_votes(project: str, which: VoteFilter) -> ColumnElement[bool]:
+    kinds: dict[VoteKind | None, ColumnElement[bool]] = {
+        None: true(),
+        "study": (pairs.c.kind == "ordinary") & views.c.repeat_of.is_(None),
+        "gold": pairs.c.kind == "gold",
+        "repeat": views.c.repeat_of.is_not(None),
+    }
+    chosen = votes.c[which.axis]
+    conditions = [
+        kinds[which.kind],
+        _contains(which.text, votes.c.feedback, pairs.c.text, pairs.c.source_id),
+        _match_systems(which.system, which.against),
+        votes.c.person == which.person if which.person else true(),
+        votes.c.pair == which.pair if which.pair else true(),
+        pairs.c.modality == which.modality if which.modality else true(),
+        votes.c.feedback != "" if which.feedback else true(),
+    ]
+    if which.confidence is not None:
+        conditions.append(votes.c[f"{which.axis}_confidence"] == which.confidence)
+    if which.won is not None and which.system:
+        preferred = case((chosen == "a", pairs.c.system_a), else_=pairs.c.system_b)
+        conditions.append(preferred == which.system if which.won else preferred != which.system)
+    if which.first is not None:
+        shown_first = case((views.c.swapped, "b"), else_="a")
+        conditions.append(chosen == shown_first if which.first else chosen != shown_first)
+    if which.same is not None:
+        alike = votes.c.alignment == votes.c.musicality
+        conditions.append(alike if which.same else ~alike)
+    if which.shared:
+        of_several = select(views.c.pair).where((views.c.project == project) & _STUDY_VIEW)
+        conditions.append(votes.c.pair.in_(of_several.group_by(views.c.pair).having(func.count() > 1)))
+    if which.day is not None:
+        start = datetime(which.day.year, which.day.month, which.day.day, tzinfo=UTC)
+        begin = start.timestamp()
+        conditions.append((votes.c.created >= begin) & (votes.c.created < begin + DAY))
+    return and_(*conditions)
+
+
+def _match_systems(system: str, against: str) -> ColumnElement[bool]:
+    """Pairs of a system with another one, as the ranking counts them."""
+    if not system:
+        return true()
+    ours, theirs = pairs.c.system_a, pairs.c.system_b
+    if against:
+        return or_(and_(ours == system, theirs == against), and_(ours == against, theirs == system))
+    return and_(or_(ours == system, theirs == system), ours != theirs, ours != "", theirs != "")
+
+
+def _contains(text: str, *columns: ColumnElement[str]) -> ColumnElement[bool]:
+    """Whether one of the columns contains all words of `text`, in any case."""
+    words = storable(text).lower().split()
+    return and_(
+        true(), *(or_(*(func.lower(column).contains(word, autoescape=True) for column in columns)) for word in words)
+    )
+
+
+def _pair_row(row: Row[Any]) -> dict[str, Any]:
+    found = dict(row._mapping)
+    found["broken"] = found["broken"] and found["hidden"] is None
+    return found
+
+
+def _vote_row(row: Row[Any]) -> dict[str, Any]:
+    names = ("id", "view", "pair", "source_id", "text", "modality", "hidden", "system_a", "system_b", "gold")
+    return {
+        **{name: getattr(row, name) for name in (*names, "person", "name", "created", "seconds", "feedback", "heard")},
+        "kind": "repeat" if row.repeat_of is not None else row.kind,
+        "corrections": row.number - 1,
+        "shown_as_a": turned("a", row.swapped),
+        **{axis: _answer(row, axis) for axis in AXES},
+    }
+
+
+def _answer(row: Row[Any], axis: str) -> dict[str, Any]:
+    choice: Side = getattr(row, axis)
+    return {
+        "choice": choice,
+        "letter": turned(choice, row.swapped).upper(),
+        "confidence": getattr(row, f"{axis}_confidence"),
+        "touched": getattr(row, f"{axis}_touched"),
+    }
+
+
+def _read_sound(connection: Connection, sound: str | None) -> dict[str, Any] | None:
+    if sound is None:
+        return None
+    row = connection.execute(select(sounds).where(sounds.c.id == sound)).one()
+    names = ("id", "seconds", "peaks", "gain_db", "lufs", "rate", "channels", "problem")
+    return {name: getattr(row, name) for name in names}

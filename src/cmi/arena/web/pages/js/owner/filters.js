@@ -1,0 +1,56 @@
+// A row of controls above a list, and what else the address asks for. What is chosen is in the page's address, so that a reload or a copied link keeps it.
+import { el } from "../dom.js";
+import { field } from "./actions.js";
+import { address } from "./links.js";
+
+const TYPING_MS = 300;
+
+/** A select of {value: word}, the first of which is the default. */
+export function choice(options, value) {
+  return el(
+    "select",
+    {},
+    Object.entries(options).map(([option, word]) =>
+      el("option", { value: option, selected: option === (value ?? ""), ...(word ? { word } : {}) }, word ? "" : option),
+    ),
+  );
+}
+
+/** Controls by the name of what they set; `onChange(query)` is told whenever one has changed. */
+export function filterBar(name, controls, query, onChange) {
+  const read = () => {
+    const chosen = Object.entries(controls).map(([key, control]) => [
+      key,
+      control.type === "checkbox" ? control.checked || "" : control.value.trim(),
+    ]);
+    const changed = { ...query, ...Object.fromEntries(chosen) };
+    history.replaceState(null, "", address(name, changed));
+    onChange(changed);
+  };
+  let typing = null;
+  for (const control of Object.values(controls)) {
+    control.addEventListener("change", read);
+    if (control.type !== "search") continue;
+    control.addEventListener("input", () => {
+      clearTimeout(typing);
+      typing = setTimeout(read, TYPING_MS);
+    });
+  }
+  const others = Object.entries(query).filter(([key, value]) => key !== "id" && !(key in controls) && value !== "");
+  const only = el(
+    "p",
+    { class: "row" },
+    el("span", { word: ["filter.only", { what: others.map(([key, value]) => `${key} = ${value}`).join(", ") }] }),
+    el("a", { href: `#${name}`, word: "filter.clear" }),
+  );
+  const form = el(
+    "form",
+    { class: "form__row", role: "search", on: { submit: (event) => event.preventDefault() } },
+    Object.entries(controls).map(([key, control]) =>
+      control.type === "checkbox"
+        ? el("label", { class: "tick" }, control, el("span", { word: `field.filter-${key}` }))
+        : field(`filter-${key}`, control),
+    ),
+  );
+  return el("div", { class: "stack" }, form, others.length > 0 ? only : null);
+}

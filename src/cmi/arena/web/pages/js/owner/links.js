@@ -1,0 +1,27 @@
+// Addresses within the owner's page, which is where its numbers lead: #pairs?state=done, #votes?person=ID, #pair?id=ID.
+import { el } from "../dom.js";
+
+export const votesAt = (query = {}) => address("votes", query);
+export const pairsAt = (query = {}) => address("pairs", query);
+export const pairAt = (id) => address("pair", { id });
+export const personAt = (id) => address("person", { id });
+
+/** A number or a text that leads to what is behind it. */
+export const linked = (text, href) => el("a", { href }, String(text));
+
+/** {name, query} of an address such as #votes?axis=alignment. */
+export function readAddress(hash) {
+  const [name, search = ""] = hash.replace(/^#/, "").split(/\?(.*)/s);
+  return { name, query: Object.fromEntries(new URLSearchParams(search)) };
+}
+
+export function address(name, query) {
+  const search = asSearch(query);
+  return `#${name}${search && `?${search}`}`;
+}
+
+/** The query as a request has it, without what is empty. */
+export function asSearch(query) {
+  const given = Object.entries(query).filter(([, value]) => value !== "" && value !== null && value !== undefined);
+  return new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+}
