@@ -15,7 +15,9 @@ from cmi._util.errors import InputError
 from cmi.arena.store import people
 from cmi.arena.store import projects as all_projects
 from cmi.arena.store.assign import View, begin, next_page
+from cmi.arena.store.browse import find_pairs
 from cmi.arena.store.database import open_database
+from cmi.arena.store.hiding import hide
 from cmi.arena.store.votes import Ballot, save
 from cmi.cli import app
 from cmi.preferences import read_preferences
@@ -73,6 +75,46 @@ def test_a_study_from_import_to_export(pairs: Path, db: Path, tmp_path: Path):
     copy = tmp_path / "copy.sqlite3"
     assert str(copy) in cmi("backup", copy, "--db", db)
     assert json.loads(cmi("projects", "--db", copy, "--json")) == [project]
+
+
+def test_an_export_says_what_it_leaves_out_and_gives_splits(pairs: Path, db: Path, tmp_path: Path):
+    cmi("import", pairs, "--db", db)
+    vote_on_all(db, cmi("invite", "--db", db).strip())
+    database = open_database(str(db))
+    [project] = all_projects.list_all(database)
+    hide(database, project.id, find_pairs(database, project.id).rows[0]["id"], "silent")
+    database.close()
+    said = cmi("export", tmp_path / "out", "--db", db, "--split", "train=1")
+    assert "6 rows of 3 votes" in said and "1 votes on hidden pairs are left out; --hidden includes them" in said
+    done = json.loads(cmi("export", tmp_path / "all", "--db", db, "--hidden", "--split", "test=1", "--json"))
+    assert (done["votes"], done["hidden"], done["leaking"]) == (4, 0, 0)
+    assert {one.about["split"] for one in read_preferences(Path(done["path"]))} == {"test"}
+    for wrong in ("train=2", "x=1", "train=0.5", ""):
+        with pytest.raises(InputError, match="--split"):
+            cmi("export", tmp_path / "no", "--db", db, "--split", wrong)
+    assert not (tmp_path / "no").exists()
+
+
+def test_the_reference_is_required_from_the_command_line(pairs: Path, db: Path):
+    def required() -> bool:
+        database = open_database(str(db))
+        [project] = all_projects.list_all(database)
+        database.close()
+        return project.settings.require_reference
+
+    for option, expected in (("--require-reference", True), (None, True), ("--no-require-reference", False)):
+        cmi("import", pairs, "--db", db, *([option] if option else []))
+        assert required() is expected
+
+
+def test_links_lead_to_where_the_arena_was_last_served(pairs: Path, db: Path):
+    cmi("import", pairs, "--db", db)
+    assert cmi("invite", "--db", db).startswith("http://127.0.0.1:8008/join#")
+    database = open_database(str(db))
+    all_projects.set_address(database, "https://arena.example.org")
+    database.close()
+    assert cmi("invite", "--db", db).startswith("https://arena.example.org/join#")
+    assert cmi("invite", "--db", db, "--url", "http://localhost:9").startswith("http://localhost:9/join#")
 
 
 def test_several_projects_have_to_be_named(pairs: Path, db: Path):

@@ -23,7 +23,8 @@ def test_a_script_is_imported(script):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "script", ["ablations/make_labels.py", "nano/train_nano.py", "tags/make_bank.py", "tutorial/vote.py"]
+    "script",
+    ["ablations/make_labels.py", "arena/screening.py", "nano/train_nano.py", "tags/make_bank.py", "tutorial/vote.py"],
 )
 def test_the_documented_command_has_help(script):
     shown = subprocess.run([sys.executable, RECIPES / script, "--help"], capture_output=True, text=True)

@@ -53,6 +53,8 @@ def test_votes_are_found_as_the_statistics_count_them(database, study):
         VoteFilter(system="one", won=True): lambda vote: vote.musicality == "a",
         VoteFilter(system="one", against="two", won=False, axis="alignment"): lambda vote: vote.alignment == "b",
         VoteFilter(system="one", against="nobody"): lambda vote: False,
+        VoteFilter(without=("two", "x")): lambda vote: False,
+        VoteFilter(without=("x",)): lambda vote: True,
         VoteFilter(first=True): lambda vote: (vote.musicality == "a") != vote.swapped,
         VoteFilter(same=False): lambda vote: vote.alignment != vote.musicality,
         VoteFilter(shared=True): lambda vote: vote.pair in shared,

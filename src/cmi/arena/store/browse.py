@@ -4,10 +4,10 @@ Numbers of the dashboard lead here, so filters count as the statistics do: the l
 who withdrew, and hidden pairs only if asked for.
 """
 
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, func, or_, select, true
 
 from cmi.arena.store.database import Database, require_id, storable
@@ -28,8 +28,11 @@ VoteOrder = Literal["newest", "oldest", "slowest", "fastest"]
 PairOrder = Literal["position", "most-votes", "fewest-votes", "latest", "disputed"]
 
 
-@dataclass(frozen=True)
-class PairFilter:
+Searched = Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00]*$")]
+SomeId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{0,64}$")]
+
+
+class PairFilter(BaseModel):
     """Which pairs; '' and None mean all.
 
     text       in the prompt, the lyrics, the id or a system's name, in any case
@@ -38,22 +41,24 @@ class PairFilter:
     shared     whether two people or more voted on it
     """
 
-    text: str = ""
-    modality: str = ""
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    text: Searched = ""
+    modality: Searched = ""
     kind: Literal["ordinary", "gold", ""] = ""
-    system: str = ""
-    against: str = ""
+    system: Searched = ""
+    against: Searched = ""
     state: PairState | None = None
     shared: bool = False
     feedback: bool = False
 
 
-@dataclass(frozen=True)
-class VoteFilter:
+class VoteFilter(BaseModel):
     """Which votes; '' and None mean all.
 
     kind         study (first votes on ordinary pairs, which is what most statistics count), gold, or hidden repeats
     axis         for `confidence`, `won` and `first`
+    without      systems that made neither take
     won          whether `system` was preferred
     first        whether the take shown first was preferred
     same         whether the same take was preferred on both axes
@@ -61,15 +66,18 @@ class VoteFilter:
     day          in UTC
     """
 
-    text: str = ""
-    person: str = ""
-    pair: str = ""
-    modality: str = ""
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    text: Searched = ""
+    person: SomeId = ""
+    pair: SomeId = ""
+    modality: Searched = ""
     kind: VoteKind | None = None
-    system: str = ""
-    against: str = ""
+    system: Searched = ""
+    against: Searched = ""
+    without: Annotated[tuple[Searched, ...], Field(max_length=100)] = ()
     axis: Axis = "musicality"
-    confidence: int | None = None
+    confidence: Annotated[int, Field(ge=1, le=5)] | None = None
     won: bool | None = None
     first: bool | None = None
     same: bool | None = None
@@ -79,7 +87,7 @@ class VoteFilter:
     day: date | None = None
 
 
-class Found(NamedTuple):
+class FoundRows(NamedTuple):
     """Some of the rows that a filter finds, and how many there are in all."""
 
     rows: list[dict[str, Any]]
@@ -97,7 +105,7 @@ def find_pairs(
     after: int = -1,
     offset: int = 0,
     limit: int = 100,
-) -> Found:
+) -> FoundRows:
     """Pairs with their votes; `after` is a position that they come after, `offset` skips the first of those found."""
     told = _tally(project).subquery()
     count = func.coalesce(told.c.votes, 0)
@@ -121,7 +129,7 @@ def find_pairs(
         total = connection.scalar(select(func.count()).select_from(asked.subquery())) or 0
         page = asked.where(pairs.c.position > after).order_by(*orders[order], pairs.c.position)
         rows = connection.execute(page.offset(offset).limit(limit)).all()
-    return Found([_pair_row(row) for row in rows], total)
+    return FoundRows([_pair_row(row) for row in rows], total)
 
 
 def find_votes(
@@ -131,7 +139,7 @@ def find_votes(
     order: VoteOrder = "newest",
     offset: int = 0,
     limit: int = 100,
-) -> Found:
+) -> FoundRows:
     """Votes, in the pair's own terms and in the letters that the voter saw."""
     asked = latest_votes(project, which.hidden).add_columns(people.c.name).where(_match_votes(project, which))
     orders = {
@@ -144,7 +152,7 @@ def find_votes(
         ids = asked.with_only_columns(votes.c.id, maintain_column_froms=True).order_by(None)
         total = connection.scalar(select(func.count()).select_from(ids.subquery())) or 0
         page = asked.order_by(None).order_by(orders[order], votes.c.id).offset(offset).limit(limit)
-        return Found([_vote_row(row) for row in connection.execute(page)], total)
+        return FoundRows([_vote_row(row) for row in connection.execute(page)], total)
 
 
 def read_pair(database: Database, project: str, pair: str) -> dict[str, Any]:
@@ -227,6 +235,7 @@ def _match_votes(project: str, which: VoteFilter) -> ColumnElement[bool]:
         votes.c.pair == which.pair if which.pair else true(),
         pairs.c.modality == which.modality if which.modality else true(),
         votes.c.feedback != "" if which.feedback else true(),
+        pairs.c.system_a.not_in(which.without) & pairs.c.system_b.not_in(which.without) if which.without else true(),
     ]
     if which.confidence is not None:
         conditions.append(votes.c[f"{which.axis}_confidence"] == which.confidence)

@@ -1,12 +1,11 @@
 """Request bodies: each field with its type and limits; other fields are refused."""
 
-from datetime import date
 from typing import Annotated, Literal
 
 from fastapi import Path
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from cmi.arena.store.browse import Axis, PairOrder, PairState, VoteKind, VoteOrder
+from cmi.arena.store.browse import PairFilter, PairOrder, VoteFilter, VoteOrder
 from cmi.arena.store.people import Role
 from cmi.arena.store.projects import State
 from cmi.arena.store.study import Side, Votes
@@ -121,47 +120,24 @@ class ReplaceBody(HideBody):
     b: Id | None = None
 
 
-Searched = Annotated[Text, Field(max_length=200)]
-Flag = Annotated[bool, Field(strict=False)]
-Offset = Annotated[int, Field(ge=0, le=10_000_000, strict=False)]
-Limit = Annotated[int, Field(ge=1, le=500, strict=False)]
+Offset = Annotated[int, Field(ge=0, le=10_000_000)]
+Limit = Annotated[int, Field(ge=1, le=500)]
 
 
-class PairQuery(Body):
-    text: Searched = ""
-    modality: Searched = ""
-    kind: Literal["ordinary", "gold", ""] = ""
-    system: Searched = ""
-    against: Searched = ""
-    state: PairState | None = None
-    shared: Flag = False
-    feedback: Flag = False
+class PairQuery(PairFilter):
     order: PairOrder = "position"
-    after: Annotated[int, Field(ge=-1, le=2**31 - 1, strict=False)] = -1
+    after: Annotated[int, Field(ge=-1, le=2**31 - 1)] = -1
     offset: Offset = 0
     limit: Limit = 100
 
 
-class VoteQuery(Body):
-    text: Searched = ""
-    person: Id | Literal[""] = ""
-    pair: Id | Literal[""] = ""
-    modality: Searched = ""
-    kind: VoteKind | None = None
-    system: Searched = ""
-    against: Searched = ""
-    axis: Axis = "musicality"
-    confidence: Annotated[int, Field(ge=1, le=5, strict=False)] | None = None
-    won: Flag | None = None
-    first: Flag | None = None
-    same: Flag | None = None
-    shared: Flag = False
-    feedback: Flag = False
-    hidden: Flag = False
-    day: Annotated[date, Field(strict=False)] | None = None
+class VoteQuery(VoteFilter):
     order: VoteOrder = "newest"
     offset: Offset = 0
     limit: Limit = 100
+
+
+Flag = Annotated[bool, Field(strict=False)]
 
 
 class ExportQuery(Body):

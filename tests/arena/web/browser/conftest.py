@@ -254,3 +254,31 @@ def screenshot() -> Callable[[Page, str], None]:
         page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
 
     return take
+
+
+@pytest.fixture(scope="session")
+def attack() -> str:
+    """Text that would be a script if a page took it for HTML; the study's first prompt is it."""
+    return ATTACK
+
+
+@pytest.fixture(scope="session")
+def open_details() -> Callable[[Page], None]:
+    """Opens all that a page has folded away."""
+    script = "parts => parts.forEach((part) => (part.open = true))"
+    return lambda page: page.locator("details").evaluate_all(script)
+
+
+@pytest.fixture
+def open_dashboard(new_context: Callable[..., BrowserContext]) -> Callable[..., Page]:
+    """open_dashboard(arena, role, **context options): the overview, with its numbers."""
+
+    def open_(arena: Arena, role: people.Role = "owner", **options: object) -> Page:
+        context = new_context(**options)
+        arena.sign_in(context, role, "Olga")
+        page = context.new_page()
+        page.goto(f"{arena.url}/owner")
+        expect(page.locator("[data-updated]")).not_to_be_empty()
+        return page
+
+    return open_

@@ -3,6 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
+from cmi.arena.store.browse import find_votes
+
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
 
 
@@ -47,7 +49,7 @@ def test_the_way_in(arena, new_context, scheme):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_owners_page(make_arena, new_context, scheme):
+def test_the_owners_page(make_arena, new_context, open_details, scheme):
     arena = make_arena(overlap_votes=4)
     arena.simulate(listeners=4)
     context = new_context(color_scheme=scheme)
@@ -56,10 +58,30 @@ def test_the_owners_page(make_arena, new_context, scheme):
     page.goto(f"{arena.url}/owner")
     expect(page.locator("[data-updated]")).to_contain_text("Updated")
     assert_no_serious_finding(page)
-    for tab in ("People", "Pairs", "Study"):
+    open_details(page)
+    assert_no_serious_finding(page)
+    for tab in ("People", "Pairs", "Votes", "Study"):
         page.get_by_role("link", name=tab, exact=True).click()
         expect(page.locator("h2").first).to_be_visible()
         assert_no_serious_finding(page)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_owners_pages_of_a_pair_and_a_person(make_arena, new_context, open_details, scheme):
+    arena = make_arena(overlap_votes=4)
+    arena.simulate(listeners=2)
+    context = new_context(color_scheme=scheme)
+    arena.sign_in(context, "owner", "Olga")
+    page = context.new_page()
+    vote = find_votes(arena.database, arena.project).rows[0]
+    for address in (f"pair?id={vote['pair']}", f"person?id={vote['person']}", f"votes?person={vote['person']}"):
+        page.goto(f"{arena.url}/owner#{address}")
+        expect(page.locator(".ballots").first).to_be_visible()
+        open_details(page)
+        assert_no_serious_finding(page)
+    page.goto(f"{arena.url}/nowhere")
+    expect(page.locator("h1")).to_be_visible()
+    assert_no_serious_finding(page)
 
 
 def test_what_changes_is_announced(annotator):

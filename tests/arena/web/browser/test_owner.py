@@ -9,40 +9,40 @@ from playwright.sync_api import expect
 from cmi.arena.audio import sounds
 from cmi.arena.store import pairs, people, projects
 
+FIGURES = ("progress", "agreement", "confidence", "axes", "screening", "ranking", "win-rates", "covariates", "days")
+
 
 @pytest.fixture
-def owner(make_arena, new_context):
+def owner(make_arena, open_dashboard):
     """(arena, page) of an owner of a study that four people have voted in."""
     arena = make_arena(overlap_votes=4)
     arena.simulate(listeners=4)
-    return arena, signed_in(arena, new_context(), "owner")
+    return arena, open_dashboard(arena)
 
 
-def signed_in(arena, context, role):
-    arena.sign_in(context, role, "Olga")
-    page = context.new_page()
-    page.goto(f"{arena.url}/owner")
-    expect(page.locator("[data-updated]")).to_contain_text("Updated")
-    return page
-
-
-def test_the_dashboard_shows_the_study_and_follows_it(owner, unworded, screenshot):
+def test_the_dashboard_shows_the_study_and_follows_it(owner, unworded, screenshot, open_details):
     arena, page = owner
     expect(page.locator(".tile").first).to_contain_text("24 of 24 wanted")
-    for name in ("progress", "agreement", "confidence", "axes", "screening", "ranking", "win-rates", "covariates"):
+    for name in FIGURES:
         expect(page.locator(f"[data-figure='{name}'] h2")).to_be_visible()
+    expect(page.locator("[data-figure='ranking']")).to_contain_text("Left out, with fewer than 20 votes")
+    assert page.evaluate("document.documentElement.scrollHeight") <= 2 * 900, "two screens"
+    screenshot(page, "owner-overview")
+    open_details(page)
     expect(page.locator("[data-figure='confidence'] svg[role='img']")).to_be_visible()
     expect(page.locator("[data-figure='screening'] tbody tr")).to_have_count(4)
+    expect(page.locator("[data-figure='screening'] tbody tr").first).to_contain_text("can't tell yet")
     assert unworded(page) == []
-    screenshot(page, "owner-overview")
+    screenshot(page, "owner-overview-open")
     page.emulate_media(color_scheme="dark")
     screenshot(page, "owner-overview-dark")
     people.withdraw(arena.database, arena.project, people.list_people(arena.database, arena.project)[0].id)
     expect(page.locator(".tile").first).to_contain_text("18 of 24 wanted")
 
 
-def test_charts_come_as_data(owner):
+def test_charts_come_as_data(owner, open_details):
     _, page = owner
+    open_details(page)
     with page.expect_download() as download:
         page.locator("[data-figure='confidence'] a[href$='.csv']").click()
     rows = list(csv.DictReader(io.StringIO(download.value.path().read_text())))
@@ -109,6 +109,7 @@ def test_the_owner_uploads_a_pair(owner, tmp_path, unworded, screenshot):
     arena, page = owner
     page.get_by_role("link", name="Pairs", exact=True).click()
     expect(page.locator("tbody tr")).to_have_count(6)
+    page.locator("summary", has_text="Upload recordings").click()
     page.get_by_label("Instruction").fill("A march for two tubas")
     page.get_by_label("First recording").set_input_files(tmp_path / "tone-0.wav")
     page.get_by_label("Second recording").set_input_files(tmp_path / "tone-3.wav")
@@ -121,13 +122,13 @@ def test_the_owner_uploads_a_pair(owner, tmp_path, unworded, screenshot):
     assert pairs.count(arena.database, arena.project) == 7
 
 
-def test_an_observer_can_look_and_change_nothing(owner, new_context):
+def test_an_observer_can_look_and_change_nothing(owner, open_dashboard):
     arena, _ = owner
-    page = signed_in(arena, new_context(), "observer")
-    for tab in ("Study", "People", "Pairs"):
+    page = open_dashboard(arena, "observer")
+    for tab in ("Study", "People", "Pairs", "Votes"):
         page.get_by_role("link", name=tab, exact=True).click()
         expect(page.locator("h2").first).to_be_visible()
-        for change in ("Pause", "Make links", "Upload and add", "Save", "Withdraw"):
+        for change in ("Pause", "Make links", "Upload and add", "Save", "Withdraw", "Hide it"):
             expect(page.get_by_role("button", name=change)).to_have_count(0)
 
 

@@ -14,16 +14,13 @@ from cmi.arena.web.auth import Owner, Reader
 from cmi.arena.web.bodies import HideBody, NewPairBody, PairQuery, PathId, ReplaceBody, VoteQuery
 from cmi.arena.web.state import ThisArena, ThisDatabase
 
-QUERY_ONLY = {"order", "after", "offset", "limit"}  # parameters that are not of the filter
-
 router = APIRouter(prefix="/api/owner")
 
 
 @router.get("/pairs")
 def list_pairs(database: ThisDatabase, session: Reader, query: Annotated[PairQuery, Query()]) -> dict[str, Any]:
     """List pairs: searched, filtered and sorted."""
-    which = browse.PairFilter(**query.model_dump(exclude=QUERY_ONLY))
-    found = browse.find_pairs(database, session.project, which, query.order, query.after, query.offset, query.limit)
+    found = browse.find_pairs(database, session.project, query, query.order, query.after, query.offset, query.limit)
     is_full = len(found.rows) == query.limit
     following = found.rows[-1]["position"] if is_full and query.order == "position" else None
     return {"pairs": found.rows, "total": found.total, "after": following}
@@ -70,8 +67,7 @@ def replace_pair(database: ThisDatabase, session: Owner, pair: PathId, body: Rep
 @router.get("/votes")
 def list_votes(database: ThisDatabase, session: Reader, query: Annotated[VoteQuery, Query()]) -> dict[str, Any]:
     """List the latest vote of each view, in the pair's own terms and in the letters that the voter saw."""
-    which = browse.VoteFilter(**query.model_dump(exclude=QUERY_ONLY))
-    found = browse.find_votes(database, session.project, which, query.order, query.offset, query.limit)
+    found = browse.find_votes(database, session.project, query, query.order, query.offset, query.limit)
     return {"votes": found.rows, "total": found.total}
 
 

@@ -12,7 +12,9 @@ export const linked = (text, href) => el("a", { href }, String(text));
 /** {name, query} of an address such as #votes?axis=alignment. */
 export function readAddress(hash) {
   const [name, search = ""] = hash.replace(/^#/, "").split(/\?(.*)/s);
-  return { name, query: Object.fromEntries(new URLSearchParams(search)) };
+  const query = {};
+  for (const [key, value] of new URLSearchParams(search)) query[key] = key in query ? [query[key], value].flat() : value;
+  return { name, query };
 }
 
 export function address(name, query) {
@@ -20,8 +22,8 @@ export function address(name, query) {
   return `#${name}${search && `?${search}`}`;
 }
 
-/** The query as a request has it, without what is empty. */
+/** The query as a request has it, without what is empty; a list has its name several times. */
 export function asSearch(query) {
-  const given = Object.entries(query).filter(([, value]) => value !== "" && value !== null && value !== undefined);
-  return new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+  const given = Object.entries(query).flatMap(([name, value]) => [value].flat().map((one) => [name, one ?? ""]));
+  return new URLSearchParams(given.filter(([, value]) => value !== "").map(([name, value]) => [name, String(value)])).toString();
 }

@@ -54,7 +54,7 @@ export function rankingFigure(width) {
           axisColumn,
           systemColumn,
           numeric("rank", (row) => `${row.rank} (${row.best}–${row.worst})`),
-          votesColumn(ofSystem),
+          votesColumn((row) => ({ ...ofSystem(row), without: ranking.left_out.map((one) => one.system) })),
           numeric("strength", (row) => number(row.strength)),
           interval(""),
           numeric("beats-average", (row) => percent(row.beats_average)),
@@ -117,12 +117,14 @@ export function covariatesFigure(width) {
       const dots = together(effects, "covariate").map(dot);
       return [legend(), whiskers(dots, width(), word("figure.covariates"), { range: [-0.5, 0.5], zero: 0 })];
     },
-    tabulate: ({ covariates }) =>
+    tabulate: ({ covariates, progress }) =>
       table(
         [
           axisColumn,
           column("covariate", name),
-          votesColumn(() => ({ kind: "study" })),
+          numeric("votes", ({ votes }) =>
+            votes === progress.study_votes ? linked(votes, votesAt({ kind: "study" })) : votes,
+          ),
           numeric("share-won", (row) => percent(row.share, 1)),
           interval("share_", percent),
           numeric("effect", (row) => number(row.effect, 3)),
