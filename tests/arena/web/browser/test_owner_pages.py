@@ -44,7 +44,7 @@ def test_every_number_leads_to_as_many_votes_or_pairs(owner, open_details):
         answer = page.request.get(f"{page.url.split('/owner')[0]}/api/owner/votes?{address.partition('?')[2]}")
         assert answer.json()["total"] == number, address
     page.locator(".tile a").first.click()
-    expect(page.get_by_role("heading", name="Votes")).to_be_visible()
+    expect(page.get_by_role("heading", name="Votes", exact=True)).to_be_visible()
     expect(page.locator(".ballots li")).to_have_count(49)
 
 
