@@ -102,7 +102,7 @@ def test_a_vote_is_given_back_as_it_was_shown_whichever_take_came_first(sign_in,
             assert vote["alignment"] == ballot["alignment"] | {"touched": None}, (
                 "an old page does not say whether it was set"
             )
-            assert vote["heard"] == {"a": 1.0, "b": 2.0}
+            assert vote["heard"] == {"a": 1.0, "b": 2.0, "reference": 0.0}
 
 
 def test_another_persons_view_does_not_exist(annotator, sign_in, study):
