@@ -10,17 +10,17 @@ import pytest
 import torch
 
 from cmi._util.errors import InputError
-from cmi.reward.engine.token_cache import ABANDONED, CachedTokens, TokenCache
+from cmi.reward.engine.token_cache import ABANDONED, CachedTokens, TokenCache, TokenMemory
 
 MANY = """
 import sys, torch
 from pathlib import Path
-from cmi.reward.engine.token_cache import Entry, TokenCache
+from cmi.reward.engine.token_cache import CachedTokens, TokenCache
 cache = TokenCache(Path(sys.argv[1]))
 print("ready", flush=True)
 while True:
     for i in range(40):
-        cache.put(f"{i:064x}", Entry(torch.full((500, 64), float(i)), i, False))
+        cache.put(f"{i:064x}", CachedTokens(torch.full((500, 64), float(i)), i, False))
 """
 
 
@@ -48,7 +48,7 @@ def test_killed_writers_leave_nothing_that_is_read(tmp_path):
             subprocess.Popen([sys.executable, "-c", MANY, str(tmp_path)], stdout=subprocess.PIPE) for _ in range(2)
         ]
         for writer in writers:
-            writer.stdout.readline()
+            assert writer.stdout.readline() == b"ready\n"
         time.sleep(0.02 + 0.05 * round_)
         for writer in writers:
             writer.kill()
@@ -167,3 +167,15 @@ def test_damage_is_said_once_by_all_processes(tmp_path):
         assert cache.get(key(1)) is None
         assert cache.get(key(2)) is None
     assert not told
+
+
+def test_memory_forgets_what_was_used_longest_ago_and_never_holds_more_than_its_limit():
+    size = entry(0.0).tokens.nbytes
+    memory = TokenMemory(3 * size)
+    memory.put_many({key(i): entry(i) for i in range(3)})
+    assert memory.get(key(0)).tokens[0, 0] == 0.0  # used just now
+    memory.put_many({key(3): entry(3.0), key(0): entry(9.0)})
+    assert [memory.get(key(i)) is not None for i in range(4)] == [True, False, True, True]
+    assert memory.get(key(0)).tokens[0, 0] == 0.0, "one that is known is not counted twice"
+    memory.put_many({key(4): CachedTokens(torch.zeros(1000, 4), 9600, False)})
+    assert all(memory.get(key(i)) is None for i in range(5)), "too large on its own"

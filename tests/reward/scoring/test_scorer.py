@@ -160,6 +160,26 @@ def test_what_was_heard_is_not_encoded_again(named, heard, tmp_path):
     assert sum(heard) == 13  # another window, other chunks
 
 
+def test_a_waveform_that_was_read_is_encoded_once_whatever_prompts_it_answers(tiny, heard):
+    """As a server does: each request brings the same samples in an array of its own."""
+    scorer, texts = RewardScorer(tiny), ["slow piano", "fast drums", "strings", ""]
+    takes = [Take(Prompt(text, reference=noise(0.4, 9)), noise(0.7, 1)) for text in texts]
+    alone = [RewardScorer(tiny).score([take])[0] for take in takes]
+    before = sum(heard)
+
+    def judge(some):
+        return [one.score for one in scorer.judge(some, {job: x for take in some for job, x in read[id(take)].items()})]
+
+    read = {id(take): scorer.read(take) for take in takes}  # before anything was encoded
+    assert judge(takes[:2]) + judge(takes[2:]) == alone
+    read = {id(take): scorer.read(take) for take in takes}
+    assert judge(takes) == alone
+    assert sum(heard) == before + 2, "the take and its reference"
+    other = Take(takes[0].prompt, noise(0.7, 2))
+    read[id(other)] = scorer.read(other)
+    assert judge([other]) == RewardScorer(tiny).score([other])
+
+
 def test_what_comes_from_the_cache_is_remembered_whole_while_workers_read_on(named, tmp_path):
     """A reference serves all takes, long after the memory that it was handed on in was used for others."""
     paths = []

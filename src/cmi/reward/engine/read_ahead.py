@@ -22,7 +22,7 @@ from torch.utils.data import DataLoader, Dataset
 from cmi import audio
 from cmi._util.errors import InputError
 from cmi.audio import SILENCE, content_hash
-from cmi.reward.engine.token_cache import CachedTokens, TokenCache
+from cmi.reward.engine.token_cache import CachedTokens, TokenCache, TokenMemory
 from cmi.reward.engine.windows import SPAN, AudioSpan, Job
 from cmi.take import Audio
 
@@ -40,12 +40,16 @@ class DecodedAudio(NamedTuple):
 
 @dataclass
 class Loader(Dataset[Any]):
-    """Stretches of recordings by job. `encoder` names the encoder with its revision and precision."""
+    """Stretches of recordings by job. `encoder` names the encoder with its revision and precision.
+
+    The cache is for files. Waveforms are looked up in the memory, if there is one: hashing them costs milliseconds.
+    """
 
     rate: int
     shortest: int
     encoder: str
     cache: TokenCache | None
+    memory: TokenMemory | None = None
 
     def __getitem__(self, job: Job) -> DecodedAudio | InputError:
         try:
@@ -55,9 +59,10 @@ class Loader(Dataset[Any]):
 
     def _load(self, job: Job) -> DecodedAudio:
         key = ""
-        if self.cache is not None and isinstance(job.sound, Path):  # hashing what is in memory costs more than it saves
+        kept = self.cache if isinstance(job.sound, Path) else self.memory
+        if kept is not None:
             key = self._key(job.sound, job.span)
-            entry = self.cache.get(key)
+            entry = kept.get(key)
             if entry is not None:
                 return DecodedAudio(None, entry, key, entry.samples, entry.silent, entry.stated)
         samples, stated = self._samples(job.sound, job.span)
@@ -74,8 +79,8 @@ class Loader(Dataset[Any]):
         start = span.offset * self.rate
         return waveform.samples[start : start + span.seconds * self.rate], None
 
-    def _key(self, path: Path, span: AudioSpan) -> str:
-        parts = (self.encoder, content_hash(path), str(self.rate), audio.QUALITY, *map(str, span))
+    def _key(self, sound: Audio, span: AudioSpan) -> str:
+        parts = (self.encoder, content_hash(sound), str(self.rate), audio.QUALITY, *map(str, span))
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 

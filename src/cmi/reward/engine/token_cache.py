@@ -5,13 +5,17 @@ written under another name and then renamed, so that readers in any process see 
 leaves at most a file that is never read. Above the size limit the files that were used longest ago are deleted.
 
 Each entry has a checksum that is verified whenever it is read: one that a disk has damaged is encoded again.
+
+Recordings that come without a file, as a server's do, are kept in memory instead (`TokenMemory`).
 """
 
 import mmap
 import os
+import threading
 import time
 import warnings
 import zlib
+from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -132,6 +136,31 @@ class TokenCache:
                 return
             path.unlink(missing_ok=True)
             total -= size
+
+
+class TokenMemory:
+    """Entries by key in this process, up to `limit` bytes; those used longest ago go first. Any thread may use it."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._bytes = 0
+        self._entries: OrderedDict[str, CachedTokens] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: str) -> CachedTokens | None:
+        with self._lock:
+            if key in self._entries:
+                self._entries.move_to_end(key)
+            return self._entries.get(key)
+
+    def put_many(self, entries: Mapping[str, CachedTokens]) -> None:
+        with self._lock:
+            for key, entry in entries.items():
+                if key not in self._entries:
+                    self._entries[key] = entry
+                    self._bytes += entry.tokens.nbytes
+            while self._bytes > self.limit:
+                self._bytes -= self._entries.popitem(last=False)[1].tokens.nbytes
 
 
 def _checksum(key: str, entry: CachedTokens) -> str:

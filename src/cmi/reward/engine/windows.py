@@ -85,7 +85,11 @@ class Job(NamedTuple):
 
     @property
     def name(self) -> str:
-        return str(self.sound) if isinstance(self.sound, Path) else "a waveform in memory"
+        return "a waveform in memory" if self.is_waveform else str(self.sound)
+
+    @property
+    def is_waveform(self) -> bool:
+        return not isinstance(self.sound, Path)
 
 
 class TakePlan(NamedTuple):

@@ -9,6 +9,7 @@ recording, a text or a prompt that comes again soon is not encoded again.
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from itertools import chain, islice, tee
 from pathlib import Path
 from types import MappingProxyType
@@ -21,7 +22,7 @@ from cmi._util.errors import InputError
 from cmi.audio import cut_off_note, duration
 from cmi.reward.engine.batching import Batching, to_host
 from cmi.reward.engine.read_ahead import DecodedAudio, Loader, default_workers, read_ahead
-from cmi.reward.engine.token_cache import CachedTokens, TokenCache
+from cmi.reward.engine.token_cache import CachedTokens, TokenCache, TokenMemory
 from cmi.reward.engine.tokens import STEP, PromptIds, PromptReader, Stretch, encode_audio, stretches
 from cmi.reward.engine.windows import (
     DEFAULT_WINDOW,
@@ -41,6 +42,7 @@ from cmi.take import Prompt, Score, Take
 if TYPE_CHECKING:
     from cmi.reward.model.reward_model import RewardModel
 
+REMEMBERED = 512 * 10**6  # bytes of tokens of waveforms that came by `read`: 400 of 30 s in bf16
 FEW = 4  # takes that are not worth starting workers for
 NO_MUSIC = "musicality is lower than of any music the model knows: this is no music, or badly damaged"
 
@@ -87,6 +89,8 @@ class RewardScorer:
         self._kept: Future[Any] = self._writer.submit(lambda: None)
         encoder = model.encoder
         self._loader = Loader(encoder.rate, encoder.shortest, model.encoder_name, self.cache)
+        self._memory = TokenMemory(REMEMBERED)
+        self._remembering = replace(self._loader, memory=self._memory)
         self._reader = PromptReader(model.tokenize, encoder, model.head, self.batching, all_words)
 
     def score(self, takes: Sequence[Take]) -> list[Score]:
@@ -106,8 +110,11 @@ class RewardScorer:
         return self._reader.fuse([ids], heard)[ids]
 
     def read(self, take: Take) -> ReadAudio:
-        """What has to be heard of a take: looked up in the cache, or decoded and resampled. Any thread may do that."""
-        return {job: self._loader[job] for group in plan_groups([take], self.window, 1) for job in group.fresh}
+        """What has to be heard of a take: looked up in the cache, or decoded and resampled. Any thread may do that.
+
+        Waveforms are remembered by their samples: one that comes again, under another prompt, is not encoded again.
+        """
+        return {job: self._remembering[job] for group in plan_groups([take], self.window, 1) for job in group.fresh}
 
     def judge(self, takes: Iterable[Take], read: ReadAudio = MappingProxyType({})) -> Iterator[ScoredTake | InputError]:
         """Each take's score in turn, or why it can't be heard: one broken file spoils no other.
@@ -117,17 +124,14 @@ class RewardScorer:
         rest = iter(takes)
         first = list(islice(rest, FEW))
         groups, ahead = tee(plan_groups(chain(first, rest), self.window, self.group))
-        files = (job for group in ahead for job in group.fresh if isinstance(job.sound, Path) and job not in read)
+        files = (job for group in ahead for job in group.fresh if not job.is_waveform and job not in read)
         workers = self.workers if len(first) == FEW else 0
         held = self.group + self.window.limit // SPAN + 1  # stretches of a group, and of its last take
         loaded = read_ahead(files, self._loader, workers, 2 * self.group, held)
         heard: EncodedAudio = {}
         waiting: Callable[[], list[ScoredTake | InputError]] | None = None
         for group in groups:
-            fresh = {
-                job: read[job] if job in read else next(loaded) if isinstance(job.sound, Path) else self._loader[job]
-                for job in group.fresh
-            }
+            fresh = {job: self._load(job, read, loaded) for job in group.fresh}
             started = self._start(group, fresh, heard)
             if waiting is not None:
                 yield from waiting()  # while the GPU is at the group just started
@@ -146,7 +150,7 @@ class RewardScorer:
         """Hand a group to the device; the result waits for its scores."""
         heard |= {job: error for job, error in fresh.items() if isinstance(error, InputError)}
         new = {job: loaded for job, loaded in fresh.items() if isinstance(loaded, DecodedAudio)}
-        encoded = encode_audio(new, self.model.encoder, self.batching)
+        encoded = self._encode(new)
         heard |= encoded
         ready = [self._ready(plan, heard) for plan in group.plans]
         takes = [take for take in ready if isinstance(take, _Ready)]
@@ -161,11 +165,32 @@ class RewardScorer:
         def finish() -> list[ScoredTake | InputError]:
             host = iter(wait())
             rows = iter([next(host).tolist() for _ in scores])
-            self._keep({key: encoded[job]._replace(tokens=next(host)) for key, job in keys.items()})
+            entries = {key: encoded[job]._replace(tokens=next(host)) for key, job in keys.items()}
+            self._memory.put_many({key: entry for key, entry in entries.items() if keys[key].is_waveform})
+            self._keep({key: entry for key, entry in entries.items() if not keys[key].is_waveform})
             least = self.model.head.least_musicality
             return [_judged(take, rows, least) if isinstance(take, _Ready) else take for take in ready]
 
         return finish
+
+    def _encode(self, new: Mapping[Job, DecodedAudio]) -> dict[Job, CachedTokens]:
+        """Tokens of each stretch; those that are known to hold the same sound are encoded once."""
+        first: dict[str | Job, Job] = {}
+        for job, loaded in new.items():
+            first.setdefault(loaded.key or job, job)
+        encoded = encode_audio({job: new[job] for job in first.values()}, self.model.encoder, self.batching)
+        return {job: encoded[first[loaded.key or job]] for job, loaded in new.items()}
+
+    def _load(
+        self, job: Job, read: ReadAudio, read_ahead: Iterator[DecodedAudio | InputError]
+    ) -> DecodedAudio | InputError:
+        """What was read of a job already, with its tokens if they became known since then; else what is read now."""
+        if job not in read:
+            return self._loader[job] if job.is_waveform else next(read_ahead)
+        loaded = read[job]
+        if isinstance(loaded, DecodedAudio) and (entry := self._memory.get(loaded.key)):
+            return loaded._replace(samples=None, entry=entry)
+        return loaded
 
     def _keep(self, entries: dict[str, CachedTokens]) -> None:
         """Write to the cache while the next group is computed; at most one group waits to be written."""
