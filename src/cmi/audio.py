@@ -19,7 +19,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from io import BufferedReader
 from pathlib import Path
 from typing import NamedTuple, NoReturn, Protocol
 
@@ -30,6 +29,7 @@ from numpy.typing import NDArray
 
 from cmi._util.errors import InputError, MissingExtra
 from cmi._util.quiet_stderr import quiet_stderr
+from cmi._util.remote import OpenFile, RemotePath, open_remote
 
 # Files in the second row need torchcodec.
 AUDIO_SUFFIXES = {
@@ -272,7 +272,9 @@ def _mono(block: NDArray[np.float32]) -> NDArray[np.float32]:
         return total
 
 
-def _open_file(path: Path) -> BufferedReader:
+def _open_file(path: Path) -> OpenFile:
+    if isinstance(path, RemotePath):
+        return open_remote(path)
     try:
         if path.is_dir():
             raise InputError(f"{path}: a folder, expected an audio file")
@@ -298,7 +300,7 @@ def _opened(path: Path) -> Iterator[_Source]:
                     yield _within_limits(path, _SoundFileSource(sound, file))
 
 
-def _open_sound(path: Path, file: BufferedReader) -> soundfile.SoundFile | None:
+def _open_sound(path: Path, file: OpenFile) -> soundfile.SoundFile | None:
     """Open the file with libsndfile; None if it does not read this format."""
     try:
         # By descriptor: given a name, libsndfile would read any .vox or .gsm file as headerless audio.
@@ -324,7 +326,7 @@ def _within_limits(path: Path, source: _Source) -> _Source:
     return source
 
 
-def _stated_frames(sound: soundfile.SoundFile, file: BufferedReader) -> float | None:
+def _stated_frames(sound: soundfile.SoundFile, file: OpenFile) -> float | None:
     """Return the number of frames according to the header; None if it does not say."""
     if sound.format == "MP3" and not _states_frames(file):
         return None  # libsndfile guesses
@@ -336,7 +338,7 @@ def _stated_frames(sound: soundfile.SoundFile, file: BufferedReader) -> float | 
     return sound.frames * claimed / found if found < claimed < _NO_CLAIM else float(sound.frames)
 
 
-def _states_frames(file: BufferedReader) -> bool:
+def _states_frames(file: OpenFile) -> bool:
     """Tell whether an MP3 begins with a tag that states its number of frames."""
     head = os.pread(file.fileno(), 10, 0)
     begin = 0
@@ -348,7 +350,7 @@ def _states_frames(file: BufferedReader) -> bool:
 
 
 class _SoundFileSource:
-    def __init__(self, sound: soundfile.SoundFile, file: BufferedReader) -> None:
+    def __init__(self, sound: soundfile.SoundFile, file: OpenFile) -> None:
         self.rate: int = sound.samplerate
         self.channels: int = sound.channels
         self.frames: int | None = None if sound.frames == _UNKNOWN_LENGTH else sound.frames
@@ -388,7 +390,7 @@ class _SoundFileSource:
 class _CodecSource:
     """Any format that FFmpeg reads, through torchcodec; in one block, because torchcodec seeks by starting over."""
 
-    def __init__(self, path: Path, file: BufferedReader) -> None:
+    def __init__(self, path: Path, file: OpenFile) -> None:
         try:
             from torchcodec.decoders import AudioDecoder
         except ImportError as error:

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from cmi._util.errors import InputError
 from cmi._util.fields import bool_field, is_nan, number_rows, path_field, text_field
 from cmi._util.records import OWN, Columns, read_json, read_table, read_text
+from cmi._util.remote import join_path
 from cmi.audio import AUDIO_SUFFIXES, Waveform
 
 Audio = Path | Waveform
@@ -158,7 +159,7 @@ def read_takes(path: Path) -> Iterator[tuple[str, Take]]:
 
     Fields: audio; optionally id (by default the row's number, from 1), text, lyrics, reference. Fields of other
     commands' manifests and those that begin with x_ are ignored; any other is an InputError. Paths are relative to
-    the manifest's folder.
+    the manifest's folder; the manifest and the recordings may be at addresses such as s3://bucket/take.wav.
     """
     for take_id, take, _, _ in take_rows(path, TAKES):
         yield take_id, take
@@ -178,18 +179,24 @@ def take_rows(path: Path, known: Columns) -> Iterator[tuple[str, Take, str, dict
 
 def prompt_of(row: Mapping[str, Any], where: str, folder: Path) -> Prompt:
     """Return the prompt of a row; the reference's path is relative to `folder`."""
-    reference = path_field(row, "reference", where)
-    return Prompt(
-        text_field(row, "text", where), text_field(row, "lyrics", where), folder / reference if reference else None
-    )
+    reference = _path_of(row, "reference", where, folder)
+    return Prompt(text_field(row, "text", where), text_field(row, "lyrics", where), reference)
 
 
 def recording(row: Mapping[str, Any], field: str, where: str, folder: Path) -> Path:
     """Return the path of the recording that a row must name, relative to `folder`."""
-    path = path_field(row, field, where)
-    if not path:
+    path = _path_of(row, field, where, folder)
+    if path is None:
         raise InputError(f"{where}: {field!r} is missing, expected the path of a recording")
-    return folder / path
+    return path
+
+
+def _path_of(row: Mapping[str, Any], field: str, where: str, folder: Path) -> Path | None:
+    name = path_field(row, field, where)
+    try:
+        return join_path(folder, name) if name else None
+    except InputError as error:
+        raise InputError(f"{where}: {field!r}: {error}") from error
 
 
 def relative_path(audio: Audio, folder: Path) -> str:

@@ -12,12 +12,14 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TextIO
 
 from cmi._util.errors import InputError
 from cmi._util.hub import require_packages
 from cmi._util.json_text import parse_json
+from cmi._util.remote import open_file
 
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 LARGEST_RECORD = 64 * 2**20  # characters
@@ -140,11 +142,14 @@ def _reading(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: {error.strerror or error}") from error
 
 
-def _open(path: Path, newline: str) -> TextIO:
-    with path.open("rb") as file:
+@contextmanager
+def _open(path: Path, newline: str) -> Iterator[TextIO]:
+    with open_file(path) as file:
         is_gzip = file.read(2) == _GZIP_MAGIC
-    opener = gzip.open if is_gzip else open
-    return opener(path, "rt", encoding="utf-8-sig", newline=newline)
+        file.seek(0)
+        content: Any = gzip.GzipFile(fileobj=file) if is_gzip else file
+        with TextIOWrapper(content, encoding="utf-8-sig", newline=newline) as text:
+            yield text
 
 
 def _records(path: Path, file: TextIO) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -238,7 +243,7 @@ def parquet_records(
 
     number = 0
     try:
-        with ParquetFile(path, pre_buffer=False) as file:
+        with open_file(path) as raw, ParquetFile(raw, pre_buffer=False) as file:
             _check_header(str(path), file.schema_arrow.names, columns, known)
             for batch in file.iter_batches(_ROWS_AT_ONCE):
                 for row in batch.to_pylist():

@@ -11,6 +11,9 @@ Protocol = Literal["paper", "strict"]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Log = Annotated[Path | None, typer.Option(help="Keep each result here; the same command resumes.")]
+OnRay = Annotated[
+    int, typer.Option("--ray", min=0, help="Use so many processes on Ray, with a GPU each if there are any.")
+]
 Plot = Annotated[Path | None, typer.Option(help="Draw it into this .png or .svg.")]
 Resamples = Annotated[int, typer.Option(min=100, max=100_000, help="Bootstrap draws behind each interval.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")]

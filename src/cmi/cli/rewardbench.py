@@ -12,7 +12,7 @@ from cmi._util.files import make_folder, write_whole
 from cmi._util.hub import require_packages
 from cmi._util.printable import printable
 from cmi.cli.judge import JudgeChoice, ask_judge, ask_rater
-from cmi.cli.options import AS_TABLE, SCORERS, BothOrders, Device, Log, Protocol, Resamples, ShowOptions
+from cmi.cli.options import AS_TABLE, SCORERS, BothOrders, Device, Log, OnRay, Protocol, Resamples, ShowOptions
 from cmi.cli.output import note, note_if_nothing_asked, show
 from cmi.cli.progress import progress
 from cmi.report.tables import print_tables, to_csv
@@ -47,6 +47,7 @@ def run(
         bool, typer.Option("--without-prompt", help="Keep the prompt from the model: does it need it?")
     ] = False,
     device: Device = "auto",
+    ray: OnRay = 0,
     log: Log = None,
 ) -> None:
     """Score the takes of a benchmark, one model after the other, and say where each stands.
@@ -61,6 +62,8 @@ def run(
         cmi rewardbench run --model my_models:Mine --model clap-music --data mine.jsonl --out runs/mine
 
         cmi rewardbench run --model nano --data studio=set/ --without-prompt --out runs/nano
+
+        cmi rewardbench run --model cmi-rm --ray 8 --out runs/cmi-rm
     """
     require_packages("CMI-RewardBench", "rewardbench", "soundfile", "soxr", "torch")
     from cmi.reward.engine.windows import find_window
@@ -80,7 +83,7 @@ def run(
         def started(what: str, count: int) -> running.OnDone:
             return bar.stepper(f"takes {what}", count)
 
-        outcomes = list(running.run(model, questions, out, window, not without_prompt, device, started, log))
+        outcomes = list(running.run(model, questions, out, window, not without_prompt, device, started, log, ray))
     print_tables([running.outcome_table(outcomes, out)])
     if all(len(one.failures) == one.takes for one in outcomes):
         raise InputError(f"none of {outcomes[0].takes} takes could be scored; the reasons are listed")

@@ -1,26 +1,32 @@
 """`cmi score`: musicality and alignment of takes."""
 
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cmi._util.errors import InputError, require_extra
-from cmi.cli.options import SCORERS, AsJson, Device, Log, Revision
+from cmi._util.remote import to_path
+from cmi.cli.options import SCORERS, AsJson, Device, Log, OnRay, Revision
 from cmi.cli.output import note_if_nothing_asked
 from cmi.cli.progress import loading, progress
 from cmi.report.tables import print_tables, to_json_line
 
 
 def score(
-    audio: Annotated[list[Path] | None, typer.Argument(help="Takes of one prompt.")] = None,
+    audio: Annotated[
+        list[Path] | None, typer.Argument(help="Takes of one prompt.", parser=to_path, metavar="audio")
+    ] = None,
     text: Annotated[str, typer.Option(help="What was asked for in words.")] = "",
     lyrics: Annotated[str, typer.Option(help="What was to be sung.")] = "",
-    reference: Annotated[Path | None, typer.Option(help="How it was to sound.")] = None,
+    reference: Annotated[Path | None, typer.Option(help="How it was to sound.", parser=to_path)] = None,
     manifest: Annotated[
-        Path | None, typer.Option(help="JSONL or CSV of takes: id, audio, text, lyrics, reference.")
+        Path | None,
+        typer.Option(help="JSONL, CSV or Parquet of takes: id, audio, text, lyrics, reference.", parser=to_path),
     ] = None,
     model: Annotated[str, typer.Option(help=f"{SCORERS}; auto: cmi-rm if it is on this machine, else nano.")] = "auto",
     revision: Revision = None,
@@ -35,7 +41,7 @@ def score(
     cache_gb: Annotated[
         float, typer.Option("--cache-gb", min=0, help="Keep what was heard, up to so much; 0 for nothing.")
     ] = 20.0,
-    ray: Annotated[int, typer.Option(min=0, help="By so many processes on Ray, each with a GPU if there are any.")] = 0,
+    ray: OnRay = 0,
     log: Log = None,
     as_json: AsJson = False,
 ) -> None:
@@ -59,44 +65,61 @@ def score(
         from cmi.reward.engine.windows import find_window
         from cmi.reward.scoring.explain import WINDOW as EXPLAINED_WINDOW
         from cmi.reward.scoring.explain import annotated, check_picture, draw, explain_takes
-        from cmi.reward.scoring.on_ray import scorer_on_ray
-        from cmi.reward.scoring.score_log import score_records, score_takes, scores_table
-        from cmi.reward.scoring.scorers import is_reward_model, load_scorer, make_scorer
+        from cmi.reward.scoring.on_ray import open_scorer
+        from cmi.reward.scoring.score_log import score_records, scores_table
+        from cmi.reward.scoring.scorers import is_reward_model, make_scorer
         from cmi.take import Prompt, Take, read_takes
 
-    prompt = Prompt(text, lyrics, reference)
-    takes = [(str(path), Take(prompt, path)) for path in audio or []]
-    listed = list(read_takes(manifest)) if manifest else []
-    takes += listed
-    if not takes:
+    named = [(name, Take(Prompt(text, lyrics, reference), to_path(name))) for name in audio or []]
+    count = len(named) + (_count_takes(manifest) if manifest else 0)
+    if not count:
         raise InputError("nothing to score: name audio files, or a list of them with --manifest")
-    if manifest and listed:
-        note_if_nothing_asked(manifest, (take.prompt for _, take in listed))
+
+    def takes() -> Iterator[tuple[str, Take]]:
+        return chain(named, read_takes(manifest) if manifest else ())
+
     find_window(window)
     if explain is not None:
-        check_picture(explain, len(takes))
+        check_picture(explain, count)
     if explain is not None and not is_reward_model(model):
         raise InputError(f"{model}: --explain is for reward models alone (nano, cmi-rm, a checkpoint)")
     if explain is not None and ray:
         raise InputError("--explain draws in one process: leave out --ray")
+    out, broken = sys.stdout, 0  # Ray's threads print to what is sys.stdout below
+    kept = []
     with ExitStack() as stack:
         with loading(model):
             options = (model, revision, device, window, all_words, cache_gb)
-            scorer = stack.enter_context(scorer_on_ray(ray, *options)) if ray else load_scorer(*options)
+            scorer = stack.enter_context(open_scorer(ray, *options))
         bar = stack.enter_context(progress())
-        on_scored = bar.stepper("takes scored", len(takes))
-        results = score_takes([take for _, take in takes], scorer, [log] if log else [], on_scored)
-        records = score_records(takes, results, scorer)
+        for record in score_records(takes(), scorer, log, bar.stepper("takes scored", count)):
+            broken += "error" in record
+            if as_json and explain is None:
+                out.write(to_json_line(record))
+            else:
+                kept.append(record)
         if explain is not None:
             assert scorer.reward_model is not None
             explainer = make_scorer(scorer.reward_model, EXPLAINED_WINDOW, all_words, cache_gb)
-            explanations = explain_takes(takes, explainer, bar.stepper("takes explained", len(takes)))
+            explanations = explain_takes(list(takes()), explainer, bar.stepper("takes explained", count))
             draw(explanations, explain, scorer.name)
-            records = annotated(records, explanations)
+            kept = annotated(kept, explanations)
     if as_json:
-        sys.stdout.writelines(map(to_json_line, records))
+        sys.stdout.writelines(map(to_json_line, kept))
     else:
-        print_tables([scores_table(records, scorer.name)])
-    broken = sum("error" in record for record in records)
+        print_tables([scores_table(kept, scorer.name)])
     if broken:
-        raise InputError(f"{broken} of {len(records)} takes could not be heard; the reasons are listed with the scores")
+        raise InputError(f"{broken} of {count} takes could not be heard; the reasons are listed with the scores")
+
+
+def _count_takes(manifest: Path) -> int:
+    """Read a manifest to its end, so that a wrong row is told before anything is scored, and count its takes."""
+    from cmi.take import Prompt, read_takes
+
+    count, asked = 0, Prompt()
+    for _, take in read_takes(manifest):
+        count += 1
+        asked = asked if asked != Prompt() else take.prompt
+    if count:
+        note_if_nothing_asked(manifest, [asked])
+    return count

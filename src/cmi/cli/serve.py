@@ -1,6 +1,8 @@
 """`cmi serve`: a reward over HTTP."""
 
 import os
+import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -29,6 +31,9 @@ def serve(
     body_mb: Annotated[int, typer.Option(min=1, max=2000, help="The largest request, in megabytes.")] = 64,
     cache_gb: Annotated[float, typer.Option(min=0, help="Keep what was heard of files, up to so much.")] = 20.0,
     device: Device = "auto",
+    ray: Annotated[
+        int, typer.Option(min=0, help="Use up to so many processes on Ray Serve, with a GPU each if there are any.")
+    ] = 0,
     log_requests: Annotated[bool, typer.Option("--log-requests", help="To standard error.")] = False,
 ) -> None:
     """Serve scores over HTTP, until Ctrl-C: musicality and alignment for trainers in another environment.
@@ -43,10 +48,13 @@ def serve(
         curl -F audio=@take.wav -F text="slow sad piano" http://127.0.0.1:8009/score
 
         cmi serve --model CMI-RM/ --host 0.0.0.0 --token-file token.txt --allow takes/
+
+        cmi serve --model cmi-rm --ray 8 --queue 512
     """
     with require_extra("cmi serve", "serve"), loading("torch"):
         from cmi.reward.scoring.scorers import load_scorer
         from cmi.serve.guard import MEGABYTE, ServeLimits
+        from cmi.serve.on_ray import BATCHES, scorer_on_ray_serve
         from cmi.serve.serve import check_access
         from cmi.serve.serve import serve as start
 
@@ -55,19 +63,25 @@ def serve(
     for folder in allow or []:
         if not folder.is_dir():
             raise InputError(f"{folder}: no such folder; --allow names folders that clients may read files of")
-    with loading(model):
-        scorer = load_scorer(model, revision, device, window, cache_gb=cache_gb)
     limits = ServeLimits(body_bytes=body_mb * MEGABYTE, bytes_at_once=max(8 * body_mb, 512) * MEGABYTE)
-    start(
-        scorer,
-        host=host,
-        port=port,
-        token=token,
-        allowed=allow or (),
-        most_waiting=queue,
-        limits=limits,
-        log=log_requests,
-    )
+    options = (model, revision, device, window, False, cache_gb)
+    out = sys.stdout  # Ray's threads print to what is sys.stdout below
+    with ExitStack() as stack:
+        with loading(model):
+            on_ray = scorer_on_ray_serve(ray, allow or (), *options) if ray else None
+            scorer = stack.enter_context(on_ray) if on_ray else load_scorer(*options)
+        start(
+            scorer,
+            host=host,
+            port=port,
+            token=token,
+            allowed=allow or (),
+            most_waiting=queue,
+            limits=limits,
+            log=log_requests,
+            calls=BATCHES * ray or 1,
+            out=out,
+        )
 
 
 def _read_token(path: Path | None) -> str | None:

@@ -54,6 +54,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
         421: "Another host.",
         422: "A field or a recording is not as expected: the sentence says which.",
         429: "Too many takes wait: try again after the seconds in Retry-After.",
+        503: "A process of the model was lost (--ray): try again after the seconds in Retry-After.",
     }.items()
 }
 FORM_SCHEMA = {

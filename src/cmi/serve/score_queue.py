@@ -1,8 +1,9 @@
 """Takes of all clients, scored together.
 
 Threads of requests read recordings (hash, cache, decode, resample) and put takes into one queue. One thread owns the
-model: it takes what is there, waits a few milliseconds for more, and scores it in one call. A take that was asked for
-already, by whomever, is answered from memory. Scores do not depend on which takes share a call.
+model: it takes what is there, waits a few milliseconds for more, and scores it in one call. A model in several
+processes (`cmi serve --ray`) has several such threads, which share what waits. A take that was asked for already, by
+whomever, is answered from memory. Scores do not depend on which takes share a call.
 """
 
 import math
@@ -39,10 +40,15 @@ class _Waiting(NamedTuple):
 
 
 class ScoreQueue:
-    """`ask` may be called from any thread; `close` ends the thread that scores."""
+    """`ask` may be called from any thread; `close` ends the threads that score, of which there are `calls`."""
 
     def __init__(
-        self, scorer: NamedScorer, most_waiting: int = WAITING, wait: float = WAIT, on_batch: OnBatch | None = None
+        self,
+        scorer: NamedScorer,
+        most_waiting: int = WAITING,
+        wait: float = WAIT,
+        on_batch: OnBatch | None = None,
+        calls: int = 1,
     ) -> None:
         self.scorer = scorer
         self.most_waiting = most_waiting
@@ -54,8 +60,9 @@ class ScoreQueue:
         self._lock = threading.Lock()
         self._known: OrderedDict[str, Future[Answer]] = OrderedDict()
         self._queue: SimpleQueue[_Waiting | None] = SimpleQueue()
-        self._thread = threading.Thread(target=self._score_all, name="cmi-score", daemon=True)
-        self._thread.start()
+        self._threads = [threading.Thread(target=self._score_all, name="cmi-score", daemon=True) for _ in range(calls)]
+        for thread in self._threads:
+            thread.start()
 
     def ask(self, takes: Sequence[Take]) -> "list[Future[Answer]]":
         """Read takes and queue them; an answer comes with each. HttpRefusal if too many takes wait."""
@@ -90,8 +97,10 @@ class ScoreQueue:
         return answers
 
     def close(self) -> None:
-        self._queue.put(None)
-        self._thread.join()
+        for _ in self._threads:
+            self._queue.put(None)
+        for thread in self._threads:
+            thread.join()
 
     def _full(self, more: int) -> HttpRefusal:
         if more > self.most_waiting:
@@ -112,23 +121,27 @@ class ScoreQueue:
         while batch := self._next_batch():
             begin = time.perf_counter()
             for waiting, answer in zip(batch, self._score(batch), strict=True):
-                if isinstance(answer, Exception) and not isinstance(answer, InputError):
+                if isinstance(answer, HttpRefusal) or not isinstance(answer, Answer):  # of the server, not of the take
                     waiting.answer.set_exception(answer)
                 else:
                     waiting.answer.set_result(answer)
             took = time.perf_counter() - begin
-            self._seconds += NEWEST * (took / len(batch) - self._seconds)
-            if self._on_batch is not None:
-                self._on_batch(len(batch), took)
+            with self._lock:
+                self._seconds += NEWEST * (took / len(batch) / len(self._threads) - self._seconds)
+                if self._on_batch is not None:
+                    self._on_batch(len(batch), took)
 
     def _next_batch(self) -> list[_Waiting]:
-        """What waits, with what comes within a few milliseconds; nothing once the queue is closed."""
+        """What waits, with what comes within a few milliseconds; nothing once the queue is closed.
+
+        A thread leaves their share to the others.
+        """
         first = self._queue.get()
         if first is None:
             return []
         batch = [first]
         end = time.monotonic() + self._wait
-        while len(batch) < TOGETHER:
+        while len(batch) < TOGETHER and not self._has_share(len(batch)):
             try:
                 more = self._queue.get(timeout=max(0.0, end - time.monotonic()))
             except Empty:
@@ -138,6 +151,10 @@ class ScoreQueue:
                 break
             batch.append(more)
         return batch
+
+    def _has_share(self, taken: int) -> bool:
+        waiting = self._queue.qsize()
+        return waiting > 0 and taken * len(self._threads) >= taken + waiting
 
     def _score(self, batch: Sequence[_Waiting]) -> "Iterator[Answer | Exception]":
         """An answer for each take, whatever the scorer does."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TextIO
 
 from cmi._util.errors import InputError
 from cmi._util.web_server import is_loopback, listen, local_url, make_server, start_logging, stopped_by_sigterm
@@ -25,19 +26,22 @@ def serve(
     most_waiting: int = WAITING,
     limits: ServeLimits = LIMITS,
     log: bool = False,
+    calls: int = 1,
+    out: TextIO | None = None,
 ) -> None:
-    """Serve until stopped; the address is printed when requests are taken."""
+    """Serve until stopped; the address is printed to `out` when requests are taken. `calls` are made to the scorer at
+    once."""
     check_access(host, token)
     metrics = ServeMetrics()
-    queue = ScoreQueue(scorer, most_waiting, on_batch=metrics.count_batch)
+    queue = ScoreQueue(scorer, most_waiting, on_batch=metrics.count_batch, calls=calls)
     try:
         with suppress(KeyboardInterrupt), listen(host, port) as listening:
             start_logging("cmi.serve.access", requests=log)
             server = make_server(create_app(queue, metrics, limits, token, allowed))
             url = local_url(host, listening.getsockname()[1])
-            print(f"{scorer.name} scores takes at {url} (stop it with Ctrl-C).", flush=True)
+            print(f"{scorer.name} scores takes at {url} (stop it with Ctrl-C).", flush=True, file=out)
             server.run(sockets=[listening])
-        print("The server is closed.", flush=True)
+        print("The server is closed.", flush=True, file=out)
     finally:
         queue.close()
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import weakref
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -118,12 +119,13 @@ def test_the_prompt_can_be_kept_from_the_model(preferences, tmp_path):
 def test_one_model_is_in_memory_at_a_time(preferences, tmp_path, monkeypatch):
     alive: list[weakref.ref[Counting]] = []
 
-    def open_model(name, window, prompt, device):
+    @contextmanager
+    def open_model(name, window, prompt, device, ray):
         gc.collect()
         assert not [one for one in alive if one() is not None]
         scorer = Counting()
         alive.append(weakref.ref(scorer))
-        return About(name), NamedScorer(name, scorer)
+        yield About(name), NamedScorer(name, scorer)
 
     monkeypatch.setattr(running, "open_model", open_model)
     questions = running.prepare([str(preferences)], tmp_path / "out")

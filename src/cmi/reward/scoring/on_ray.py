@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from cmi._util.errors import InputError
+from cmi._util.remote import to_path
 from cmi._util.workers import ray_cluster
 from cmi.reward.scoring.scorers import NOTHING_READ, NamedScorer, ReadTake, ScoredTake, load_scorer, require_scores
-from cmi.take import Audio, Prompt, Score, Take
+from cmi.take import Audio, Axis, Prompt, Score, Take
 
+AT_ONCE = 100_000  # takes of a list that are held in memory; the actors are started anew for the next ones
 BATCH = 16  # takes that an actor is given at once: as many are scored again if it is lost
 
 
@@ -54,13 +56,15 @@ class RayScoring:
 
 class _Actor:
     def __init__(self, folder: str, options: Sequence[Any]) -> None:
-        os.chdir(folder)
-        self._scorer = load_scorer(*options)
+        scorer = load_there(folder, options)
+        if isinstance(scorer, InputError):
+            raise scorer
+        self._scorer = scorer
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, list[Any]]:
         columns = (batch[name] for name in ("audio", "text", "lyrics", "reference"))
         takes = [
-            Take(Prompt(str(text), str(lyrics), Path(str(like)) if like else None), Path(str(audio)))
+            Take(Prompt(str(text), str(lyrics), to_path(str(like)) if like else None), to_path(str(audio)))
             for audio, text, lyrics, like in zip(*columns, strict=True)
         ]
         records = [_record(scored) for scored in self._scorer.judge(takes)]
@@ -68,30 +72,48 @@ class _Actor:
 
 
 @contextmanager
-def scorer_on_ray(workers: int, *options: Any) -> Iterator[NamedScorer]:
-    """The scorer that `load_scorer(*options)` gives, on a Ray cluster (RAY_ADDRESS), or on one started for the block.
+def open_scorer(workers: int, *options: Any) -> Iterator[NamedScorer]:
+    """The scorer that `load_scorer(*options)` gives: in this process, or with `workers` by so many actors on Ray.
 
-    Each actor has a GPU to itself if the cluster has any.
+    The cluster is that of RAY_ADDRESS, or one started for the block. Each actor has a GPU to itself if there are any.
     """
+    if not workers:
+        yield load_scorer(*options)
+        return
+    folder = str(Path.cwd())
     with ray_cluster("scoring on Ray") as ray:
-        gpus = 1 if ray.cluster_resources().get("GPU") else 0
-        about = ray.get(ray.remote(num_cpus=1, num_gpus=gpus)(_describe).remote(str(Path.cwd()), options))
+        gpus = count_gpus(ray)
+        task = ray.remote(num_cpus=1, num_gpus=gpus)(lambda: describe_scorer(load_there(folder, options)))
+        about = ray.get(task.remote())
         if isinstance(about, InputError):
             raise about
         name, axes, settings = about
         scoring = RayScoring(options, workers, gpus)
-        yield NamedScorer(name, scoring, scoring, axes=axes, settings=settings)
+        yield NamedScorer(name, scoring, scoring, axes=axes, settings=settings, at_once=AT_ONCE)
 
 
-def _describe(folder: str, options: Sequence[Any]) -> tuple[str, Any, dict[str, str]] | InputError:
-    """Load the scorer where it will work, to know what it is."""
+def count_gpus(ray: Any) -> int:
+    """GPUs for each process that holds a model: one if the cluster has any."""
+    return 1 if ray.cluster_resources().get("GPU") else 0
+
+
+ScorerAbout = tuple[str, tuple[Axis, ...], dict[str, str]]  # name, axes, settings
+
+
+def load_there(folder: str, options: Sequence[Any]) -> NamedScorer | InputError:
+    """Load a scorer in a process of Ray, in the command's folder; or why it cannot be loaded there."""
     try:
         os.chdir(folder)
-        scorer = load_scorer(*options)
+        return load_scorer(*options)
     except OSError as error:
         return InputError(f"{error.filename} is not there on Ray's machine; run in a folder that all machines share")
     except InputError as error:
         return InputError(str(error))
+
+
+def describe_scorer(scorer: NamedScorer | InputError) -> ScorerAbout | InputError:
+    if isinstance(scorer, InputError):
+        return scorer
     return scorer.name, scorer.axes, {name: said for name, said in scorer.settings.items() if name != "model"}
 
 

@@ -7,20 +7,24 @@ The log has one JSON line for each score:
     model, ...     the settings: the model's name with its revision, and for a reward model its window
     musicality, alignment, and, if the scorer tells them, seconds and notes
 
-A file is known by its path, size and time of writing: hashing it would be surer, and slower than a GPU scores it. A
-take that could not be scored is not logged: it is tried again by the next command.
+A file is known by its path, size and time of writing, or by its address and what its store says of it: hashing it
+would be surer, and slower than a GPU scores it. A take that could not be scored is not logged: it is tried again by the
+next command.
 """
 
 import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from itertools import islice, tee
 from pathlib import Path
 from typing import Any
 
 from cmi._util.errors import InputError
+from cmi._util.remote import RemotePath, stamp
 from cmi._util.runlog import RunLog, read_records
 from cmi.audio import Waveform, content_hash
 from cmi.report.tables import Table
@@ -30,13 +34,16 @@ from cmi.take import Audio, Prompt, Score, Take
 Identify = Callable[[Path], str]  # tells a file from another, and from what it was before it was written to
 Results = list[ScoredTake | InputError]
 
+QUESTIONS = 32  # about files at addresses, at once
 _KEY = re.compile(r"[0-9a-f]{32}-[0-9a-f]{12}")
 
 
 def file_stamp(path: Path) -> str:
     try:
+        if isinstance(path, RemotePath):
+            return f"{path} {stamp(path)}"
         about = path.stat()
-    except (OSError, ValueError):
+    except (InputError, OSError, ValueError):
         return f"{path.absolute()} can't be read"
     return f"{path.absolute()} {about.st_size} {about.st_mtime_ns}"
 
@@ -45,6 +52,14 @@ def take_key(take: Take, identify: Identify = file_stamp) -> str:
     """32 hex digits that change with the prompt and with any file."""
     sounds = [_identify(sound, identify) for sound in (take.audio, take.prompt.reference) if sound]
     return _digest([take.prompt.text, take.prompt.lyrics, *sounds])[:32]
+
+
+def _take_keys(takes: Sequence[Take], identify: Identify) -> list[str]:
+    """The key of each take; where files have addresses, many are asked about at once."""
+    if not any(isinstance(sound, RemotePath) for take in takes for sound in (take.audio, take.prompt.reference)):
+        return [take_key(take, identify) for take in takes]
+    with ThreadPoolExecutor(QUESTIONS) as pool:
+        return list(pool.map(lambda take: take_key(take, identify), takes))
 
 
 def _identify(sound: Audio, identify: Identify = str) -> str:
@@ -61,17 +76,17 @@ class ScoreLog(RunLog):
     def __init__(self, path: Path) -> None:
         super().__init__(path, key="key")
         try:
-            self._records = {record["key"]: record for record in read_scores(path)}
+            self._scored = {record["key"]: _scored(record) for record in read_scores(path)}
         except InputError:
             self.close()
             raise
 
-    def find(self, key: str) -> dict[str, Any] | None:
-        return self._records.get(key)
+    def find(self, key: str) -> ScoredTake | None:
+        return self._scored.get(key)
 
     def append(self, record: Mapping[str, Any], sync: bool = True) -> None:
         super().append(record, sync)
-        self._records[record["key"]] = dict(record)
+        self._scored[record["key"]] = _scored(record)
 
 
 def read_scores(path: Path) -> Iterable[dict[str, Any]]:
@@ -93,42 +108,59 @@ def score_takes(
     identify: Identify = file_stamp,
     hide_prompt: bool = False,
 ) -> Results:
-    """Each take's score, or why it has none. What a log holds is not scored again, and is added to the other logs.
+    """Each take's score, or why it has none, as `stream_scores` yields them."""
+    return list(stream_scores(takes, scorer, logs, on_scored, identify, hide_prompt))
 
-    A take that comes twice is scored once. `on_scored` is told how many more takes are done. With `hide_prompt` the
-    scorer is not told what was asked for.
+
+def stream_scores(
+    takes: Iterable[Take],
+    scorer: NamedScorer,
+    logs: Sequence[Path] = (),
+    on_scored: Callable[[int], None] = lambda done: None,
+    identify: Identify = file_stamp,
+    hide_prompt: bool = False,
+) -> Iterator[ScoredTake | InputError]:
+    """Yield each take's score, or why it has none; any number of takes, because few are held in memory at once.
+
+    What a log holds is not scored again, and is added to the other logs. A take that comes twice is scored once, if
+    there is a log or the second is among the next `scorer.at_once` takes. `on_scored` is told how many more takes are
+    done. With `hide_prompt` the scorer is not told what was asked for.
     """
     settings = {**scorer.settings, **({"prompt": "hidden"} if hide_prompt else {})}
     ending = _digest(sorted(settings.items()))[:12]
-    keys = [f"{take_key(take, identify)}-{ending}" for take in takes]
-    by_key, counts = dict(zip(keys, takes, strict=True)), Counter(keys)
-    found: dict[str, ScoredTake | InputError] = {}
+    rest = iter(takes)
     with ExitStack() as stack:
         opened = [stack.enter_context(ScoreLog(path)) for path in logs]
 
-        def keep(key: str, scored: ScoredTake) -> None:
-            found[key] = scored
-            record = {"key": key, "audio": _identify(by_key[key].audio), **settings, **_record(scored)}
-            for log in opened:
-                if key not in log:
-                    log.append(record)
+        def score(some: Sequence[Take]) -> Iterator[ScoredTake | InputError]:
+            keys = [f"{key}-{ending}" for key in _take_keys(some, identify)]
+            by_key, counts = dict(zip(keys, some, strict=True)), Counter(keys)
+            found: dict[str, ScoredTake | InputError] = {}
 
-        for key in by_key:
-            record = next((known for log in opened if (known := log.find(key))), None)
-            if record is not None:
-                keep(key, _scored(record))
-        on_scored(sum(counts[key] for key in found))
-        pending = [key for key in by_key if key not in found]
-        asked = [Take(Prompt(), by_key[key].audio) if hide_prompt else by_key[key] for key in pending]
-        for key, scored in zip(pending, scorer.judge(asked), strict=True):
-            if isinstance(scored, InputError):
+            def keep(key: str, scored: ScoredTake | InputError) -> None:
                 found[key] = scored
-            else:
+                if isinstance(scored, ScoredTake):
+                    record = {"key": key, "audio": _identify(by_key[key].audio), **settings, **_record(scored)}
+                    for log in opened:
+                        if key not in log:
+                            log.append(record)
+
+            for key in by_key:
+                known = next((known for log in opened if (known := log.find(key))), None)
+                if known is not None:
+                    keep(key, known)
+            on_scored(sum(counts[key] for key in found))
+            pending = [key for key in by_key if key not in found]
+            asked = [Take(Prompt(), by_key[key].audio) if hide_prompt else by_key[key] for key in pending]
+            for key, scored in zip(pending, scorer.judge(asked), strict=True):
                 keep(key, scored)
-            on_scored(counts[key])
+                on_scored(counts[key])
+            return (found[key] for key in keys)
+
+        while some := list(islice(rest, scorer.at_once)):
+            yield from score(some)
         for log in opened:
             log.finish()
-    return [found[key] for key in keys]
 
 
 def _record(scored: ScoredTake) -> dict[str, Any]:
@@ -144,15 +176,17 @@ def _scored(record: Mapping[str, Any]) -> ScoredTake:
     return ScoredTake(score, record.get("seconds"), notes=tuple(record.get("notes", ())))
 
 
-def score_records(takes: Iterable[tuple[str, Take]], results: Results, scorer: NamedScorer) -> list[dict[str, Any]]:
+def score_records(
+    takes: Iterable[tuple[str, Take]], scorer: NamedScorer, log: Path | None, on_scored: Callable[[int], None]
+) -> Iterator[dict[str, Any]]:
     """For machines: each take by its id, with its score or the reason why it has none."""
-    return [
-        {
+    for_records, for_scores = tee(takes)  # which are ahead by at most `scorer.at_once`
+    results = stream_scores((take for _, take in for_scores), scorer, [log] if log else [], on_scored)
+    for (name, take), scored in zip(for_records, results, strict=True):
+        yield {
             **{"id": name, "audio": str(take.audio), **scorer.settings},
             **({"error": str(scored)} if isinstance(scored, InputError) else _record(scored)),
         }
-        for (name, take), scored in zip(takes, results, strict=True)
-    ]
 
 
 def scores_table(records: Iterable[dict[str, Any]], model: str) -> Table:

@@ -43,6 +43,7 @@ TAGS = "tags"
 REWARD_MODELS = ("nano", "cmi-rm", "auto")
 CACHE_GB = 20.0
 BATCH = 4  # the default of the authors' benchmark
+AT_ONCE = 10_000  # takes of a list that are held in memory; a take that comes twice among them is scored once
 TOGETHER = 16  # takes given to a class of yours at once: as many are lost if it is killed
 _UNSCORABLE = (InputError, OSError, RuntimeError)  # what scorers raise for a file; soundfile's errors are the last kind
 
@@ -101,10 +102,12 @@ class NamedScorer:
         axes: tuple[Axis, ...] = baselines.BOTH,
         settings: dict[str, str] | None = None,
         reward_model: "RewardModel | None" = None,
+        at_once: int = AT_ONCE,
     ) -> None:
         self.name = name
         self.axes = axes
         self.reward_model = reward_model
+        self.at_once = at_once
         self.scorer = scorer
         self._stream = stream
         self._settings = settings or {}

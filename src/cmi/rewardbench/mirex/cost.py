@@ -69,9 +69,9 @@ def score_folds(
         if fold.name in missing:
             continue
         asked = list(_tested(folder, fold, questions))
-        about, scorer = open_model(names[fold.name], device=device)
         takes = len({k for one in asked for k in one.keys})
-        outcome = score_questions(asked, about, scorer, out, started(f"takes of {fold.name} scored", takes))
+        with open_model(names[fold.name], device=device) as (about, scorer):
+            outcome = score_questions(asked, about, scorer, out, started(f"takes of {fold.name} scored", takes))
         notes += [f"{fold.name}: {failure.error}" for failure in outcome.failures]
         system = next(one for one in read_run(out).systems if one.about == about)
         found[fold.name] = {key(one.item): system.scores[key(one.item)] for one in asked}

@@ -5,7 +5,7 @@ Each distinct take is scored once and each score is logged at once: the same com
 
 import gc
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +17,7 @@ from cmi._util.runlog import RunLog
 from cmi.features import measure_features
 from cmi.report.tables import Table
 from cmi.reward.engine.windows import DEFAULT_WINDOW
+from cmi.reward.scoring.on_ray import open_scorer
 from cmi.reward.scoring.score_log import score_takes
 from cmi.reward.scoring.scorers import NamedScorer, described, is_reward_model, load_scorer
 from cmi.rewardbench.data import data_folder, data_sets, find
@@ -90,10 +91,13 @@ def require_windows(models: Sequence[str]) -> None:
             raise InputError(f"--window is for reward models (nano, cmi-rm, a checkpoint), not {name}")
 
 
-def open_model(name: str, window: str = "", prompt: bool = True, device: str = "auto") -> tuple[About, NamedScorer]:
-    """Load a model by its name; only reward models have a window."""
-    scorer = load_scorer(name, device=device, window=window or DEFAULT_WINDOW)
-    return About(scorer.name, scorer.axes, window, prompt), scorer
+@contextmanager
+def open_model(
+    name: str, window: str = "", prompt: bool = True, device: str = "auto", ray: int = 0
+) -> Iterator[tuple[About, NamedScorer]]:
+    """Load a model by its name, with `ray` in so many processes on Ray; only reward models have a window."""
+    with open_scorer(ray, name, None, device, window or DEFAULT_WINDOW) as scorer:
+        yield About(scorer.name, scorer.axes, window, prompt), scorer
 
 
 def score_questions(
@@ -141,13 +145,14 @@ def run(
     device: str,
     started: Callable[[str, int], OnDone],
     log: Path | None = None,
+    ray: int = 0,
 ) -> Iterator[Outcome]:
     """Measure the features for nulls, then score with each model; `started` gets each step and its number of takes."""
     count = len(_distinct(questions))
     measure_takes(questions, out, started("heard for nulls", count))
     for name in models:
-        about, scorer = open_model(name, window, prompt, device)
-        yield score_questions(questions, about, scorer, out, started(f"scored by {about.name}", count), log)
+        with open_model(name, window, prompt, device, ray) as (about, scorer):
+            yield score_questions(questions, about, scorer, out, started(f"scored by {about.name}", count), log)
         del scorer
         gc.collect()  # before the next model is loaded
 
