@@ -70,7 +70,7 @@ def score(
         from cmi.reward.scoring.scorers import is_reward_model, make_scorer
         from cmi.take import Prompt, Take, read_takes
 
-    named = [(name, Take(Prompt(text, lyrics, reference), to_path(name))) for name in audio or []]
+    named = [(str(path), Take(Prompt(text, lyrics, reference), path)) for path in map(to_path, audio or [])]
     count = len(named) + (_count_takes(manifest) if manifest else 0)
     if not count:
         raise InputError("nothing to score: name audio files, or a list of them with --manifest")
