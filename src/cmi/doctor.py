@@ -40,6 +40,7 @@ PARTS = {
     "plots": "pictures",
     "codec": "M4A, AAC, WMA, MP4 and WebM files",
     "ray": "more than one machine",
+    "remote": "files in S3 and other stores",
 }
 MUSICNN = "musicnn-0.1.0-py3-none-any.whl"
 

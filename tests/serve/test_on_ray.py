@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
 
 import httpx
 import numpy as np
@@ -154,6 +155,24 @@ def test_refusals_are_those_of_one_process(server, serving, takes):
         assert (there.status_code, there.json()) == (here.status_code, here.json())
     assert httpx.get(f"{url}/healthz").json()["model"].startswith("nano@")
     assert "cmi_takes_total" in httpx.get(f"{url}/metrics", headers=ALLOWED).text
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_server_stops_politely_and_leaves_no_process(server, takes):
+    _, process = server
+    running = replicas(process.pid)
+    assert running
+    process.send_signal(signal.SIGTERM)
+    out, _ = process.communicate(timeout=280)
+    assert out == "The server is closed.\n"
+    assert process.returncode == 0
+    said = (takes.parent / "said.txt").read_text()
+    assert "Traceback" not in said and TOKEN not in said
+    deadline = time.monotonic() + 60
+    while any(Path(f"/proc/{one}").exists() for one in running) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert not [one for one in running if Path(f"/proc/{one}").exists()]
 
 
 class Lost:

@@ -91,9 +91,9 @@ class RewardReplica:
 def scorer_on_ray_serve(most: int, shared: Sequence[Path], *options: Any) -> Iterator[NamedScorer]:
     """The scorer that `load_scorer(*options)` gives, in 1 to `most` processes as the load demands, each with a GPU
     if the cluster has any."""
+    with require_extra("serving on Ray", "ray"):
+        from ray import serve
     with ray_cluster("serving on Ray") as ray:
-        with require_extra("serving on Ray", "ray"):
-            from ray import serve
         app = f"cmi-{uuid.uuid4().hex[:12]}"  # the cluster may serve others
         deployment = serve.deployment(
             RewardReplica,
