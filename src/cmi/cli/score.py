@@ -18,9 +18,7 @@ from cmi.report.tables import print_tables, to_json_line
 
 
 def score(
-    audio: Annotated[
-        list[Path] | None, typer.Argument(help="Takes of one prompt.", parser=to_path, metavar="audio")
-    ] = None,
+    audio: Annotated[list[str] | None, typer.Argument(help="Takes of one prompt: paths or addresses.")] = None,
     text: Annotated[str, typer.Option(help="What was asked for in words.")] = "",
     lyrics: Annotated[str, typer.Option(help="What was to be sung.")] = "",
     reference: Annotated[Path | None, typer.Option(help="How it was to sound.", parser=to_path)] = None,

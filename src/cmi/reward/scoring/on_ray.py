@@ -41,12 +41,13 @@ class RayScoring:
         if not takes:
             return
         ray.data.DataContext.get_current().execution_options.preserve_order = True
-        rows = ray.data.from_items([_row(take) for take in takes], override_num_blocks=-(-len(takes) // BATCH))
+        blocks = -(-len(takes) // BATCH)
+        rows = ray.data.from_items([_row(take) for take in takes], override_num_blocks=blocks)
         scored = rows.map_batches(
             _Actor,
             fn_constructor_args=(str(Path.cwd()), self._options),
             batch_size=BATCH,
-            concurrency=self._workers,
+            concurrency=min(self._workers, blocks),
             num_cpus=1,
             num_gpus=self._gpus or None,
         )
