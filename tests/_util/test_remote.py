@@ -100,7 +100,9 @@ def test_a_recording_is_decoded_and_hashed_as_a_local_one_is(memory, tmp_path):
     local = tmp_path / "take.flac"
     soundfile.write(local, np.random.default_rng(0).standard_normal(44_100) / 10, 44_100)
     memory.pipe("/set/take.flac", local.read_bytes())
-    for path in (to_path("memory://set/take.flac"), to_path(f"file://{local}")):
+    link = tmp_path / "link.flac"
+    link.symlink_to(local)
+    for path in map(to_path, ("memory://set/take.flac", f"file://{local}", f"file://{link}")):
         assert (audio.load(path, 16_000, 0.5, 0.25).samples == audio.load(local, 16_000, 0.5, 0.25).samples).all()
         assert audio.content_hash(path) == audio.content_hash(local)
         assert audio.duration(path) == 1.0
@@ -154,6 +156,7 @@ def test_a_manifest_of_any_format_names_recordings_beside_it(memory, name, tmp_p
     [
         ("memory://set/nowhere.jsonl", "memory://set/nowhere.jsonl: No such file or directory"),
         ("memory://set", "a folder, expected a file"),
+        ("file:///dev/zero", "file:///dev/zero: not a regular file"),
         ("file:///proc/1/mem/x.jsonl", "file:///proc/1/mem/x.jsonl: "),
     ],
 )

@@ -97,6 +97,8 @@ def open_remote(path: RemotePath) -> OpenFile:
         system, name, about = _find(path)
         if about.get("type") == "directory":
             raise InputError(f"{path}: a folder, expected a file")
+        if about.get("type") != "file":  # reading a device may never end
+            raise InputError(f"{path}: not a regular file")
         copy = tempfile.TemporaryFile(prefix="cmi-")  # noqa: SIM115  (the caller closes it)
         try:
             if (about.get("size") or 0) > LARGEST_REMEMBERED:
