@@ -1,17 +1,23 @@
 """The arena under load: annotators who all vote at once, against SQLite or PostgreSQL, and a server that is killed.
 
-    python benchmarks/arena.py [--database sqlite|postgresql|URL] [--annotators 200] [--seconds 60] [--think 1] [--kill]
+    python benchmarks/arena.py [--database sqlite|postgresql|URL] [--processes 1] [--annotators 200] [--seconds 60]
+                               [--think 1] [--votes N] [--kill-every S] [--fill-disk] [--source FOLDER]
 
 Each annotator has an address of their own (127.0.0.x), asks for the next pair, begins it and votes, with a pause of
 about --think seconds after each of the three: by default a vote every three seconds from each, far more than people
-who listen could give. One vote in twenty is sent twice, as a double click would. The server runs in a process of its
-own with its default limits. At the end the votes that were acknowledged are compared with the rows in the database.
+who listen could give. One vote in twenty is sent twice, as a double click would. The server runs in processes of its
+own with its default limits, and with --source from another checkout. At the end the votes that were acknowledged are
+compared with the rows in the database.
 
-With --kill the server is killed with `kill -9` in the middle and started again; votes without an answer are sent again,
-as the page does. Every acknowledged vote must be there, none twice.
+With --kill-every the server is killed with `kill -9` every S seconds and started again, and so is PostgreSQL. With
+--fill-disk no file of the server may grow (RLIMIT_FSIZE) from a quarter of --votes on, until as many requests as there
+are annotators were refused. On PostgreSQL every new view and vote then fails with the error of a full disk, because a
+limit on its own files would end it. What was refused or got no answer is sent again, as the page does. Every
+acknowledged vote must be there, none twice. --votes ends the run when so many were acknowledged.
 
-Beside the latencies stands what the database alone does: one row of a vote's size a transaction, on disk each time.
-`postgresql` starts a cluster of its own in a temporary folder, with PostgreSQL's default settings.
+Beside the latencies stand the processor time that the server, and PostgreSQL, used for each vote, and what the database
+alone does: one row of a vote's size a transaction, on disk each time. `postgresql` starts a cluster of its own in a
+temporary folder, with PostgreSQL's default settings.
 """
 
 import argparse
@@ -19,22 +25,17 @@ import asyncio
 import json
 import os
 import random
-import shutil
-import signal
-import socket
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import soundfile
+from arena_servers import Postgres, Server, postgresql
 from rich.console import Console
 from sqlalchemy import text
 
@@ -48,13 +49,21 @@ DOUBLE_CLICKS = 0.05
 STEPS = ("next", "begin", "vote")
 WRONG = ("lost", "twice for a view", "twice for a person and pair", "more than a pair wants", "two names for one vote")
 RAW_SECONDS = 3.0
-TRIES = 100
+TRIES = 1000
 SYSTEMS = [f"system {number}" for number in range(8)]
 SETTINGS = {"heard_share": 0.0, "overlap_share": 1.0, "overlap_votes": 10, "gold_share": 0.0, "repeat_share": 0.05}
 
 
 class Gone(Exception):
     """The server did not answer."""
+
+
+class Forgotten(Exception):
+    """The server does not know the page: it was shown just before PostgreSQL was killed, and not begun."""
+
+
+class Unwritten(Gone):
+    """The server answered that it could not write."""
 
 
 class Browser:
@@ -87,7 +96,12 @@ class Browser:
         except (OSError, asyncio.IncompleteReadError) as error:
             self.close()
             raise Gone from error
-        if not 200 <= int(headers[0].split()[1]) < 300:
+        status = int(headers[0].split()[1])
+        if status == 503:
+            raise Unwritten
+        if status == 404 and path.endswith("/begin"):
+            raise Forgotten
+        if not 200 <= status < 300:
             raise RuntimeError(f"{method} {path}: {headers[0]} {answer.decode()}")
         for line in headers:
             if line.lower().startswith("set-cookie: "):
@@ -112,6 +126,9 @@ class Outcome:
     finished: int = 0  # annotators for whom nothing was left
     seconds: float = 0.0
     processor_seconds: float = 0.0  # of the server
+    database_seconds: float = 0.0  # of processor, of PostgreSQL
+    kills: int = 0
+    refusals: int = 0  # because the disk was full or the database was down
 
     async def timed(self, step: str, browser: Browser, method: str, path: str, body: Any = None) -> dict[str, Any]:
         begin = time.perf_counter()
@@ -128,27 +145,31 @@ async def persist(outcome: Outcome, step: str, browser: Browser, method: str, pa
     for _ in range(TRIES):
         try:
             return await outcome.timed(step, browser, method, path, body)
-        except Gone:
+        except Gone as error:
             outcome.sent_again += 1
+            outcome.refusals += isinstance(error, Unwritten)
             await asyncio.sleep(random.uniform(0.1, 0.5))
     raise RuntimeError(f"no answer to {method} {path} after {TRIES} tries")
 
 
-async def annotate(browser: Browser, outcome: Outcome, until: float, think: float) -> None:
+async def annotate(browser: Browser, outcome: Outcome, until: float, think: float, most: int) -> None:
     chance = random.Random(browser.csrf)
 
     async def pause() -> None:
         await asyncio.sleep(think * chance.uniform(0.5, 1.5))
 
     await asyncio.sleep(think * chance.uniform(0, 3))  # they do not all begin in the same instant
-    while time.perf_counter() < until:
+    while time.perf_counter() < until and len(outcome.acknowledged) < most:
         shown = await persist(outcome, "next", browser, "GET", "/api/next")
         if "done" in shown:
             outcome.finished += 1
             return
         view = shown["view"]
         await pause()
-        await persist(outcome, "begin", browser, "POST", f"/api/views/{view}/begin")
+        try:
+            await persist(outcome, "begin", browser, "POST", f"/api/views/{view}/begin")
+        except Forgotten:
+            continue
         await pause()
         ballot = {
             "alignment": {"choice": chance.choice("ab"), "confidence": chance.randint(1, 5)},
@@ -172,88 +193,46 @@ async def join_all(tokens: list[str], port: int) -> list[Browser]:
     return browsers
 
 
-async def drive(tokens: list[str], server: "Server", seconds: float, think: float, kill: bool) -> Outcome:
+async def drive(tokens: list[str], server: Server, arguments: argparse.Namespace) -> Outcome:
     browsers = await join_all(tokens, server.port)
     outcome = Outcome()
-    begin, busy = time.perf_counter(), server.processor_seconds()
+    seconds, begin = arguments.seconds, time.perf_counter()
+    before = server.used()
+    voting = [
+        asyncio.create_task(annotate(browser, outcome, begin + seconds, arguments.think, arguments.votes or 10**9))
+        for browser in browsers
+    ]
 
-    async def killer() -> None:
-        if kill:
-            await asyncio.sleep(seconds / 2)
-            server.kill()
-            server.start()
+    async def kill() -> None:
+        while arguments.kill_every:
+            await asyncio.sleep(arguments.kill_every)
+            await asyncio.to_thread(server.restart)
+            outcome.kills += 1
 
-    await asyncio.gather(killer(), *(annotate(browser, outcome, begin + seconds, think) for browser in browsers))
+    async def fill() -> None:
+        while arguments.fill_disk and len(outcome.acknowledged) < (arguments.votes or 1000) / 4:
+            await asyncio.sleep(0.1)
+        if arguments.fill_disk:
+            await asyncio.to_thread(server.set_full, True)
+            while outcome.refusals < arguments.annotators:
+                await asyncio.sleep(0.1)
+            await asyncio.to_thread(server.set_full, False)
+
+    others = [asyncio.create_task(work()) for work in (kill, fill)]
+    try:
+        await asyncio.gather(*voting)
+    finally:
+        for other in others:
+            other.cancel()
     outcome.seconds = time.perf_counter() - begin
-    outcome.processor_seconds = server.processor_seconds() - (0.0 if kill else busy)
+    used = server.used()
+    outcome.processor_seconds, outcome.database_seconds = (b - a for a, b in zip(before, used, strict=True))
     for browser in browsers:
         browser.close()
+    for other in others:
+        if other.done() and not other.cancelled() and other.exception():
+            raise RuntimeError("the disturbances failed") from other.exception()
     return outcome
-
-
-class Server:
-    """The arena in a process of its own."""
-
-    def __init__(self, url: str, folder: Path) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            self.port = probe.getsockname()[1]
-        call = f"serve({url!r}, port={self.port}, folder=Path({str(folder)!r}))"
-        self._command = [
-            sys.executable,
-            "-c",
-            f"from pathlib import Path; from cmi.arena.web.serve import serve; {call}",
-        ]
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
-
-    def wait(self) -> None:
-        for _ in range(300):
-            try:
-                socket.create_connection(("127.0.0.1", self.port), 1).close()
-                return
-            except OSError:
-                time.sleep(0.1)
-        sys.exit("the server does not start")
-
-    def kill(self) -> None:
-        self._stop(signal.SIGKILL)
-
-    def stop(self) -> None:
-        self._stop(signal.SIGTERM)
-
-    def processor_seconds(self) -> float:
-        """What its threads have used so far."""
-        assert self._process is not None
-        user_and_system = Path(f"/proc/{self._process.pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
-        return sum(map(int, user_and_system)) / os.sysconf("SC_CLK_TCK")
-
-    def _stop(self, how: signal.Signals) -> None:
-        assert self._process is not None
-        self._process.send_signal(how)
-        self._process.wait()
-
-
-@contextmanager
-def postgresql(folder: Path) -> Iterator[str]:
-    """A cluster of our own, reached through a socket in `folder`; PostgreSQL refuses to run as root."""
-    found = shutil.which("initdb") or max(map(str, Path("/usr/lib/postgresql").glob("*/bin/initdb")), default="")
-    if not found:
-        sys.exit("PostgreSQL is not installed here: install it, or name a server by its URL")
-    binaries, prefix = Path(found).parent, ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
-    folder.chmod(0o777)
-    data = folder / "data"
-
-    def run(*command: str) -> None:
-        subprocess.run([*prefix, *command], check=True, capture_output=True, cwd="/")
-
-    run(str(binaries / "initdb"), "-D", str(data), "-U", "arena", "--auth=trust", "-E", "UTF8")
-    run(str(binaries / "pg_ctl"), "-D", str(data), "-w", "-l", str(folder / "log"), "-o", f"-k {folder} -h ''", "start")
-    try:
-        yield f"postgresql://arena@/postgres?host={folder}"
-    finally:
-        run(str(binaries / "pg_ctl"), "-D", str(data), "-m", "fast", "stop")
 
 
 def prepare(database: Database, folder: Path, annotators: int, seconds: float) -> tuple[str, list[str]]:
@@ -321,17 +300,19 @@ def check(database: Database, project: str, outcome: Outcome) -> dict[str, int]:
     }
 
 
-def run(url: str, folder: Path, annotators: int, seconds: float, think: float, kill: bool) -> tuple[list[Table], bool]:
+def run(url: str, folder: Path, arguments: argparse.Namespace, postgres: Postgres | None) -> tuple[list[Table], bool]:
     database = open_database(url)
     raw = raw_rate(database)
-    project, tokens = prepare(database, folder, annotators, seconds)
-    server = Server(url, folder)
+    project, tokens = prepare(database, folder, arguments.annotators, arguments.seconds)
+    database.close()
+    server = Server(url, folder, arguments, postgres)
     server.start()
     server.wait()
     try:
-        outcome = asyncio.run(drive(tokens, server, seconds, think, kill))
+        outcome = asyncio.run(drive(tokens, server, arguments))
     finally:
         server.stop()
+    database = open_database(url)
     found = check(database, project, outcome)
     database.close()
 
@@ -339,19 +320,21 @@ def run(url: str, folder: Path, annotators: int, seconds: float, think: float, k
         [step, f"{len(times):,}", *(f"{1000 * np.percentile(times, share):.0f}" for share in (50, 95, 99, 100))]
         for step, times in outcome.latencies.items()
     ]
-    rate = found["rows"] / outcome.seconds
+    votes = max(1, found["rows"])
     facts = [
-        ["votes per second", f"{rate:.0f}"],
+        ["votes per second", f"{votes / outcome.seconds:.0f}"],
         ["rows a second that the database alone commits", f"{raw:,.0f}"],
-        ["votes / rows of the database alone", f"{rate / raw:.3f}"],
-        ["processor seconds of the server per second", f"{outcome.processor_seconds / outcome.seconds:.2f}"],
+        ["processor ms of the server per vote", f"{1000 * outcome.processor_seconds / votes:.2f}"],
+        ["processor ms of PostgreSQL per vote", f"{1000 * outcome.database_seconds / votes:.2f}"],
+        ["load average at the end", f"{os.getloadavg()[0]:.1f}"],
         ["double clicks", f"{outcome.doubled:,}"],
-        ["sent again for want of an answer", f"{outcome.sent_again:,}"],
+        ["kill -9", f"{outcome.kills}"],
+        ["sent again for want of an answer, or refused", f"{outcome.sent_again:,}"],
+        ["of these refused because nothing could be written", f"{outcome.refusals:,}"],
         ["annotators with nothing left", f"{outcome.finished}"],
         *([name, f"{count:,}"] for name, count in found.items()),
     ]
-    killed = ", the server killed in the middle" if kill else ""
-    title = f"{annotators} annotators for {outcome.seconds:.0f} s, {think:g} s after each request{killed}"
+    title = f"{arguments.annotators} annotators for {outcome.seconds:.0f} s, {arguments.think:g} s after each request"
     headers = ("request", "n", "p50 ms", "p95 ms", "p99 ms", "slowest")
     tables = [Table(title, headers, latencies, labels=1), Table("votes", ("what", "n"), facts, labels=1)]
     return tables, not any(found[name] for name in WRONG)
@@ -360,22 +343,25 @@ def run(url: str, folder: Path, annotators: int, seconds: float, think: float, k
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--database", default="sqlite", help="sqlite, postgresql (a cluster of its own), or a URL")
+    parser.add_argument("--processes", type=int, default=1, help="of the server")
     parser.add_argument("--annotators", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--think", type=float, default=1.0, help="seconds after each request, on average")
-    parser.add_argument("--kill", action="store_true", help="kill -9 the server in the middle")
+    parser.add_argument("--votes", type=int, help="end when so many were acknowledged")
+    parser.add_argument("--kill-every", type=float, help="kill -9 the server, and PostgreSQL, every so many seconds")
+    parser.add_argument("--fill-disk", action="store_true", help="let the disk be full for a while")
     parser.add_argument("--folder", type=Path, help="where to put the database: the disk that is measured")
+    parser.add_argument("--source", type=Path, help="a checkout whose server is measured")
     arguments = parser.parse_args()
     random.seed(0)
     with tempfile.TemporaryDirectory(prefix="arena-benchmark-", dir=arguments.folder) as name:
         folder = Path(name)
-        rest = folder, arguments.annotators, arguments.seconds, arguments.think, arguments.kill
         if arguments.database == "postgresql":
-            with postgresql(folder) as url:
-                tables, right = run(url, *rest)
+            with postgresql(folder) as postgres:
+                tables, right = run(postgres.url, folder, arguments, postgres)
         else:
             url = str(folder / "arena.db") if arguments.database == "sqlite" else arguments.database
-            tables, right = run(url, *rest)
+            tables, right = run(url, folder, arguments, None)
     print_tables(tables, Console())
     if not right:
         sys.exit("votes were lost or counted twice")

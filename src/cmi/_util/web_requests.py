@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from fastapi.exceptions import RequestValidationError
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -16,6 +16,7 @@ from cmi._util.errors import HttpRefusal, InputError
 
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 SHOWN_DETAIL = 200  # characters
+NO_STORE = (b"cache-control", b"no-store")
 
 
 def too_large(most_bytes: int) -> HttpRefusal:
@@ -64,6 +65,11 @@ async def read_ahead(receive: Receive, most: int, seconds: float) -> Receive:
     async with arriving_within(seconds):
         while not messages or messages[-1].get("more_body", False):
             messages.append(await counting())
+    return replay(messages, receive)
+
+
+def replay(messages: list[Message], receive: Receive) -> Receive:
+    """Receive messages that were read before, and then what follows."""
     pending = iter(messages)
 
     async def replaying() -> Message:
@@ -111,7 +117,8 @@ class RequestGuard:
     def __init__(self, app: ASGIApp, log: str, headers: Mapping[str, str]) -> None:
         self._app = app
         self._log, self._access_log = logging.getLogger(log), logging.getLogger(f"{log}.access")
-        self._headers = headers
+        self._headers = [(name.encode(), value.encode()) for name, value in headers.items()]
+        self._set = {name for name, _ in self._headers}
 
     async def admit(self, scope: Scope, receive: Receive) -> Receive:
         """Check a request and limit its body; HttpRefusal if it is not served."""
@@ -139,9 +146,9 @@ class RequestGuard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                headers.update(self._headers)
-                headers.setdefault("cache-control", "no-store")
+                kept = [header for header in message["headers"] if header[0] not in self._set]
+                uncached = [] if any(name == b"cache-control" for name, _ in kept) else [NO_STORE]
+                message["headers"] = [*kept, *uncached, *self._headers]
             await send(message)
 
         try:

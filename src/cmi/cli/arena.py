@@ -58,6 +58,7 @@ def serve(
     ] = False,
     open_browser: Annotated[bool, typer.Option("--open", help="Open the first link in a browser.")] = False,
     log_requests: Annotated[bool, typer.Option("--log-requests", help="To standard error.")] = False,
+    processes: Annotated[int, typer.Option(min=1, max=64, help="Of the server; more than one need PostgreSQL.")] = 1,
 ) -> None:
     """Serve the annotation pages, until Ctrl-C. It prints a link for each project's owner, which works once.
 
@@ -82,6 +83,7 @@ def serve(
         folder=folder,
         log=log_requests,
         open_browser=open_browser,
+        processes=processes,
     )
 
 

@@ -81,8 +81,9 @@ def test_many_at_once_never_give_a_pair_too_many(database, new_study, new_people
             assert got[pair] == wanted
 
 
-def test_two_pages_of_one_person_that_ask_at_once_get_the_same_view(database, new_study, new_people):
-    project = new_study(database, 30)
+@pytest.mark.parametrize("pairs_there", [30, 1])
+def test_two_pages_of_one_person_that_ask_at_once_get_the_same_view(database, new_study, new_people, pairs_there):
+    project = new_study(database, pairs_there)
     [person] = new_people(database, project)
     barrier, got = threading.Barrier(6), []
 

@@ -235,6 +235,19 @@ def test_what_people_listen_to_survives_a_crash_of_postgres(lazy_postgres, new_s
     database.close()
 
 
+def test_after_a_crash_of_postgres_one_request_fails(lazy_postgres, new_study, new_people):
+    database = open_database(lazy_postgres.url)
+    project = new_study(database)
+    crowd = new_people(database, project, 3)
+    begun = [(person, begin(database, person, next_page(database, person)[0].key).key) for person in crowd]
+    lazy_postgres.crash()
+    lazy_postgres.start()
+    with pytest.raises(Unavailable):
+        save(database, *begun[0], Ballot("a", 3, "b", 4))
+    assert [save(database, *view, Ballot("a", 3, "b", 4)).number for view in begun] == [1, 1, 1]
+    database.close()
+
+
 @pytest.mark.parametrize(("default", "lasting"), [("off", "on"), ("on", "on"), ("remote_apply", "remote_apply")])
 def test_votes_wait_for_the_disk_however_postgres_is_set_up(postgres_url: str, default: str, lasting: str):
     import psycopg

@@ -15,7 +15,7 @@ from cmi._util.errors import InputError
 from cmi._util.files import make_folder, whole_file
 from cmi._util.printable import printable
 from cmi.arena.audio.decode import BLOCK, SIXTEEN_BITS
-from cmi.arena.audio.sounds import look
+from cmi.arena.audio.sounds import is_unchanged, look
 from cmi.arena.store.database import Database
 from cmi.arena.store.errors import Refused
 from cmi.arena.store.views import Original
@@ -42,10 +42,14 @@ class Copies:
         self._guard = threading.Lock()
         self._making: dict[str, threading.Lock] = {}
 
+    def is_ready(self, original: Original) -> bool:
+        """Whether the original is as it was when last checked, and its copy exists."""
+        return is_unchanged(original) and self._path(original).exists()
+
     def find(self, original: Original) -> Path:
         """Return a sound's copy, making it if necessary; also check the original, to report changes to the owner."""
         problem = look(self._database, original)
-        path = self._folder / f"{original.digest}.flac"
+        path = self._path(original)
         if path.exists():
             return path
         if problem is not None:
@@ -56,6 +60,9 @@ class Copies:
             if not path.exists():
                 self._make(original, path)
         return path
+
+    def _path(self, original: Original) -> Path:
+        return self._folder / f"{original.digest}.flac"
 
     def _make(self, original: Original, path: Path) -> None:
         if look(self._database, original, thoroughly=True) is not None:

@@ -72,16 +72,21 @@ def find(database: Database, project: str, sound: str) -> Original:
 
 def look(database: Database, original: Original, thoroughly: bool = False) -> Problem | None:
     """Return and store what is wrong with a file; `thoroughly` hashes it even if size and time are unchanged."""
-    size, modified = _stamp(original.path)
-    seen = (original.size, original.modified)
-    if not (thoroughly or original.problem) and size is not None and (size, modified) == seen:
+    if not thoroughly and is_unchanged(original):
         return None
+    size, modified = _stamp(original.path)
     found = original._replace(problem=_compare(original, size))
     if found.problem is None:
         found = found._replace(size=size, modified=modified)
     if found != original:
         _keep(database, found, is_news=found.problem != original.problem)
     return found.problem
+
+
+def is_unchanged(original: Original) -> bool:
+    """Whether the file has the size and time that it had when it was last found right."""
+    size, modified = _stamp(original.path)
+    return original.problem is None and size is not None and (size, modified) == (original.size, original.modified)
 
 
 def check(database: Database, project: str, thoroughly: bool) -> Iterator[tuple[Original, Problem | None]]:

@@ -21,7 +21,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,18 +35,21 @@ from cmi._util.files import cannot_write
 from cmi.arena.store.errors import DiskFull, NotFound, Unavailable
 from cmi.arena.store.schema import views, votes
 from cmi.arena.store.sqlite_file import DatabaseClaim, empty_log, make_private
+from cmi.arena.store.statements import execute
 
 BUSY_TIMEOUT = 30.0  # seconds to wait for another process that writes to the same SQLite file
 FORGET_WAIT = 1.0  # seconds for readers to finish; blocks writers
 FORGET_EVERY = 1.0  # seconds between further tries
 CLOSE_WAIT = 1.0
-# At most 40 connections; PostgreSQL allows 100 in all by default. They are not tested before use, which would cost a
-# round trip: after a restart one request fails.
+# PostgreSQL allows 100 connections in all by default. They are not tested before use, which would cost a round trip:
+# after a restart one request fails.
+MOST_CONNECTIONS = 80  # of all server processes together
+HASTY_CONNECTIONS = 8  # of each, for transactions that need not last
 _POOL = {"pool_size": 20, "max_overflow": 20, "pool_timeout": 30}
 
 _POSTGRES = "postgresql+psycopg"
 _DRIVERS = {"sqlite": "sqlite", "postgresql": _POSTGRES, "postgres": _POSTGRES, _POSTGRES: _POSTGRES}
-_WRITES = "arena_writes"
+WRITES = "arena_writes"
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 FARTHEST = 86_400.0  # seconds that a clock may have been set back
 _HIDDEN = "***"
@@ -82,6 +85,17 @@ class QueueLock:
             else:
                 self._taken = False
 
+    @contextmanager
+    def at_once(self) -> Iterator[bool]:
+        """Hold the lock if it is free; whether it is."""
+        with self._guard:
+            is_free, self._taken = not self._taken, True
+        try:
+            yield is_free
+        finally:
+            if is_free:
+                self.__exit__()
+
 
 class SteadyClock:
     """UTC in seconds since 1970 that never goes back, even if the system's clock is set back.
@@ -113,12 +127,18 @@ class Database:
     """Transactions on an engine. `now` is the clock for all stored times; `close` releases `claim`."""
 
     def __init__(
-        self, engine: Engine, now: Callable[[], float] | None = None, claim: DatabaseClaim | None = None
+        self,
+        engine: Engine,
+        now: Callable[[], float] | None = None,
+        claim: DatabaseClaim | None = None,
+        hasty: Engine | None = None,
     ) -> None:
         self.engine = engine
+        self._hasty = hasty or engine  # whose connections do not wait for PostgreSQL's disk
         self.now = now or SteadyClock()
         self.is_sqlite = engine.dialect.name == "sqlite"
-        self._turn: AbstractContextManager[Any] = QueueLock() if self.is_sqlite else nullcontext()
+        self.on_close: list[Callable[[], None]] = []
+        self._turn = QueueLock()  # for SQLite, which has one writer
         self._claim = claim
         self._next_try: float | None = None  # to empty the log, by `time.monotonic`
 
@@ -137,11 +157,11 @@ class Database:
     @contextmanager
     def writing(self, lasting: bool = True) -> Iterator[Connection]:
         """A write transaction, committed at the end of the block or rolled back if it raises."""
-        with self._translate_errors(), self._turn, self.engine.connect() as connection:
-            connection = connection.execution_options(**{_WRITES: "FULL" if lasting else "NORMAL"})
+        engine, turn = self.engine if lasting else self._hasty, self._turn if self.is_sqlite else nullcontext()
+        with self._translate_errors(), turn, engine.connect() as connection:
+            if self.is_sqlite:
+                connection = connection.execution_options(**{WRITES: "FULL" if lasting else "NORMAL"})
             with connection.begin():
-                if not (lasting or self.is_sqlite):
-                    connection.exec_driver_sql("SET LOCAL synchronous_commit TO OFF")
                 yield connection
         self._after_transaction()
 
@@ -152,7 +172,10 @@ class Database:
 
     def close(self) -> None:
         """Close; SQLite's log is merged into the database file unless another process has it open."""
-        self.engine.dispose()
+        while self.on_close:
+            self.on_close.pop()()
+        for engine in {self.engine, self._hasty}:
+            engine.dispose()
         if self.is_sqlite:
             self._try_to_empty_log(CLOSE_WAIT)
         if self._claim is not None:
@@ -183,12 +206,15 @@ class Database:
             raise Unavailable(f"{self.name}: too many requests at once; try again") from error
 
 
-def open_database(url: str) -> Database:
-    """Open the database at a path, `sqlite:///path` or `postgresql://…`, creating or migrating its tables."""
+def open_database(url: str, processes: int = 1) -> Database:
+    """Open the database at a path, `sqlite:///path` or `postgresql://…`, creating or migrating its tables.
+
+    As many `processes` share the connections that PostgreSQL allows.
+    """
     from cmi.arena.store.migrate import migrate
 
     parsed = parse_url(url)
-    database = _sqlite(parsed) if parsed.drivername == "sqlite" else _postgres(parsed)
+    database = _sqlite(parsed) if parsed.drivername == "sqlite" else _postgres(parsed, processes)
     try:
         if database.is_sqlite:
             _start_write_ahead_log(database.engine)
@@ -286,9 +312,11 @@ def require_id(value: str, what: str) -> str:
     return value
 
 
-def _postgres(url: URL) -> Database:
+def _postgres(url: URL, processes: int) -> Database:
+    patient = max(HASTY_CONNECTIONS, MOST_CONNECTIONS // max(2, processes) - HASTY_CONNECTIONS)
     with require_extra("PostgreSQL", "arena-postgres"):
-        engine = create_engine(url, **_POOL)
+        engine = create_engine(url, pool_size=patient, max_overflow=0)
+        hasty = create_engine(url, pool_size=HASTY_CONNECTIONS, max_overflow=0)
 
     @event.listens_for(engine, "connect")
     def _wait_for_the_disk(connection: Any, _: Any) -> None:
@@ -298,7 +326,12 @@ def _postgres(url: URL) -> Database:
                 cursor.execute("SET synchronous_commit TO ON")
         connection.commit()
 
-    return Database(engine)
+    @event.listens_for(hasty, "connect")
+    def _do_not_wait(connection: Any, _: Any) -> None:
+        connection.execute("SET synchronous_commit TO OFF")
+        connection.commit()
+
+    return Database(engine, hasty=hasty)
 
 
 def _sqlite(url: URL) -> Database:
@@ -316,9 +349,9 @@ def _sqlite(url: URL) -> Database:
     return Database(sqlite_engine(url), claim=claim)
 
 
-def sqlite_engine(url: URL) -> Engine:
+def sqlite_engine(url: URL, busy_timeout: float = BUSY_TIMEOUT) -> Engine:
     """Create an engine with foreign keys, secure deletion, and transactions that wait for each other."""
-    engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT}, **_POOL)
+    engine = create_engine(url, connect_args={"timeout": busy_timeout}, **_POOL)
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: sqlite3.Connection, _: Any) -> None:
@@ -328,10 +361,10 @@ def sqlite_engine(url: URL) -> Engine:
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        synchronous = connection.get_execution_options().get(_WRITES)
+        synchronous = connection.get_execution_options().get(WRITES)
         if synchronous:
-            connection.exec_driver_sql(f"PRAGMA synchronous = {synchronous}")
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if synchronous else "BEGIN")
+            execute(connection, f"PRAGMA synchronous = {synchronous}")
+        execute(connection, "BEGIN" if synchronous is None else "BEGIN IMMEDIATE")
 
     return engine
 

@@ -6,7 +6,7 @@ Only hashes of invite and session tokens are stored, so reading the database doe
 import secrets
 from typing import Any, Literal, NamedTuple, get_args
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 
 from cmi._util.errors import InputError
 from cmi.arena.store import projects
@@ -14,6 +14,7 @@ from cmi.arena.store.database import Database, digest_of, require_id, storable
 from cmi.arena.store.errors import NotFound, Refused
 from cmi.arena.store.pairs import take
 from cmi.arena.store.schema import invites, new_id, note, people, sessions, views, votes
+from cmi.arena.store.statements import Statement
 from cmi.arena.store.study import MOST
 
 Role = Literal["owner", "observer", "annotator"]
@@ -149,17 +150,12 @@ def join(database: Database, token: str, name: str | None, consented: bool) -> S
 def session(database: Database, session_token: str) -> Session | None:
     """Look up a session; None if it is unknown or has expired."""
     token_hash, now = digest_of(session_token), database.now()
-    asked = (
-        select(sessions.c.csrf, sessions.c.seen, people)
-        .join(people, people.c.id == sessions.c.person)
-        .where((sessions.c.token_hash == token_hash) & (sessions.c.expires > now))
-    )
     with database.reading() as connection:
-        row = connection.execute(asked).one_or_none()
-    if row is None:
+        row = _SESSION.one_or_none(connection, {"token_hash": token_hash})
+    if row is None or row.expires <= now:
         return None
     if now - row.seen > SEEN_EVERY:
-        with database.writing() as connection:
+        with database.writing(lasting=False) as connection:
             connection.execute(update(sessions).where(sessions.c.token_hash == token_hash).values(seen=now))
     return Session(row.id, row.project, row.role, row.csrf, row.state, row.name)
 
@@ -338,3 +334,11 @@ def _quota(quota: int | None) -> int | None:
     if quota is not None and not 1 <= quota <= MOST:
         raise InputError(f"the quota is {quota}, expected 1 to {MOST}, or none")
     return quota
+
+
+_SESSION = Statement(
+    select(sessions.c.csrf, sessions.c.seen, sessions.c.expires)
+    .add_columns(*(people.c[name] for name in ("id", "project", "role", "state", "name")))
+    .join(people, people.c.id == sessions.c.person)
+    .where(sessions.c.token_hash == bindparam("token_hash"))
+)

@@ -7,17 +7,18 @@ Ballots are as SHOWN; stored and exported choices are in terms of the pair's own
 import hashlib
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from sqlalchemy import Row, Select, bindparam, insert, select, true, update
+from sqlalchemy import Select, bindparam, insert, select, true, update
 
 from cmi.arena.store.database import Database, storable
 from cmi.arena.store.errors import Refused
 from cmi.arena.store.pairs import take
 from cmi.arena.store.schema import new_id, pairs, people, projects, sounds, views, votes
-from cmi.arena.store.study import CountedVote, Side, Study
-from cmi.arena.store.views import Ballot, Given, ViewRow, given, require_view, turned
+from cmi.arena.store.statements import Statement
+from cmi.arena.store.study import CountedVote, Side
+from cmi.arena.store.views import Ballot, Given, Part, ViewRow, given, read_content, require_view, turned
 
 LONGEST_FEEDBACK = 4000  # characters
 SLACK = 1.0  # seconds by which the browser's clock and ours may differ
@@ -49,32 +50,32 @@ def save(database: Database, person: str, key: str, ballot: Ballot) -> Saved:
     ballot = _checked(ballot)
     digest = _digest(ballot)
     with database.writing() as connection:
-        view = require_view(connection, person, key, lock=True)
+        view, who = require_view(connection, person, key, lock=True)
         if view.begun is None:
             raise Refused("begin", "the takes of this pair have not been opened yet")
         now = database.now()
-        about = connection.execute(_ABOUT, {"pair": view.pair, "person": person}).one()
         if view.votes:
             before = connection.execute(_BEFORE, {"view": key, "number": view.votes}).one()
             if before.digest == digest:
                 return Saved(before.id, view.votes, again=True)
-        if about.person_state == "paused":
+        if who.state == "paused":
             raise Refused(
                 "paused", "you are paused: your votes are not accepted until the owner of the study resumes you"
             )
         if view.votes:
             first = connection.execute(_BEFORE, {"view": key, "number": 1}).one()
-            if refused := _why_final(about.state, view.votes, now - first.created):
+            if refused := _why_final(who.project_state, view.votes, now - first.created):
                 raise refused
         else:
-            _require_heard(ballot, view.swapped, now - view.begun, about)
-            _require_reference(ballot, now - view.created, about)
+            needed = read_content(connection, view.pair).needed(who.study)
+            _require_heard(ballot, view.swapped, now - view.begun, needed)
+            _require_reference(ballot, now - view.created, needed)
             if view.held is None and view.repeat_of is None:
                 take(connection, view.pair, 1)  # it was released, but the vote came after all
         vote, number = new_id(), view.votes + 1
-        connection.execute(insert(votes), {"id": vote, "number": number, "digest": digest, **_row(ballot, view, now)})
+        _INSERT.run(connection, {"id": vote, "number": number, "digest": digest, **_row(ballot, view, now)})
         closed = now if view.closed is None else view.closed
-        connection.execute(_CLOSE, {"view": key, "number": number, "now": closed})
+        _CLOSE.run(connection, {"view": key, "number": number, "now": closed})
     return Saved(vote, number, again=False)
 
 
@@ -178,27 +179,23 @@ def _digest(ballot: Ballot) -> str:
     return hashlib.sha256(content.encode()).hexdigest()
 
 
-def _require_heard(ballot: Ballot, swapped: bool, passed: float, about: Row[Any]) -> None:
+def _require_heard(ballot: Ballot, swapped: bool, passed: float, needed: Mapping[Part, float]) -> None:
     """Refused unless enough was heard in the `passed` seconds since the takes were shown."""
-    study, seconds = Study(**about.settings), {"a": about.seconds_a, "b": about.seconds_b}
     sides: tuple[tuple[Side, float], ...] = (("a", ballot.heard_a), ("b", ballot.heard_b))
-    needed = {side: study.needed(seconds[turned(side, swapped)]) for side, _ in sides}
     for side, heard in sides:
-        if heard + HEARD_SLACK < needed[side]:
-            raise Refused("heard", f"please hear {needed[side]:.0f} s of take {side.upper()} before you vote")
+        least = needed[turned(side, swapped)]
+        if heard + HEARD_SLACK < least:
+            raise Refused("heard", f"please hear {least:.0f} s of take {side.upper()} before you vote")
     # one take plays at a time; a negative time (the clock was set back) proves nothing
-    if 0 <= passed + SLACK < sum(needed.values()):
+    if 0 <= passed + SLACK < needed["a"] + needed["b"]:
         raise Refused("heard", "both takes can't have been heard yet; please listen before you vote")
 
 
-def _require_reference(ballot: Ballot, passed: float, about: Row[Any]) -> None:
+def _require_reference(ballot: Ballot, passed: float, needed: Mapping[Part, float]) -> None:
     """Refused unless enough of the reference was heard too, in the `passed` seconds since the instruction was shown."""
-    study = Study(**about.settings)
-    needed = study.needed_reference(about.seconds_reference)
-    if ballot.heard_reference + HEARD_SLACK < needed:
-        raise Refused("heard", f"please hear {needed:.0f} s of the reference recording before you vote")
-    takes = study.needed(about.seconds_a) + study.needed(about.seconds_b)
-    if needed and 0 <= passed + SLACK < takes + needed:
+    if ballot.heard_reference + HEARD_SLACK < needed["reference"]:
+        raise Refused("heard", f"please hear {needed['reference']:.0f} s of the reference recording before you vote")
+    if needed["reference"] and 0 <= passed + SLACK < sum(needed.values()):
         raise Refused("heard", "the reference recording can't have been heard yet; please listen before you vote")
 
 
@@ -216,23 +213,11 @@ def _row(ballot: Ballot, view: ViewRow, now: float) -> dict[str, Any]:
 
 # Queries are built once, because building one takes longer than running it on SQLite.
 
-_A, _B, _REFERENCE = sounds.alias(), sounds.alias(), sounds.alias()
-_ABOUT = (
-    select(projects.c.state, projects.c.settings, people.c.state.label("person_state"))
-    .add_columns(_A.c.seconds.label("seconds_a"), _B.c.seconds.label("seconds_b"))
-    .add_columns(_REFERENCE.c.seconds.label("seconds_reference"))
-    .select_from(pairs)
-    .join(projects, projects.c.id == pairs.c.project)
-    .join(people, people.c.id == bindparam("person"))
-    .join(_A, _A.c.id == pairs.c.a)
-    .join(_B, _B.c.id == pairs.c.b)
-    .outerjoin(_REFERENCE, _REFERENCE.c.id == pairs.c.reference)
-    .where(pairs.c.id == bindparam("pair"))
-)
+_INSERT = Statement(insert(votes))
 _BEFORE = select(votes.c.id, votes.c.digest, votes.c.created).where(
     (votes.c.view == bindparam("view")) & (votes.c.number == bindparam("number"))
 )
-_CLOSE = (
+_CLOSE = Statement(
     update(views)
     .where(views.c.key == bindparam("view"))
     .values(votes=bindparam("number"), closed=bindparam("now"), held=None)

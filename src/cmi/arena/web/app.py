@@ -7,6 +7,7 @@ from starlette.exceptions import HTTPException
 from cmi.arena.store.database import Database
 from cmi.arena.web.middleware import ArenaMiddleware, respond
 from cmi.arena.web.routes import annotate, browse, media, owner, pages, results, sign_in
+from cmi.arena.web.shortcut import VotingShortcut
 from cmi.arena.web.state import Arena, ServerSettings
 
 
@@ -17,7 +18,8 @@ def create_app(database: Database, settings: ServerSettings) -> FastAPI:
     for module in (sign_in, annotate, media, owner, browse, results, pages):
         app.include_router(module.router)
     app.add_api_route("/healthz", _healthy, include_in_schema=False)
-    app.add_middleware(ArenaMiddleware, settings=settings)
+    app.add_middleware(VotingShortcut, arena=app.state.arena)
+    app.add_middleware(ArenaMiddleware, settings=settings)  # the last one is in front
     for kind in (RequestValidationError, HTTPException):  # the others go up to the middleware
         app.add_exception_handler(kind, lambda request, error: respond(error, request.scope))
     return app

@@ -4,9 +4,11 @@ Every API route that needs a session takes one of the roles below as a parameter
 person's request rate and, for requests that change something, the CSRF token, so no route can forget one of them.
 """
 
+from collections.abc import Collection
 from typing import Annotated
 
 from fastapi import Depends, Request
+from starlette.requests import HTTPConnection
 
 from cmi.arena.store.errors import Refused
 from cmi.arena.store.people import Session
@@ -14,13 +16,23 @@ from cmi.arena.web import security
 from cmi.arena.web.state import ThisArena
 
 
-async def find_session(request: Request, arena: ThisArena) -> Session | None:
+async def find_session(request: HTTPConnection, arena: ThisArena) -> Session | None:
     """The session that the request's cookie names, if there is one."""
     token = request.cookies.get(arena.cookie)
     return await arena.sessions.find(token) if security.plausible_token(token) else None
 
 
 Visitor = Annotated[Session | None, Depends(find_session)]
+
+
+def why_not(request: HTTPConnection, session: Session, roles: Collection[str]) -> Refused | None:
+    """Why a session may not make the request, or None."""
+    changes = request.scope["method"] not in security.SAFE_METHODS
+    if changes and not security.equal(request.headers.get(security.CSRF_HEADER), session.csrf):
+        return Refused("csrf", "the page is out of date: reload it and try again", 403)
+    if session.role not in roles:
+        return Refused("role", "your role does not allow this")
+    return None
 
 
 class RequireRole:
@@ -31,11 +43,8 @@ class RequireRole:
         if session is None:
             raise Refused("session", "you are not signed in: open your invitation link again", 401)
         arena.person_rate.require(session.person)
-        changes = request.method not in security.SAFE_METHODS
-        if changes and not security.equal(request.headers.get(security.CSRF_HEADER), session.csrf):
-            raise Refused("csrf", "the page is out of date: reload it and try again", 403)
-        if session.role not in self._roles:
-            raise Refused("role", "your role does not allow this")
+        if refused := why_not(request, session, self._roles):
+            raise refused
         return session
 
 

@@ -43,7 +43,7 @@ class ArenaMiddleware(RequestGuard):
         self._limits = settings.limits
         self._hosts = security.own_hosts(settings.public_url)
         self._origins = security.own_origins(settings.public_url)
-        self._addresses = RateLimiter(settings.limits.address)
+        self._addresses = RateLimiter(settings.limits.address, "address", settings.shared)
 
     def respond(self, error: Exception, scope: Scope) -> Response:
         return respond(error, scope)

@@ -5,8 +5,10 @@ because anyone on the network could read cookies and links over http. The demons
 """
 
 import logging
+import socket
 import webbrowser
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -22,6 +24,8 @@ from cmi.arena.exchange.demo import demo_project
 from cmi.arena.store import people, projects
 from cmi.arena.store.database import Database, open_database, parse_url
 from cmi.arena.web.app import create_app
+from cmi.arena.web.limits import SharedState
+from cmi.arena.web.processes import run_processes
 from cmi.arena.web.routes.pages import read_player
 from cmi.arena.web.security import normal_url
 from cmi.arena.web.state import ServerSettings
@@ -41,22 +45,46 @@ def serve(
     folder: Path | None = None,
     log: bool = False,
     open_browser: bool = False,
+    processes: int = 1,
 ) -> None:
     """Open or create the database `db`, print the first links, and serve until stopped.
 
     Uploads go to `folder`: by default beside an SQLite file, else in the cache folder.
     """
     check_address(host, public_url, demo)
+    if processes > 1 and parse_url(db).drivername == "sqlite":
+        raise InputError(
+            f"--processes {processes}: SQLite has one writer at a time, so more processes would serve nobody faster; "
+            "use --db postgresql://…, or leave --processes out"
+        )
     database = open_database(db)
     try:
         # a server started in the background, with interrupts ignored, stops without raising
         with suppress(KeyboardInterrupt), listen(host, port) as listening:
             url = normal_url(public_url or local_url(host, listening.getsockname()[1]))
-            server = _server(database, url, folder or _beside(db), log)
+            settings = ServerSettings(public_url=url, folder=folder or _beside(db), player=_read_player())
+            if processes == 1:
+                server = _server(database, settings, log)
             projects.set_address(database, url)
             _show_links(database, url, demo, open_browser)
-            server.run(sockets=[listening])
+            if processes == 1:
+                server.run(sockets=[listening])
+            else:
+                database.close()
+                run_processes(processes, _serve_in_process, db, settings, log, listening, processes)
         print("The arena is closed.", flush=True)
+    finally:
+        database.close()
+
+
+@stopped_by_sigterm()
+def _serve_in_process(
+    shared: SharedState, db: str, settings: ServerSettings, log: bool, listening: socket.socket, processes: int
+) -> None:
+    database = open_database(db, processes)
+    try:
+        with suppress(KeyboardInterrupt):
+            _server(database, replace(settings, shared=shared), log).run(sockets=[listening])
     finally:
         database.close()
 
@@ -120,13 +148,16 @@ def _show_links(database: Database, url: str, demo: bool, open_browser: bool) ->
         webbrowser.open(shown or url)
 
 
-def _server(database: Database, url: str, folder: Path, log: bool) -> uvicorn.Server:
+def _server(database: Database, settings: ServerSettings, log: bool) -> uvicorn.Server:
     start_logging("cmi.arena.access", requests=log)
-    player: dict[str, bytes] = {}
-    try:
-        player = read_player()
-    except InputError as error:
-        logging.getLogger("cmi.arena").warning("waveforms are drawn plainly: %s", error)
-    app = create_app(database, ServerSettings(public_url=url, folder=folder, player=player))
+    app = create_app(database, settings)
     app.state.arena.uploads.claim()
     return make_server(app)
+
+
+def _read_player() -> dict[str, bytes]:
+    try:
+        return read_player()
+    except InputError as error:
+        logging.getLogger("cmi.arena").warning("waveforms are drawn plainly: %s", error)
+        return {}

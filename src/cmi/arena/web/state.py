@@ -1,19 +1,16 @@
-"""State shared by all requests to a server: its settings, the database, and caches of sessions and statistics."""
+"""State shared by all requests to a server process: its settings, the database, and caches of sessions and reports."""
 
 import asyncio
 import hashlib
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import Annotated, Any, NamedTuple
 
 from fastapi import Depends
 from sqlalchemy import select
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from cmi.arena.audio.playback import Copies
@@ -23,23 +20,21 @@ from cmi.arena.store.database import Database
 from cmi.arena.store.people import Session
 from cmi.arena.store.schema import servers
 from cmi.arena.web import security
-from cmi.arena.web.limits import Limits, RateLimiter
+from cmi.arena.web.limits import Limits, RateLimiter, SharedState
+from cmi.arena.web.runner import Runner
 from cmi.arena.web.uploads import Uploads
 
-THREADS = 8  # that talk to the database for annotators
 KEEP_SESSION = 5.0  # seconds
 KEEP_REPORT = 4.0  # times as long as it took to make
 MOST_SESSIONS = 10_000
 MOST_REPORTS = 100
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class ServerSettings:
     """`public_url` is the address in browsers, `folder` holds uploaded sounds.
 
+    `shared` is common to all processes of the server.
     `player` has the files of wavesurfer.js by name; without them the pages fall back on a plain seek bar.
     """
 
@@ -47,6 +42,7 @@ class ServerSettings:
     folder: Path
     player: Mapping[str, bytes] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
+    shared: SharedState = field(default_factory=SharedState)
 
 
 class PageFile(NamedTuple):
@@ -60,24 +56,27 @@ class PageFile(NamedTuple):
 class Sessions:
     """A cache of sessions, so that most requests need no database lookup. Only `forget` is thread-safe.
 
-    A cached session may be out of date for KEEP_SESSION seconds after a change by another process, such as `cmi arena`;
-    changes by this server clear the cache. Votes are safe either way, because the store checks them.
+    A cached session may be out of date for KEEP_SESSION seconds after a change by another program, such as `cmi arena`;
+    changes by this server clear the caches of all its processes. Votes are safe either way, because the store checks
+    them.
     """
 
-    def __init__(self, database: Database, clock: Callable[[], float] = time.monotonic) -> None:
-        self._database = database
+    def __init__(
+        self, run: Runner, clock: Callable[[], float] = time.monotonic, shared: SharedState | None = None
+    ) -> None:
+        self._run = run
         self._clock = clock
+        self._shared = shared or SharedState()
         self._kept: OrderedDict[bytes, tuple[Session, float]] = OrderedDict()  # by token hash; time of the lookup
-        self._changed = clock()
 
     async def find(self, token: str) -> Session | None:
         """Look up a session; None if it is unknown or has expired."""
         key, now = hashlib.sha256(token.encode()).digest(), self._clock()
         if key in self._kept:
             session, asked = self._kept[key]
-            if asked > self._changed and now - asked < KEEP_SESSION:
+            if asked > self._shared.session_change[0] and now - asked < KEEP_SESSION:
                 return session
-        found = await run_in_threadpool(people.session, self._database, token)
+        found = await self._run(people.session, token)
         self._kept.pop(key, None)
         if found is not None:
             self._kept[key] = found, now
@@ -87,7 +86,7 @@ class Sessions:
 
     def forget(self) -> None:
         """Invalidate the cache after a change to people."""
-        self._changed = self._clock()
+        self._shared.session_change[0] = self._clock()
 
 
 class Reports:
@@ -116,26 +115,19 @@ class Reports:
 
 
 class Arena:
-    """Annotators' requests have their own threads, so that no report or export delays a vote."""
-
     def __init__(self, database: Database, settings: ServerSettings, files: Mapping[str, PageFile]) -> None:
         self.database = database
         self.settings = settings
         self.files = files
         self.cookie = security.cookie_name(settings.public_url, server_id(database))
-        self.sessions = Sessions(database)
+        self.run = Runner(database)
+        self.sessions = Sessions(self.run, shared=settings.shared)
         self.reports = Reports(database)
         self.copies = Copies(database, settings.folder)
         self.uploads = Uploads(settings.folder, settings.limits)
-        self.person_rate = RateLimiter(settings.limits.person)
-        self.sign_in_rate = RateLimiter(settings.limits.sign_in)
-        self.upload_rate = RateLimiter(settings.limits.uploads)
-        self._threads = ThreadPoolExecutor(THREADS, "annotators")
-
-    async def run(self, work: Callable[Concatenate[Database, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run `work` with the database in one of the annotators' threads."""
-        call = partial(work, self.database, *args, **kwargs)
-        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+        self.person_rate = RateLimiter(settings.limits.person, "person", settings.shared)
+        self.sign_in_rate = RateLimiter(settings.limits.sign_in, "sign_in", settings.shared)
+        self.upload_rate = RateLimiter(settings.limits.uploads, "uploads", settings.shared)
 
 
 def server_id(database: Database) -> str:

@@ -12,7 +12,7 @@ import httpx
 import numpy as np
 import pytest
 import soundfile
-from sqlalchemy import event
+from sqlalchemy import Engine, event
 
 from cmi.arena.store import people, projects
 from cmi.arena.store.database import Database, open_database
@@ -27,10 +27,11 @@ def fill(database: Database) -> list[int]:
     with database.reading() as connection:
         room = [connection.exec_driver_sql("PRAGMA page_count").scalar()]
 
-    @event.listens_for(database.engine, "begin")
+    @event.listens_for(Engine, "begin")  # the server has several for the same file
     def limit(connection) -> None:
-        most = room[0] if room else 2**30
-        connection.exec_driver_sql(f"PRAGMA max_page_count = {most}")
+        if connection.engine.url == database.engine.url:
+            most = room[0] if room else 2**30
+            connection.exec_driver_sql(f"PRAGMA max_page_count = {most}")
 
     return room
 

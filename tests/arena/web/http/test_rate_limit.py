@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cmi.arena.web.limits import Rate, RateLimiter, address_key
+from cmi.arena.web.limits import Rate, RateLimiter, SharedState, address_key
 
 
 class Clock:
@@ -30,10 +30,11 @@ def test_one_client_does_not_use_up_anothers_tokens():
 
 
 def test_strangers_do_not_fill_the_memory():
-    limiter = RateLimiter(Rate(1, 1), most_buckets=10, clock=Clock())
-    for stranger in range(1000):
-        limiter.seconds_to_wait(str(stranger))
-    assert len(limiter) == 10
+    shared = SharedState(most_buckets=10)
+    limiter, room = RateLimiter(Rate(1, 1), shared=shared, clock=Clock()), len(shared.buckets)
+    assert [limiter.seconds_to_wait(str(stranger)) for stranger in range(1000)] == [0] * 1000
+    assert len(shared.buckets) == room
+    assert limiter.seconds_to_wait("999") == 1
 
 
 @given(st.lists(st.floats(0, 10), max_size=60))

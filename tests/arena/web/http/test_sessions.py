@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from cmi.arena.store import people
+from cmi.arena.web.runner import Runner
 from cmi.arena.web.state import KEEP_SESSION, Sessions
 
 
@@ -24,7 +25,7 @@ def clock():
 
 @pytest.fixture
 def sessions(database, clock):
-    return Sessions(database, clock)
+    return Sessions(Runner(database), clock)
 
 
 @pytest.fixture

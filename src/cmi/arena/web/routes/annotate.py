@@ -4,17 +4,20 @@ Everything an annotator sees is listed here field by field: never a system's nam
 whether the takes are swapped.
 """
 
+import json
 from contextlib import suppress
 from typing import Any
 
 from fastapi import APIRouter
+from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
+from cmi.arena.audio import sounds
 from cmi.arena.audio.playback import Copies, Unplayable
 from cmi.arena.store import assign, votes
 from cmi.arena.store.assign import Done
 from cmi.arena.store.database import Database
-from cmi.arena.store.views import Ballot, Given, Part, PlayableSound, View
+from cmi.arena.store.views import Ballot, Given, Original, Part, PlayableSound, View, forget_pair
 from cmi.arena.web.auth import Annotator
 from cmi.arena.web.bodies import PathId, VoteBody
 from cmi.arena.web.state import ThisArena
@@ -26,8 +29,14 @@ ANSWER = ("", "confidence", "touched")  # columns of a vote, after the name of t
 router = APIRouter(prefix="/api")
 
 
+class Json(str):
+    """Text that is JSON already."""
+
+    __slots__ = ()
+
+
 @router.get("/next")
-async def next_view(arena: ThisArena, session: Annotator) -> dict[str, Any]:
+async def next_view(arena: ThisArena, session: Annotator) -> Response:
     """Return the next instruction, or why there is none; the same until it is voted on.
 
     Copies of all its sounds are made first; a pair with an unplayable sound is passed over.
@@ -35,10 +44,11 @@ async def next_view(arena: ThisArena, session: Annotator) -> dict[str, Any]:
     for _ in range(MOST_PASSED_OVER):
         found, progress = await arena.run(assign.next_page, session.person)
         if isinstance(found, Done):
-            return {"done": found.reason}
+            return _answer({"done": found.reason})
         with suppress(Unplayable):
-            await run_in_threadpool(_make_ready, arena.copies, found)
-            return _instruction(found) | {"progress": progress._asdict()}
+            if not all(map(arena.copies.is_ready, _sounds(found))):
+                await run_in_threadpool(_make_ready, arena.database, arena.copies, found)
+            return _answer(_instruction(found) | {"progress": progress._asdict()})
     raise Unplayable
 
 
@@ -54,15 +64,15 @@ async def recent(arena: ThisArena, session: Annotator) -> list[dict[str, Any]]:
 
 
 @router.get("/views/{view}")
-async def look(arena: ThisArena, session: Annotator, view: PathId) -> dict[str, Any]:
+async def look(arena: ThisArena, session: Annotator, view: PathId) -> Response:
     """Return one of the caller's views, with its takes if it has begun."""
-    return await arena.run(_look, session.person, view)
+    return _answer(await arena.run(_look, session.person, view))
 
 
 @router.post("/views/{view}/begin")
-async def begin(arena: ThisArena, session: Annotator, view: PathId) -> dict[str, Any]:
+async def begin(arena: ThisArena, session: Annotator, view: PathId) -> Response:
     """Begin a view after the instruction was read: return the takes and how much of each must be heard."""
-    return _takes(await arena.run(assign.begin, session.person, view))
+    return _answer(_takes(await arena.run(assign.begin, session.person, view)))
 
 
 @router.post("/views/{view}/skip")
@@ -73,7 +83,7 @@ async def skip(arena: ThisArena, session: Annotator, view: PathId) -> dict[str, 
 
 
 @router.post("/views/{view}/vote")
-async def vote(arena: ThisArena, session: Annotator, view: PathId, body: VoteBody) -> dict[str, Any]:
+async def vote(arena: ThisArena, session: Annotator, view: PathId, body: VoteBody) -> Response:
     """Store a vote. The same vote again changes nothing; another one corrects it."""
     ballot = Ballot(
         *(body.alignment.choice, body.alignment.confidence),
@@ -86,13 +96,28 @@ async def vote(arena: ThisArena, session: Annotator, view: PathId, body: VoteBod
         musicality_touched=body.musicality.touched,
     )
     saved = await arena.run(votes.save, session.person, view, ballot)
-    return {"saved": True, "vote": saved.vote, "number": saved.number, "again": saved.again}
+    return _answer({"saved": True, **saved._asdict()})
 
 
-def _make_ready(copies: Copies, view: View) -> None:
-    for sound in (view.reference, view.a, view.b):
-        if sound is not None:
-            copies.find(sound.original)
+def _answer(fields: dict[str, Any]) -> Response:
+    """A JSON object; fields that are Json already are not encoded again."""
+    return Response(_to_json(fields), media_type="application/json")
+
+
+def _to_json(fields: dict[str, Any]) -> Json:
+    encoded = (value if isinstance(value, Json) else json.dumps(value, ensure_ascii=False) for value in fields.values())
+    return Json("{" + ",".join(f'"{name}":{value}' for name, value in zip(fields, encoded, strict=True)) + "}")
+
+
+def _sounds(view: View) -> list[Original]:
+    return [sound.original for sound in (view.reference, view.a, view.b) if sound is not None]
+
+
+def _make_ready(database: Database, copies: Copies, view: View) -> None:
+    """Make the copies that are missing, and store what has changed about the files."""
+    forget_pair(view.pair)
+    for known in _sounds(view):
+        copies.find(sounds.find(database, known.project, known.id))
 
 
 def _look(database: Database, person: str, key: str) -> dict[str, Any]:
@@ -104,28 +129,30 @@ def _look(database: Database, person: str, key: str) -> dict[str, Any]:
 def _instruction(view: View) -> dict[str, Any]:
     return {
         "view": view.key,
-        "instruction": {
-            "text": view.text,
-            "lyrics": view.lyrics,
-            "reference": None
-            if view.reference is None
-            else _sound(view, "reference", view.reference) | {"needed": view.needed_reference},
-            "modality": view.modality,
-        },
+        "instruction": _to_json(
+            {
+                "text": view.text,
+                "lyrics": view.lyrics,
+                "reference": None
+                if view.reference is None
+                else _sound(view, "reference", view.reference, needed=view.needed_reference),
+                "modality": view.modality,
+            }
+        ),
         "vote": None if view.vote is None else _vote(view.vote),
     }
 
 
 def _takes(view: View) -> dict[str, Any]:
     return {
-        "takes": {"a": _sound(view, "a", view.a), "b": _sound(view, "b", view.b)},
+        "takes": _to_json({"a": _sound(view, "a", view.a), "b": _sound(view, "b", view.b)}),
         "needed": {"a": view.needed_a, "b": view.needed_b},
     }
 
 
-def _sound(view: View, part: Part, sound: PlayableSound) -> dict[str, Any]:
-    shown = {"seconds": sound.seconds, "peaks": sound.peaks, "gain_db": sound.gain_db}
-    return {"url": f"/media/{view.key}/{part}", **shown}
+def _sound(view: View, part: Part, sound: PlayableSound, **more: float) -> Json:
+    shown = {"seconds": sound.seconds, "peaks": Json(sound.peaks), "gain_db": sound.gain_db}
+    return _to_json({"url": f"/media/{view.key}/{part}", **shown, **more})
 
 
 def _vote(given: Given) -> dict[str, Any]:
