@@ -103,7 +103,7 @@ def scorer_on_ray_serve(most: int, shared: Sequence[Path], *options: Any) -> Ite
             autoscaling_config={"min_replicas": 1, "max_replicas": most, **SCALING},
         )
         serve.start(proxy_location="Disabled", logging_config={"log_level": "ERROR"})
-        logging.getLogger("ray.serve").setLevel(logging.ERROR)
+        logging.getLogger("ray.serve").setLevel(logging.CRITICAL)  # of a process that dies we tell ourselves
         try:
             handle = serve.run(deployment.bind(str(Path.cwd()), options), name=app, route_prefix=None)
             about = handle.describe.remote().result()
