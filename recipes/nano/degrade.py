@@ -61,7 +61,7 @@ def muffled(x: Tensor, strength: Tensor, rng: Generator) -> Tensor:
 
 
 def tinny(x: Tensor, strength: Tensor, rng: Generator) -> Tensor:
-    cutoff = 150 * 16 ** strength[:, None]
+    cutoff = 60 * 40 ** strength[:, None]
     return _filtered(x, lambda f: 1 - 1 / (1 + (f / cutoff) ** 6))
 
 

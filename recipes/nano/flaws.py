@@ -133,7 +133,7 @@ def warble(x: Tensor, strength: Tensor, rng: Generator) -> Tensor:
 
 
 def metallic(x: Tensor, strength: Tensor, rng: Generator) -> Tensor:
-    delay, feedback = _uniform(x, 0.001, 0.012, rng), 0.25 + 0.72 * strength[:, None] ** 0.5
+    delay, feedback = _uniform(x, 0.001, 0.012, rng), _uniform(x, 0.25, 0.72, rng) + 0.26 * strength[:, None] ** 0.5
 
     def gain(hertz: Tensor) -> Tensor:
         angle = -2 * math.pi * hertz * delay

@@ -8,15 +8,13 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from cmi.reward.model.blend import OWN, BlendedHead
+from cmi.reward.model.blend import BlendedHead
 from cmi.reward.model.checkpoint import split_state
 from cmi.reward.model.encoders import craft, musicnn
 from cmi.reward.model.encoders import nano as encoder
 from cmi.reward.model.encoders.ear import log_mel
 from cmi.reward.model.encoders.musicnn import Musicnn
-from cmi.reward.model.head import Downsampling, HeadConfig, PromptTokens
-
-COMPONENTS, RIDGE = 64, 0.1  # of what is played
+from cmi.reward.model.head import Downsampling, HeadConfig, PromptTokens, RewardHead
 
 
 class Listener(nn.Module):
@@ -42,11 +40,12 @@ class Listener(nn.Module):
         """What nano's own head says: (B, n) at 32 kHz -> (B,)."""
         empty = self.get_buffer("empty").expand(1, -1, -1)
         prompt = self.head.fuse(self.head.join(PromptTokens(empty, empty))).expand(len(sounds), -1, -1)
-        return self.head.judge(prompt, self.head.thin(self.encoder.encode_sound(sounds)))[:, 1] / OWN
+        take, dim = self.head.thin(self.encoder.encode_sound(sounds)), self.head.config.dim
+        return RewardHead.judge(self.head, prompt[..., :dim], take[..., :dim])[:, 1]
 
     @torch.no_grad()
     def summary(self, sounds: Tensor, parts: int = 1) -> Tensor:
-        """Of clips of one length at 32 kHz, in parts one after the other: (B, n) -> (B, parts, 8308)."""
+        """Of clips of one length at 32 kHz, in parts one after the other: (B, n) -> (B, parts, 8612)."""
         level = encoder.begun(encoder.levelled(sounds))
         mel = musicnn.mel(encoder.halve_rate(level))
         frames = [net.frames(mel) for net in self.encoder.taggers]  # type: ignore[operator]
@@ -61,69 +60,75 @@ class Listener(nn.Module):
         return torch.stack(found, dim=1)
 
 
-class Judge(nn.Module):
-    """One number of a summary, standardised as clean clips are and cut off at 8 deviations.
+class Thinned(nn.Module):
+    """Drops half of the last dimension in training: the same half of all versions of a clip, so that they compare."""
 
-    Of its numbers some are `used`. `curved` also weighs how far each number is from usual, in either
-    direction; with `hidden`, a layer stands beside. With `given`, of each of those numbers what is usual of clips
-    whose musicnn hears the same is taken away first.
-    """
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training:
+            return x
+        shape = (*x.shape[:-2], 1, x.shape[-1]) if x.dim() > 2 else x.shape
+        return x * (torch.rand(shape, device=x.device) > 0.5) * 2
 
-    def __init__(
-        self, clean: Tensor, used: Tensor, curved: bool = False, hidden: int = 0, given: Tensor | None = None
-    ) -> None:
+
+class Teller(nn.Module):
+    """Log-odds of every kind of flaw against none; its judgement are the log-odds of none against any."""
+
+    def __init__(self, clean: Tensor, used: Tensor, kinds: int, hidden: int, gain: Tensor) -> None:
         super().__init__()
-        self.played: nn.Parameter | None = None
-        self.usual: nn.Parameter | None = None
-        self.rest: nn.Parameter | None = None
         self.mean = nn.Parameter(clean.mean(dim=0), requires_grad=False)
         self.scale = nn.Parameter(used / clean.std(dim=0).clamp(min=1e-4), requires_grad=False)
-        self.weight = nn.Parameter(torch.zeros_like(self.mean))
-        self.bend = nn.Parameter(torch.zeros_like(self.mean), requires_grad=curved)
+        self.gain = nn.Parameter(gain, requires_grad=False)
+        self.tell = nn.Linear(len(self.mean), kinds).to(clean.device)
+        nn.init.zeros_(self.tell.weight)
+        nn.init.constant_(self.tell.bias, -3.0)
         self.layer = None
         if hidden:
-            layers = nn.Linear(len(self.mean), hidden), nn.GELU(), nn.Dropout(0.5), nn.Linear(hidden, 1)
+            layers = nn.Linear(len(self.mean), hidden), nn.GELU(), Thinned(), nn.Linear(hidden, kinds, bias=False)
             self.layer = nn.Sequential(*layers).to(clean.device)
             nn.init.zeros_(layers[3].weight)
-        if given is not None:
-            self._fit_usual(clean, given)
-
-    @torch.no_grad()
-    def _fit_usual(self, clean: Tensor, given: Tensor) -> None:
-        """A ridge from the first components of musicnn's mean features to every number that is `given` them."""
-        z = self.inputs(clean)
-        features = z[:, _mean_features(z.device)]
-        _, vectors = torch.linalg.eigh(features.T @ features / len(z))
-        played = vectors[:, -COMPONENTS:]
-        known = features @ played
-        gram = known.T @ known + RIDGE * len(z) * torch.eye(COMPONENTS, device=z.device)
-        usual = torch.linalg.solve(gram, known.T @ z) * given
-        rest = torch.where(given, 1 / (z - known @ usual).std(dim=0).clamp(min=0.05), 1.0)
-        self.played, self.usual, self.rest = (nn.Parameter(x, requires_grad=False) for x in (played, usual, rest))
 
     def inputs(self, x: Tensor) -> Tensor:
-        z = ((x - self.mean) * self.scale).clamp(-craft.FARTHEST, craft.FARTHEST)
-        if self.played is None or self.usual is None or self.rest is None:
-            return z
-        usual = z[..., _mean_features(z.device)] @ self.played @ self.usual
-        return ((z - usual) * self.rest).clamp(-craft.FARTHEST, craft.FARTHEST)
+        return ((x - self.mean) * self.scale).clamp(-craft.FARTHEST, craft.FARTHEST) * self.gain
+
+    def odds(self, inputs: Tensor, keep: Tensor | None = None) -> Tensor:
+        """(..., 8612) -> (..., kinds)."""
+        kept = inputs if keep is None else inputs * keep
+        found: Tensor = self.tell(kept)
+        return found if self.layer is None else found + self.layer(kept)
 
     def judge(self, inputs: Tensor, keep: Tensor | None = None) -> Tensor:
-        """Of (..., 8308) inputs, of which `keep` are heard in this step of the training."""
-        kept = inputs if keep is None else inputs * keep
-        found = kept @ self.weight
-        if self.bend.requires_grad:
-            found = found + (kept.abs() - craft.USUAL) @ self.bend
-        return found if self.layer is None else found + self.layer(kept)[..., 0]
+        return -self.odds(inputs, keep).logsumexp(dim=-1)
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.cat([self.judge(self.inputs(part.float())) for part in x.split(4096)])
 
 
-def _mean_features(device: torch.device) -> Tensor:
-    """Where the means of both of musicnn's nets stand in a summary."""
-    each = torch.arange(musicnn.DIM, device=device)
-    return torch.cat([each, 4 * musicnn.DIM + each])
+class Judge(nn.Module):
+    """One number of a summary, standardised as clean clips are and cut off at 8 deviations.
+
+    It weighs the numbers that are `used`, and how far each is from usual, in either direction, with a layer beside.
+    """
+
+    def __init__(self, clean: Tensor, used: Tensor, hidden: int) -> None:
+        super().__init__()
+        self.mean = nn.Parameter(clean.mean(dim=0), requires_grad=False)
+        self.scale = nn.Parameter(used / clean.std(dim=0).clamp(min=1e-4), requires_grad=False)
+        self.weight = nn.Parameter(torch.zeros_like(self.mean))
+        self.bend = nn.Parameter(torch.zeros_like(self.mean))
+        layers = nn.Linear(len(self.mean), hidden), nn.GELU(), Thinned(), nn.Linear(hidden, 1)
+        self.layer = nn.Sequential(*layers).to(clean.device)
+        nn.init.zeros_(layers[3].weight)
+
+    def inputs(self, x: Tensor) -> Tensor:
+        return ((x - self.mean) * self.scale).clamp(-craft.FARTHEST, craft.FARTHEST)
+
+    def judge(self, inputs: Tensor, keep: Tensor | None = None) -> Tensor:
+        """Of (..., 8612) inputs, of which `keep` are heard in this step of the training."""
+        kept = inputs if keep is None else inputs * keep
+        return kept @ self.weight + (kept.abs() - craft.USUAL) @ self.bend + self.layer(kept)[..., 0]
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.cat([self.judge(self.inputs(part.float())) for part in x.split(4096)])
 
 
 def load_nets(variables: Mapping[str, Mapping[str, Tensor]]) -> tuple[Musicnn, Musicnn]:

@@ -1,10 +1,10 @@
-"""Puts what `train.py` taught into nano: CHOSEN beside the head's own musicality.
+"""Puts what `train.py` taught into nano: a ranking, and beside it a share of the odds of every flaw.
 
     python recipes/nano/ship.py FITTED NANO OUT     FITTED is the folder that `train.py fit` wrote
 
-Both are put over their deviation among clean clips. The share of the head's own, and the temperature at which
-differences of the sum are log-odds, are fitted on the clips that are for choosing; the figures printed for the others
-were not used. OUT gets the checkpoint, and src/cmi/reward/model/blend.py wants the number printed as OWN.
+Both are put over their deviation among clean clips. The temperature at which differences of the sum are log-odds is
+fitted on the clips that are for choosing; the figures printed for the others were not used. OUT gets the checkpoint;
+src/cmi/reward/model/blend.py wants the number printed as LEAST.
 """
 
 import sys
@@ -13,57 +13,52 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import load_file, save_file
-from table import Row, Said, accuracy, load_scores, pick
+from table import Row, load_scores, pick
 from torch import Tensor
 from torch.nn import functional
 
 from cmi.reward.model.checkpoint import WEIGHTS
 
-CHOSEN = "256"
-UNSTEADY = Path(__file__).with_name("unsteady.txt")  # numbers that mp3 or ogg move by 0.17 deviations: not heard
-SHARES = (0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0)
+RANKED, NAMED, SHARE = "ranked", "named", 0.3
 TEMPERATURES = torch.logspace(-1.5, 0.8, 70)
 BINS = 10
 
 
 def main() -> None:
     fitted, nano, out = map(Path, sys.argv[1:])
-    named, rows = load_scores(fitted / "scores.pt")
-    clean = {name: pick(said["valid"], rows["valid"], [""], 0.0)[0] for name, said in named.items()}
-    craft = {pack: scores / clean[CHOSEN].std() for pack, scores in named[CHOSEN].items()}
-    head = {pack: scores / clean["nano"].std() for pack, scores in named["nano"].items()}
-    tried = {share: accuracy(_sum(craft, head, share)["valid"], rows["valid"]) for share in SHARES}
-    print("share of the head's own: " + ", ".join(f"{share} {100 * right:.2f}" for share, right in tried.items()))
-    share = max(tried, key=lambda one: tried[one])
-    score = _sum(craft, head, share)
+    said, rows = load_scores(fitted / "scores.pt")
+    clean = {name: pick(own["valid"], rows["valid"], [""], 0.0)[0] for name, own in said.items()}
+    spread = {name: float(own.std()) for name, own in clean.items()}
+    score = {
+        pack: said[RANKED][pack] / spread[RANKED] + SHARE * said[NAMED][pack] / spread[NAMED] for pack in said[RANKED]
+    }
     temperature = min(TEMPERATURES.tolist(), key=lambda t: _loss(t * _differences(score["valid"], rows["valid"])))
     for name in ("valid", "tests", "fresh"):
-        told, before = (_differences(own[name], rows[name]) for own in (score, named["nano"]))
-        errors = ", ".join(f"{100 * _calibration(x):.1f}" for x in (temperature * told, told, before))
-        print(f"expected calibration error on {name}, at the temperature {temperature:.3f}, at 1, nano's: {errors}")
-    taught = torch.load(fitted / f"{CHOSEN}.pt")
-    unsteady = [int(place) for place in UNSTEADY.read_text(encoding="utf-8").split()]
-    taught["scale"][unsteady] = taught["bend"][unsteady] = 0
-    factor = temperature / float(clean[CHOSEN].std())
-    own = temperature * share / float(clean["nano"].std())
-    middle = pick(temperature * score["valid"], rows["valid"], [""], 0.0)[0].mean() - clean["nano"].mean()
+        told = _differences(score[name], rows[name])
+        errors = ", ".join(f"{100 * _calibration(x):.1f}" for x in (temperature * told, told))
+        print(f"expected calibration error on {name}, at the temperature {temperature:.3f} and at 1: {errors}")
+    ranked, named = (torch.load(fitted / f"{name}.pt") for name in (RANKED, NAMED))
+    factor, share = temperature / spread[RANKED], temperature * SHARE / spread[NAMED]
+    songs, strange = (
+        temperature * pick(score["valid"], rows["valid"], [name], strength)[0]
+        for name, strength in (("", 0.0), ("not music", 1.0))
+    )
+    middle = songs.mean() - clean["nano"].mean()  # clean clips keep nano's mean
     state = load_file(nano / WEIGHTS) | {
-        "craft.mean": taught["mean"],
-        "craft.scale": taught["scale"].half(),
-        "craft.weight": (factor * taught["weight"]).half(),
-        "craft.bend": (factor * taught["bend"]).half(),
-        "craft.hidden.weight": taught["layer.0.weight"].half(),
-        "craft.hidden.bias": taught["layer.0.bias"].float(),
-        "craft.out.weight": factor * taught["layer.3.weight"].float(),
-        "craft.out.bias": factor * taught["layer.3.bias"].float() - middle,  # clean clips keep nano's mean
+        "craft.mean": ranked["mean"],
+        "craft.scale": ranked["scale"].half(),
+        "craft.weight": (factor * ranked["weight"]).half(),
+        "craft.bend": (factor * ranked["bend"]).half(),
+        "craft.hidden.weight": ranked["layer.0.weight"].half(),
+        "craft.hidden.bias": ranked["layer.0.bias"].float(),
+        "craft.out.weight": factor * ranked["layer.3.weight"].float(),
+        "craft.out.bias": factor * ranked["layer.3.bias"].float() - middle,
+        "craft.tell.weight": (named["tell.weight"].float() * named["gain"]).half(),
+        "craft.tell.bias": named["tell.bias"].float(),
+        "craft.share": torch.tensor([share]),
     }
-    state.pop("craft.bias", None)
     save_file({key: tensor.contiguous() for key, tensor in state.items()}, out / WEIGHTS)
-    print(f"OWN = {own:.4f} (share {share})")
-
-
-def _sum(craft: Said, head: Said, share: float) -> Said:
-    return {pack: craft[pack] + share * head[pack] for pack in craft}
+    print(f"LEAST = {(songs.min() + strange.max()) / 2 - middle:.1f}")
 
 
 def _differences(scores: Tensor, rows: Sequence[Row]) -> Tensor:

@@ -29,14 +29,14 @@ import numpy as np
 import torch
 from degrade import varied
 from flaws import FAMILIES, FLAWS, MOVED, chained, not_music, unhurt
-from hear import Judge, Listener
+from hear import Judge, Listener, Teller
 from numpy.typing import NDArray
 from packs import FULL_SCALE, HEARD, HEARD_RATE, SECONDS, read_pack, read_rows
 from scipy import fft
 from torch import Tensor
 from torch.nn import functional
 
-from cmi.reward.model.encoders.craft import HIDDEN, WIDTH
+from cmi.reward.model.encoders.craft import HIDDEN, KINDS, WIDTH
 from cmi.reward.model.encoders.nano import levelled
 from cmi.studio.flaws import FLAWS as STUDIO_FLAWS
 from cmi.studio.flaws import SOUND_FLAWS, TAPE_FLAWS, SoundFlaw
@@ -45,8 +45,9 @@ NAMES = tuple(FLAWS)
 GROUP = 5  # clean, harmless, worse, the same flaw worse still, another flaw
 TOGETHER = 24  # groups that are made at once
 LENGTHS = (6, 8, 10, 12)  # seconds that are summed up
-WEAKEST, WEAKER = 0.05, 1.3  # more of the strengths are weak; at 1.7 what is strong was heard less well
-EASED, LEAST_SHARE = 0.5, 0.15
+WEAKEST, WEAKER = 0.05, (1.0, 1.5)  # in half of the groups more of the strengths are weak
+EASED, LEAST_SHARE = 0.5, 0.12
+TOUCHED = 0.3  # of those that are worse, by something harmless too
 CHAINED = 0.35  # of the last of each group
 TEST_STRENGTHS = (0.3, 0.6, 1.0)
 TEST_CLIPS = 36
@@ -57,53 +58,37 @@ FLAWED_RATE = 44_100  # at which the studio's flaws and codecs are made, as of m
 CODECS = ("mp3", "ogg")
 UNSTEADY = Path(__file__).with_name("unsteady.txt")  # numbers that mp3 or ogg move by 0.17 deviations
 LEFT_OUT = ("drascula-music",)  # its licence forbids to sell it alone
-FLOOR, PLUS, EAR = 6503, 7249, 7874  # numbers of musicnn; of log-mels, what comes again and pulse; and of the ear
+EAR = 7874  # numbers of musicnn and of the ear; those after them are counted
 PROCESSES = 14
 
 Row = tuple[int, str, float]  # clip, flaw, strength
 
 
 class Variant(NamedTuple):
-    """How a `Judge` is made and taught."""
+    """How a layer is made and taught."""
 
-    used: tuple[tuple[int, int], ...] = ((0, WIDTH),)  # numbers
-    steady: bool = True  # whether those that codecs move are left out
-    given: tuple[int, int] | None = None  # numbers that are taken as they are given what is played
-    curved: bool = True
     hidden: int = HIDDEN
-    apart: float = 1.5  # weight of pairs across clips
-    coded: float = 0.5  # weight of codecs' changes, squared
+    apart: float = 2.0  # weight of pairs across clips
+    same: float = 1.0  # weight of pairs of the same clip
+    sharp: float = 1.0  # how much of their differences counts as a whole one
+    coded: float = 0.3  # weight of codecs' changes, squared
+    named: float = 0.0  # weight of naming the flaws: with it, a judgement is made of the odds of each
+    louder: float = 1.0  # how much larger what is counted is, so that it is weighed more
     decay: float = 1.0
     dropped: float = 0.3
+    dropped_counted: float = 0.3
     steps: int = 2500
-    groups: int = 256  # of a step
+    groups: int = 512  # of a step
     rate: float = 1e-3
     studio: float = 0.3  # weight of the studio's pairs
-    rendered: bool = True  # whether rendered music is learned from, too
-    weakest: float = 0.0  # what is weaker is not learned from
     odd: float = 1.0  # the margin by which music is above what is none
     seed: int = 0
 
 
 VARIANTS = {
-    "256": Variant(),
-    "linear": Variant(curved=False, hidden=0),
-    "curved": Variant(hidden=0),
-    "256, coded 0": Variant(coded=0.0),
-    "256, coded 2": Variant(coded=2.0),
-    "256, all numbers": Variant(steady=False),
-    "256, all numbers, coded 2": Variant(steady=False, coded=2.0),
-    "256, apart 4": Variant(apart=4.0),
-    "256, given": Variant(given=(0, WIDTH)),
-    "256, counted given": Variant(given=(EAR, WIDTH)),
-    "256, 6000 steps": Variant(steps=6000),
-    "256, 1024 groups": Variant(groups=1024),
-    "256, dropped 0.5": Variant(dropped=0.5),
-    "256, decay 3": Variant(decay=3.0),
-    "256, songs alone": Variant(rendered=False),
-    "256, from 0.15": Variant(weakest=0.15),
-    "512": Variant(hidden=512),
-} | {f"96, seed {seed}": Variant(hidden=96, seed=seed) for seed in range(5)}
+    "ranked": Variant(sharp=4.0, same=2.0),
+    "named": Variant(hidden=0, named=1.0, louder=2.0, dropped_counted=0.1),
+}
 
 
 class Known(NamedTuple):
@@ -112,7 +97,7 @@ class Known(NamedTuple):
     sums: Tensor  # (n, WIDTH), half precision
     strength: Tensor  # (n,): how strong the flaw is
     before: Tensor  # (n,): what nano said before, where it is asked
-    rendered: Tensor  # (n,): whether it was made of rendered music
+    kinds: Tensor  # (n, 2): which flaws it has; -1 for none
 
 
 def main() -> None:
@@ -126,6 +111,8 @@ def main() -> None:
         step.add_argument("--tiny", action="store_true", help="a few clips and steps, to see that it runs")
     hear.add_argument("--made", type=float, default=240, help="seconds in which clips are made")
     hear.add_argument("--seed", type=int, default=0)
+    for step in (hear, ask):
+        step.add_argument("--packs", nargs="*", default=MUSIC, help="of music to learn from")
     fit.add_argument("out", type=Path)
     fit.add_argument("--only", nargs="*", default=list(VARIANTS), help="variants")
     arguments = parser.parse_args()
@@ -133,10 +120,11 @@ def main() -> None:
     torch.backends.cudnn.allow_tf32 = True
     arguments.heard.mkdir(parents=True, exist_ok=True)
     if arguments.step == "hear":
-        known = Maker(arguments.clips, arguments.seed, arguments.tiny).make_train(arguments.made)
+        maker = Maker(arguments.clips, arguments.seed, arguments.tiny, arguments.packs)
+        known = maker.make_train(arguments.made)
         torch.save(known, arguments.heard / f"known-{arguments.seed}.pt")
     elif arguments.step == "ask":
-        ask_all(arguments.clips, arguments.heard, arguments.tiny)
+        ask_all(arguments.clips, arguments.heard, arguments.tiny, arguments.packs)
     else:
         arguments.out.mkdir(parents=True, exist_ok=True)
         Trainer(arguments.heard, arguments.out, arguments.tiny).run(arguments.only)
@@ -159,21 +147,20 @@ class Talker:
 class Maker(Talker):
     """Makes clips and hears them."""
 
-    def __init__(self, folder: Path, seed: int, tiny: bool) -> None:
+    def __init__(self, folder: Path, seed: int, tiny: bool, music: Sequence[str] = MUSIC) -> None:
         super().__init__()
-        self.folder, self.device, self.tiny = folder, best_device(), tiny
+        self.folder, self.device, self.tiny, self.music = folder, best_device(), tiny, music
         self.rng = torch.Generator(self.device).manual_seed(seed)
         self.chance = random.Random(seed)  # noqa: S311
         self.listener = Listener(folder).to(self.device)
 
-    def read_music(self) -> tuple[Tensor, Tensor]:
-        """Clips to learn from, and which are rendered."""
-        packs = [read_pack(self.folder, name, self.device) for name in MUSIC if has(self.folder, name)]
+    def read_music(self) -> Tensor:
+        """Clips to learn from."""
+        packs = [read_pack(self.folder, name, self.device) for name in self.music if has(self.folder, name)]
         kept = [[row["package"] not in LEFT_OUT for row in rows] for _, rows in packs]
         clips = torch.cat([clips[own] for (clips, _), own in zip(packs, kept, strict=True)])
-        rendered = [row["package"] == "rendered" for _, rows in packs for row in rows if row["package"] not in LEFT_OUT]
         self.say(f"{len(clips)} clips to learn from")
-        return clips, torch.tensor(rendered, device=self.device)
+        return clips
 
     @torch.no_grad()
     def hear(self, sounds: Tensor, length: int = HEARD, before: bool = True) -> Known:
@@ -181,7 +168,8 @@ class Maker(Talker):
         sums = self.listener.summary(sounds[:, :length])[:, 0]
         said = self.listener.musicality(sounds[:, :length]) if before else sums.new_zeros(len(sums))
         none = torch.zeros(len(sounds), device=self.device)
-        return Known(sums.clamp(-6e4, 6e4).half(), none, said, none > 0)
+        kinds = torch.full((len(sounds), 2), -1, device=self.device)
+        return Known(sums.clamp(-6e4, 6e4).half(), none, said, kinds)
 
     def hear_parts(self, make: Callable[[int], Tensor], count: int) -> Known:
         return joined([self.hear(make(min(112, count - start))) for start in range(0, count, 112)])
@@ -223,7 +211,7 @@ class Maker(Talker):
 
     def make_train(self, seconds: float) -> Known:
         """Groups until it is time."""
-        clips, rendered = self.read_music()
+        clips = self.read_music()
         parts: list[Known] = []
         order: list[int] = []
         begun, together = time.time(), 4 if self.tiny else TOGETHER
@@ -233,8 +221,7 @@ class Maker(Talker):
                 self.chance.shuffle(order)
             own, order = order[:together], order[together:]
             places = torch.tensor(own, device=self.device)
-            made = self.make_groups(clips[places])
-            parts.append(made._replace(rendered=rendered[places].repeat_interleave(GROUP)))
+            parts.append(self.make_groups(clips[places]))
         self.say(f"{len(parts) * together * GROUP} clips made")
         return joined(parts)
 
@@ -244,7 +231,8 @@ class Maker(Talker):
         clean, _ = varied(levelled(clips.float() / FULL_SCALE), self.rng)
         clean = levelled(clean)
         kinds = [[self.choose_flaw() for _ in range(3)] for _ in range(count)]
-        strong, other = (WEAKEST + (1 - WEAKEST) * self.random(count) ** WEAKER for _ in range(2))
+        weaker = self.chance.choice(WEAKER)
+        strong, other = (WEAKEST + (1 - WEAKEST) * self.random(count) ** weaker for _ in range(2))
         weak = strong * (0.25 + 0.5 * self.random(count))
         first, second = [k[0] for k in kinds], [k[1] for k in kinds]
         share, other_share = self.draw_shares(first), self.draw_shares(second)
@@ -252,11 +240,15 @@ class Maker(Talker):
         worst = chained(clean, strong, first, self.rng, share)
         another = chained(clean, other, second, self.rng, other_share)
         chosen = (self.random(count) < CHAINED).nonzero()[:, 0]
+        named = torch.full((count, GROUP, 2), -1, device=device)
+        named[:, 2:4, 0] = torch.tensor([NAMES.index(kind) for kind in first], device=device)[:, None]
+        named[:, 4, 0] = torch.tensor([NAMES.index(kind) for kind in second], device=device)
         if len(chosen):
             third = [kinds[int(i)][2] for i in chosen]
             another[chosen] = chained(another[chosen], other[chosen], third, self.rng, self.draw_shares(third))
+            named[chosen, 4, 1] = torch.tensor([NAMES.index(kind) for kind in third], device=device)
         rows = torch.stack([clean, clean, worse, worst, another], dim=1)  # (n, 5, HEARD)
-        touched = self.random(count, GROUP) < 0.4
+        touched = self.random(count, GROUP) < TOUCHED
         touched[:, 0], touched[:, 1] = False, True
         places = touched.nonzero()
         rows[places[:, 0], places[:, 1]] = unhurt(rows[places[:, 0], places[:, 1]], self.rng)
@@ -264,7 +256,7 @@ class Maker(Talker):
         strength = torch.stack([none, none, weak * share, strong * share, other * other_share], dim=1)
         length = HEARD * self.chance.choice(LENGTHS) // 12
         heard = [self.hear(part, length, before=False) for part in rows.flatten(0, 1).split(GROUP * TOGETHER)]
-        return joined(heard)._replace(strength=strength.flatten(0, 1))
+        return joined(heard)._replace(strength=strength.flatten(0, 1), kinds=named.flatten(0, 1))
 
     def choose_flaw(self) -> str:
         """By turns any flaw, and one of any family, so that small families are heard as often as large ones."""
@@ -280,13 +272,13 @@ class Maker(Talker):
         return torch.rand(shape, generator=self.rng, device=self.device)
 
 
-def ask_all(folder: Path, heard: Path, tiny: bool) -> None:
+def ask_all(folder: Path, heard: Path, tiny: bool, music: Sequence[str]) -> None:
     """Hears what is measured on, and the same clips before and after codecs."""
     cpu = torch.device("cpu")
     tested, _ = read_pack(folder, "tests", cpu)
     count = 2 if tiny else TEST_CLIPS
     songs = {name: tested[i * count :][:count] for i, name in enumerate(("tests", "valid", "fresh"))}
-    learned = [read_pack(folder, name, cpu)[0] for name in MUSIC if has(folder, name)]
+    learned = [read_pack(folder, name, cpu)[0] for name in music if has(folder, name)]
     with ProcessPoolExecutor(PROCESSES) as pool:  # before the GPU is used: it can't be shared with forks
         otherwise = {name: studio_flaws(clips, pool) for name, clips in songs.items()}
         clips = torch.cat(learned)[:8:4] if tiny else torch.cat(learned)
@@ -342,44 +334,51 @@ class Trainer(Talker):
             self.say(f"{name}: {_right(self.scores[name]['valid'], self.scores['rows']['valid'])}")
             torch.save(self.scores, self.out / "scores.pt")
 
-    def fit(self, variant: Variant) -> Judge:
+    def fit(self, variant: Variant) -> Judge | Teller:
         torch.manual_seed(variant.seed)
         self.rng.manual_seed(variant.seed)
         known, studio = self.known, self.studio
-        used = torch.zeros(WIDTH, dtype=torch.bool, device=self.device)
-        for first, last in variant.used:
-            used[first:last] = True
-        if variant.steady:
-            used[self.unsteady] = False
-        strengths = known.strength.view(-1, GROUP)
-        taken = (known.rendered[::GROUP] <= variant.rendered) & (strengths[:, 2:].amin(dim=1) >= variant.weakest)
-        sums, strengths = known.sums.view(-1, GROUP, WIDTH)[taken], strengths[taken]
-        given = None
-        if variant.given is not None:
-            given = torch.zeros_like(used)
-            given[variant.given[0] : variant.given[1]] = True
-        model = Judge(sums[:16_384, 0].float(), used, variant.curved, variant.hidden, given).train()
+        used = torch.ones(WIDTH, dtype=torch.bool, device=self.device)
+        used[self.unsteady] = False
+        sums, strengths = known.sums.view(-1, GROUP, WIDTH), known.strength.view(-1, GROUP)
+        kinds = known.kinds.view(-1, GROUP, 2)
+        clean = sums[:16_384, 0].float()
+        model: Judge | Teller
+        if variant.named:
+            gain = torch.where(torch.arange(WIDTH, device=self.device) < EAR, 1.0, variant.louder)
+            model = Teller(clean, used, KINDS, variant.hidden, gain).train()
+        else:
+            model = Judge(clean, used, variant.hidden).train()
         inputs = torch.cat([model.inputs(part.float()).half() for part in sums.split(512)])
         strange = model.inputs(self.bad.float())
         coded = torch.cat([model.inputs(part.float()) for part in self.coded.split(512)]).view(-1, 2, WIDTH)
-        studied = None if studio is None else model.inputs(studio.sums.float())
+        studied = None if studio is None else model.inputs(studio.sums.float()).view(-1, 2, WIDTH)
         taught = [parameter for parameter in model.parameters() if parameter.requires_grad]
         optimizer = torch.optim.AdamW(taught, lr=variant.rate, weight_decay=variant.decay)
+        dropped = torch.full((WIDTH,), variant.dropped, device=self.device)
+        dropped[EAR:] = variant.dropped_counted
         steps = 20 if self.tiny else variant.steps
         for step in range(steps):
             optimizer.param_groups[0]["lr"] = variant.rate * min(1.0, 2 * (1 - step / steps) + 0.02)
             rows = torch.randint(len(sums), (variant.groups,), generator=self.rng, device=self.device)
             drawn = torch.rand(inputs.shape[2], generator=self.rng, device=self.device)
-            keep = (drawn > variant.dropped).float() / (1 - variant.dropped)
+            keep = (drawn > dropped).float() / (1 - dropped)
             odd = torch.randint(len(strange), (64,), generator=self.rng, device=self.device)
-            own = model.judge(inputs[rows].float(), keep)
-            loss = _ranking(own, strengths[rows], model.judge(strange[odd], keep), variant)
+            if isinstance(model, Teller):
+                odds, others = model.odds(inputs[rows].float(), keep), model.odds(strange[odd], keep)
+                own, none = -odds.logsumexp(dim=2), -others.logsumexp(dim=1)
+                loss = variant.named * _naming(odds, kinds[rows], others)
+            else:
+                own, none = model.judge(inputs[rows].float(), keep), model.judge(strange[odd], keep)
+                loss = own.new_zeros(())
+            loss = loss + _ranking(own, strengths[rows], none, variant)
             if variant.coded:
                 pairs = torch.randint(len(coded), (128,), generator=self.rng, device=self.device)
                 before, after = model.judge(coded[pairs], keep).unbind(dim=1)
                 loss = loss + variant.coded * (before - after).square().mean()
             if studied is not None:
-                pairs = model.judge(studied, keep).view(-1, 2)
+                chosen = torch.randint(len(studied), (64,), generator=self.rng, device=self.device)
+                pairs = model.judge(studied[chosen], keep)
                 loss = loss + variant.studio * functional.softplus(pairs[:, 1] - pairs[:, 0]).mean()
             optimizer.zero_grad()
             loss.backward()
@@ -387,8 +386,8 @@ class Trainer(Talker):
         return model.eval()
 
     @torch.no_grad()
-    def keep(self, name: str, judge: Judge) -> None:
-        small = ("layer", "played", "usual")
+    def keep(self, name: str, judge: Judge | Teller) -> None:
+        small = ("layer", "tell")
         state = {
             key: tensor.cpu().half() if key.startswith(small) else tensor.cpu()
             for key, tensor in judge.state_dict().items()
@@ -453,14 +452,23 @@ def _ranking(own: Tensor, strength: Tensor, strange: Tensor, variant: Variant) -
     clean, twin, worse, worst, another = own.unbind(dim=1)
     better = torch.stack([clean, twin, clean, clean, worse], dim=1)
     lesser = torch.stack([worse, worst, worst, another, worst], dim=1)
-    same = functional.softplus(lesser - better).mean()
+    same = functional.softplus(variant.sharp * (lesser - better)).mean() / variant.sharp
     intact = torch.cat([clean, twin])
     bad, sure = own[:, 2:].flatten(), (strength[:, 2:] / 0.4).clamp(max=1).flatten()
     across = functional.softplus(bad[None] - intact[:, None]) * sure[None]
     apart = across.sum() / (sure.sum() * len(intact)).clamp(min=1)
     tolerable = own.flatten()[(strength < 0.6).flatten()]
     odd = functional.softplus(variant.odd + strange[None] - tolerable[:, None]).mean()
-    return same + variant.apart * apart + 0.5 * odd + 0.3 * (clean - twin).square().mean()
+    return variant.same * same + variant.apart * apart + 0.5 * odd + 0.3 * (clean - twin).square().mean()
+
+
+def _naming(odds: Tensor, kinds: Tensor, strange: Tensor) -> Tensor:
+    """How unlikely it was held that clips (groups, 5) have just their flaws, and that the last kind is no music."""
+    logs = torch.cat([torch.zeros_like(odds[:, :, :1]), odds], dim=2).log_softmax(dim=2)  # the first: none
+    first, second = logs.gather(2, kinds + 1).unbind(dim=2)
+    told = torch.where(kinds[:, :, 1] < 0, first, torch.logaddexp(first, second))
+    odd = torch.cat([torch.zeros_like(strange[:, :1]), strange], dim=1).log_softmax(dim=1)[:, -1]
+    return -told.mean() - 0.1 * odd.mean()
 
 
 def _right(scores: Tensor, rows: Sequence[Row]) -> str:

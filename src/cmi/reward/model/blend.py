@@ -9,7 +9,7 @@
                                     reference: cosines of musicnn's mean features, and of melodies
                                                (`cmi.reward.model.encoders.melody`), of the take and of the reference
                   each in deviations from its mean over a bank, too
-    musicality = OWN x the head's own + `craft`, which is told from the sound alone (`cmi.reward.model.encoders.craft`)
+    musicality = `craft`, which is told from the sound alone (`cmi.reward.model.encoders.craft`)
 
 A trained head has a bias for each text, which a bank takes away: one pass over it for each distinct prompt, kept with
 the prompt. The bank's clips and tracks are free music, named in `recipes/nano`.
@@ -35,9 +35,8 @@ NEAR = 0.05  # of cosines: how fast a word counts less, the less it is like the 
 POWER = 3  # of cosines, as in `cmi.reward.scoring.tags`
 WEIGHT = 6.0  # of what is untrained: the most that costs nothing on the studio's own music (`recipes/nano/takes.py`)
 SCALE = 0.2  # so that differences are log-odds (`docs/explanation/nano-2-log.md`)
-OWN = 0.2048  # of the head's own musicality; `recipes/nano/ship.py` fits it on songs that are not reported
 EMPTY = 2  # tokens of a text without words
-LEAST = -5.5  # halfway between the worst of 36 songs and the best of 140 sounds that are no music
+LEAST = -5.9  # halfway between the worst of 36 songs and the best of 140 sounds that are no music
 
 
 class BlendedHead(RewardHead):
@@ -142,11 +141,11 @@ class BlendedHead(RewardHead):
 
     def judge(self, prompt: Tensor, take: Tensor, prompt_mask: Mask = None, take_mask: Mask = None) -> Tensor:
         dim = self.config.dim
-        alignment, musicality = super().judge(prompt[..., :dim], take[..., :dim], prompt_mask, take_mask).unbind(dim=1)
+        alignment = super().judge(prompt[..., :dim], take[..., :dim], prompt_mask, take_mask)[:, 0]
         asked, (added, mean, spread) = prompt[:, 0, dim:-3], prompt[:, 0, -3:].unbind(dim=1)
         untrained = (asked * take[:, 0, dim:-1]).sum(dim=1) + added
         own = SCALE * ((alignment - mean) / spread + WEIGHT * untrained)
-        return torch.stack([own, OWN * musicality + take[:, 0, -1]], dim=1)
+        return torch.stack([own, take[:, 0, -1]], dim=1)
 
 
 def _beside(tokens: Tensor, numbers: Tensor) -> Tensor:

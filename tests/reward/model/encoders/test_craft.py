@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from cmi.reward.model.encoders.craft import LINE_FRAME, counted, lines, peaks, phases, spectra, tuning
+from cmi.reward.model.encoders.craft import LINE_FRAME, counted, edges, lines, peaks, phases, ringing, spectra, tuning
 from cmi.reward.model.encoders.ear import RATE, log_mel
 
 
@@ -56,3 +56,42 @@ def test_a_shift_of_frequencies_puts_octaves_out_of_tune(music):
     analytic = torch.fft.ifft(torch.fft.fft(music) * (torch.fft.fftfreq(music.shape[1]) > 0) * 2)
     shifted = (analytic * torch.exp(2j * torch.pi * 17 * times)).real
     assert heard(shifted)[12] < heard(music)[12] - 0.1  # agreement of all on semitones
+
+
+def filtered(sound: torch.Tensor, gain) -> torch.Tensor:
+    """Multiplied along frequency by `gain`, a function of hertz."""
+    hertz = torch.fft.rfftfreq(sound.shape[1], 1 / RATE)
+    return torch.fft.irfft(torch.fft.rfft(sound) * gain(hertz), n=sound.shape[1])
+
+
+@pytest.fixture(scope="module")
+def broad(music) -> torch.Tensor:
+    """The chords with something at all frequencies, as recordings have."""
+    noise = torch.randn(music.shape, generator=torch.Generator().manual_seed(0))
+    return music + 0.1 * filtered(noise, lambda hertz: (hertz + 100) ** -0.5)
+
+
+def test_a_weak_low_pass_and_a_weak_high_pass_make_the_edges_steeper(broad):
+    upper, lower = slice(130, 135), slice(135, 140)  # the steepest fall above 900 Hz, and rise below 320 Hz
+    dull = filtered(broad, lambda hertz: (1 + (hertz / 6000) ** 8) ** -0.5)
+    thin = filtered(broad, lambda hertz: 1 - (1 + (hertz / 120) ** 8) ** -0.5)
+    assert (edges(dull)[0, upper] < edges(broad)[0, upper] - 1).all()
+    assert (edges(thin)[0, lower] > edges(broad)[0, lower] + 1).all()
+
+
+def test_reverberation_slows_what_falls(broad):
+    seconds = torch.arange(RATE) / RATE
+    room = torch.randn(RATE, generator=torch.Generator().manual_seed(1)) * torch.exp(-3.5 * seconds)
+    wet = torch.fft.irfft(torch.fft.rfft(broad, 8 * RATE) * torch.fft.rfft(room, 8 * RATE), 8 * RATE)
+    wet = wet[:, : broad.shape[1]]
+    mixed = broad + 0.3 * wet * broad.std() / wet.std()
+    falls = slice(140, 156)  # the fastest hundredth of falls within a tenth of a second, in each half octave
+    assert edges(mixed)[0, falls].mean() > edges(broad)[0, falls].mean()
+
+
+def test_a_tube_is_heard_as_what_comes_again_along_frequency(broad):
+    delay, ring = 0.0031, 0.9
+    tube = filtered(broad, lambda hertz: 1 / (1 - ring * torch.exp(-2j * torch.pi * hertz * delay)))
+    mixed = broad + 0.3 * tube * broad.std() / tube.std()
+    teeth = slice(10, 16)  # of the mean spectrum
+    assert (ringing(mixed)[0, teeth] > ringing(broad)[0, teeth]).all()

@@ -1,4 +1,4 @@
-"""How well a recording is made, and how far it is from broken: one number, from 8,308 others.
+"""How well a recording is made, and how far it is from broken: one number, from 8,612 others.
 
     musicnn's frames (both nets), its log-mels, the ear's log-mels    mean, deviation, maximum and mean change over time
     the ear's log-mels                                                what comes again within 5 s, and how exactly;
@@ -6,10 +6,12 @@
     the ear's words                                                   mean, deviation, maximum and mean change over time
     the ear's answers                                                 as they are
     the sound itself                                                  `counted`: noise floor, steady lines, flat peaks,
-                                                                      regular phases, tuning, combs
+                                                                      regular phases, tuning, combs, steep edges of
+                                                                      the spectrum, decays, ringing
 
-Taught to put real recordings above the same and others made worse in 46 ways (`recipes/nano/train.py`). A chunk is
-heard in parts of about ten seconds, as those it was taught on, and the mean of their numbers is its own.
+Taught to put real recordings above the same and others made worse in 46 ways, and to name which of the 46 it was
+(`recipes/nano/train.py`). A chunk is heard in parts of about ten seconds, as those it was taught on, and the mean of
+their numbers is its own.
 """
 
 import math
@@ -27,8 +29,13 @@ LAGS = 64  # of these: 5.12 s
 NOVELTY = (0.5, 0.8, 0.9, 0.95, 0.99, 1.0)  # quantiles
 LINE_FRAME = 16_384  # samples, half a second
 COMBS = (22, 44, 88, 176)  # of 1/22,000 s: echoes of 1 to 16 ms
+HALF_OCTAVES = [40 * 2 ** (i / 2) for i in range(17)]  # hertz, the edges of bands
+LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)  # quantiles
+FALLS = (3, 6, 12)  # frames of 32 ms
+TEETH = (4, 10, 20)  # multiples of an echo's delay
 HIGHEST = 11_000.0  # hertz; above 12 kHz nothing is heard, so that rates and codecs change nothing
-WIDTH, HIDDEN = 8308, 256
+WIDTH, HIDDEN = 8612, 256
+KINDS = 47  # of flaws that are named; the last is no music at all
 FARTHEST = 8.0  # deviations
 USUAL = 0.8  # about the mean size of what deviates by 1
 PART = 10.0  # seconds
@@ -47,9 +54,10 @@ class Heard(NamedTuple):
 
 
 class Craft(nn.Module):
-    """A linear layer on inputs and on how far each is from usual, and a layer of 256 beside it.
+    """A ranking, less a share of the log-odds that a recording has any flaw.
 
-    Inputs are in deviations from clean recordings.
+    The ranking is a linear layer on inputs and on how far each is from usual, and a layer of 256 beside it. The
+    log-odds of each flaw against none are another linear layer. Inputs are in deviations from clean recordings.
     """
 
     def __init__(self) -> None:
@@ -60,6 +68,8 @@ class Craft(nn.Module):
         self.bend = nn.Parameter(torch.zeros(WIDTH))
         self.hidden = nn.Linear(WIDTH, HIDDEN)
         self.out = nn.Linear(HIDDEN, 1)
+        self.tell = nn.Linear(WIDTH, KINDS)
+        self.share = nn.Parameter(torch.zeros(1))
         nn.init.zeros_(self.out.weight)
         nn.init.zeros_(self.out.bias)
 
@@ -67,11 +77,12 @@ class Craft(nn.Module):
         """(B,)."""
         unusual = ((summary(heard) - self.mean) * self.scale).clamp(-FARTHEST, FARTHEST)
         curved: Tensor = self.out(functional.gelu(self.hidden(unusual)))
-        return unusual @ self.weight + (unusual.abs() - USUAL) @ self.bend + curved[:, 0]
+        ranked = unusual @ self.weight + (unusual.abs() - USUAL) @ self.bend + curved[:, 0]
+        return ranked - self.share * self.tell(unusual).logsumexp(dim=1)
 
 
 def summary(heard: Heard) -> Tensor:
-    """(B, 8308)."""
+    """(B, 8612)."""
     ear = functional.pad(heard.ear, (0, 0, 0, max(0, FEWEST - heard.ear.shape[1])))
     words = heard.words if heard.words.shape[1] > 1 else heard.words.expand(-1, 2, -1)
     parts = [
@@ -157,7 +168,8 @@ def _periodicity(onset: Tensor) -> Tensor:
 def counted(sound: Tensor, mel: Tensor) -> Tensor:
     """Of clips (B, n) at 32 kHz and their log-mels."""
     sound = functional.pad(sound, (0, max(0, 2 * LINE_FRAME - sound.shape[1])))
-    return torch.cat([floor(mel), lines(sound), peaks(sound), phases(sound, 1024), phases(sound, 4096)], dim=1)
+    known = floor(mel), lines(sound), peaks(sound), phases(sound, 1024), phases(sound, 4096)
+    return torch.cat([*known, edges(sound), ringing(sound)], dim=1)
 
 
 def floor(mel: Tensor) -> Tensor:
@@ -251,6 +263,53 @@ def phases(sound: Tensor, size: int) -> Tensor:
         regular = own * (before * after * here.conj().square()).real
         for first, last in _bands(size):
             found.append(regular[:, first:last].sum(dim=(1, 2)) / own[:, first:last].sum(dim=(1, 2)))
+    return torch.stack(found, dim=1)
+
+
+def edges(sound: Tensor) -> Tensor:
+    """How steep and how bent the spectrum is, moment by moment; how fast each half octave falls and rises: (B, 284)."""
+    power = spectra(sound, 4096).abs().square()
+    places = [max(i + 3, round(hertz * 4096 / RATE)) for i, hertz in enumerate(HALF_OCTAVES)]
+    bands = torch.stack([power[:, first:last].mean(dim=1) for first, last in pairwise(places)], dim=1)
+    bands = bands.clamp(min=1e-9).log()  # (B, 16, frames)
+    marks = torch.tensor(LEVELS, device=sound.device)
+    slope = bands[:, 2:] - bands[:, :-2]
+    steep = slope.quantile(marks, dim=2).transpose(0, 1)  # (B, 5, 14)
+    bent = (slope[:, 2:] - slope[:, :-2]).quantile(marks, dim=2).transpose(0, 1)
+    found = [steep.flatten(1), bent.flatten(1), steep[:, :, 9:].amin(dim=2), steep[:, :, :5].amax(dim=2)]
+    for lag in FALLS:
+        change = bands[:, :, lag:] - bands[:, :, :-lag]
+        fastest, fast, risen, fallen = (
+            side.quantile(mark, dim=2)
+            for side, mark in ((change, 0.01), (change, 0.1), (change, 0.97), (-change, 0.97))
+        )
+        found += [fastest, fast, (risen.clamp(min=0.05) / fallen.clamp(min=0.05)).log()]
+    return torch.cat(found, dim=1)
+
+
+def ringing(sound: Tensor) -> Tensor:
+    """How much of what stands still repeats along frequency, as a tube's echoes make it: (B, 20)."""
+    spectrum = spectra(sound, LINE_FRAME).abs().clamp(min=1e-4).log()
+    step = RATE / LINE_FRAME
+    delays = torch.arange(26.0, 120.0, 0.1, device=sound.device)  # of 1/22,000 s: 1.2 to 5.5 ms
+    found = []
+    for curve in (spectrum.quantile(0.15, dim=2), spectrum.mean(dim=2)):
+        around = functional.pad(curve[:, None], (15, 15), mode="replicate")[:, 0].unfold(1, 31, 1)
+        above = curve - around.median(dim=2).values
+        level = above.clamp(-1, 2)
+        cepstrum = torch.fft.irfft(level - level.mean(dim=1, keepdim=True), dim=1)
+        usual = cepstrum[:, 26:2400].std(dim=1).clamp(min=1e-6)
+        for count in TEETH:
+            places = (delays[:, None] * torch.arange(1, count + 1, device=sound.device)).round().long()
+            most = cepstrum[:, places].mean(dim=2).amax(dim=1)
+            found += [1000 * most, most / usual]
+        wide = functional.max_pool1d(above[:, None], 3, 1, 1)[:, 0].clamp(0, 1.5)
+        for lowest, highest in ((83.0, 200.0), (200.0, 700.0)):
+            bases = torch.arange(lowest, highest, 0.15, device=sound.device)[:, None] / step
+            for count in (8, 15):
+                teeth = torch.arange(1, count + 1, device=sound.device)
+                at, between = (wide[:, (bases * own).round().long()].mean(dim=2) for own in (teeth, teeth - 0.5))
+                found.append((at - between).amax(dim=1))
     return torch.stack(found, dim=1)
 
 
