@@ -70,25 +70,38 @@ class Thinned(nn.Module):
         return x * (torch.rand(shape, device=x.device) > 0.5) * 2
 
 
-class Teller(nn.Module):
-    """Log-odds of every kind of flaw against none; its judgement are the log-odds of none against any."""
+class Layer(nn.Module):
+    """A judgement of summaries, whose numbers are in deviations of clean clips, at most 8; those not `used` are 0."""
 
-    def __init__(self, clean: Tensor, used: Tensor, kinds: int, hidden: int, gain: Tensor) -> None:
+    def __init__(self, clean: Tensor, used: Tensor) -> None:
         super().__init__()
         self.mean = nn.Parameter(clean.mean(dim=0), requires_grad=False)
         self.scale = nn.Parameter(used / clean.std(dim=0).clamp(min=1e-4), requires_grad=False)
+
+    def inputs(self, x: Tensor) -> Tensor:
+        return ((x - self.mean) * self.scale).clamp(-craft.FARTHEST, craft.FARTHEST)
+
+    def judge(self, inputs: Tensor, keep: Tensor | None = None) -> Tensor:
+        """Of (..., 8612) inputs, of which `keep` are heard in this step of the training."""
+        raise NotImplementedError
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.cat([self.judge(self.inputs(part.float())) for part in x.split(4096)])
+
+
+class Teller(Layer):
+    """Log-odds of every kind of flaw against none; its judgement is the log-odds of none against any."""
+
+    def __init__(self, clean: Tensor, used: Tensor, kinds: int, hidden: int, gain: Tensor) -> None:
+        super().__init__(clean, used)
         self.gain = nn.Parameter(gain, requires_grad=False)
         self.tell = nn.Linear(len(self.mean), kinds).to(clean.device)
         nn.init.zeros_(self.tell.weight)
         nn.init.constant_(self.tell.bias, -3.0)
-        self.layer = None
-        if hidden:
-            layers = nn.Linear(len(self.mean), hidden), nn.GELU(), Thinned(), nn.Linear(hidden, kinds, bias=False)
-            self.layer = nn.Sequential(*layers).to(clean.device)
-            nn.init.zeros_(layers[3].weight)
+        self.layer = _hidden(clean, hidden, kinds) if hidden else None
 
     def inputs(self, x: Tensor) -> Tensor:
-        return ((x - self.mean) * self.scale).clamp(-craft.FARTHEST, craft.FARTHEST) * self.gain
+        return super().inputs(x) * self.gain
 
     def odds(self, inputs: Tensor, keep: Tensor | None = None) -> Tensor:
         """(..., 8612) -> (..., kinds)."""
@@ -99,36 +112,26 @@ class Teller(nn.Module):
     def judge(self, inputs: Tensor, keep: Tensor | None = None) -> Tensor:
         return -self.odds(inputs, keep).logsumexp(dim=-1)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.cat([self.judge(self.inputs(part.float())) for part in x.split(4096)])
 
-
-class Judge(nn.Module):
-    """One number of a summary, standardised as clean clips are and cut off at 8 deviations.
-
-    It weighs the numbers that are `used`, and how far each is from usual, in either direction, with a layer beside.
-    """
+class Judge(Layer):
+    """It weighs its inputs, and how far each is from usual, in either direction, with a layer beside."""
 
     def __init__(self, clean: Tensor, used: Tensor, hidden: int) -> None:
-        super().__init__()
-        self.mean = nn.Parameter(clean.mean(dim=0), requires_grad=False)
-        self.scale = nn.Parameter(used / clean.std(dim=0).clamp(min=1e-4), requires_grad=False)
+        super().__init__(clean, used)
         self.weight = nn.Parameter(torch.zeros_like(self.mean))
         self.bend = nn.Parameter(torch.zeros_like(self.mean))
-        layers = nn.Linear(len(self.mean), hidden), nn.GELU(), Thinned(), nn.Linear(hidden, 1)
-        self.layer = nn.Sequential(*layers).to(clean.device)
-        nn.init.zeros_(layers[3].weight)
-
-    def inputs(self, x: Tensor) -> Tensor:
-        return ((x - self.mean) * self.scale).clamp(-craft.FARTHEST, craft.FARTHEST)
+        self.layer = _hidden(clean, hidden, 1)
 
     def judge(self, inputs: Tensor, keep: Tensor | None = None) -> Tensor:
-        """Of (..., 8612) inputs, of which `keep` are heard in this step of the training."""
         kept = inputs if keep is None else inputs * keep
-        return kept @ self.weight + (kept.abs() - craft.USUAL) @ self.bend + self.layer(kept)[..., 0]
+        beside: Tensor = self.layer(kept)[..., 0]
+        return kept @ self.weight + (kept.abs() - craft.USUAL) @ self.bend + beside
 
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.cat([self.judge(self.inputs(part.float())) for part in x.split(4096)])
+
+def _hidden(clean: Tensor, hidden: int, out: int) -> nn.Sequential:
+    last = nn.Linear(hidden, out)
+    nn.init.zeros_(last.weight)
+    return nn.Sequential(nn.Linear(clean.shape[1], hidden), nn.GELU(), Thinned(), last).to(clean.device)
 
 
 def load_nets(variables: Mapping[str, Mapping[str, Tensor]]) -> tuple[Musicnn, Musicnn]:

@@ -29,7 +29,7 @@ import numpy as np
 import torch
 from degrade import varied
 from flaws import FAMILIES, FLAWS, MOVED, chained, not_music, unhurt
-from hear import Judge, Listener, Teller
+from hear import Judge, Layer, Listener, Teller
 from numpy.typing import NDArray
 from packs import FULL_SCALE, HEARD, HEARD_RATE, SECONDS, read_pack, read_rows
 from scipy import fft
@@ -334,7 +334,7 @@ class Trainer(Talker):
             self.say(f"{name}: {_right(self.scores[name]['valid'], self.scores['rows']['valid'])}")
             torch.save(self.scores, self.out / "scores.pt")
 
-    def fit(self, variant: Variant) -> Judge | Teller:
+    def fit(self, variant: Variant) -> Layer:
         torch.manual_seed(variant.seed)
         self.rng.manual_seed(variant.seed)
         known, studio = self.known, self.studio
@@ -343,7 +343,7 @@ class Trainer(Talker):
         sums, strengths = known.sums.view(-1, GROUP, WIDTH), known.strength.view(-1, GROUP)
         kinds = known.kinds.view(-1, GROUP, 2)
         clean = sums[:16_384, 0].float()
-        model: Judge | Teller
+        model: Layer
         if variant.named:
             gain = torch.where(torch.arange(WIDTH, device=self.device) < EAR, 1.0, variant.louder)
             model = Teller(clean, used, KINDS, variant.hidden, gain).train()
@@ -386,13 +386,13 @@ class Trainer(Talker):
         return model.eval()
 
     @torch.no_grad()
-    def keep(self, name: str, judge: Judge | Teller) -> None:
+    def keep(self, name: str, judge: Layer) -> None:
         small = ("layer", "tell")
         state = {
             key: tensor.cpu().half() if key.startswith(small) else tensor.cpu()
             for key, tensor in judge.state_dict().items()
         }
-        torch.save(state, self.out / f"{name.replace(' ', '-').replace(',', '').replace('+', 'p')}.pt")
+        torch.save(state, self.out / f"{name}.pt")
         self.scores[name] = {pack: judge(own.sums).cpu() for pack, own in self.asked.items()}
 
 
