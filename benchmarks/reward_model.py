@@ -4,14 +4,22 @@
     python benchmarks/reward_model.py --takes 4 --device cpu
 
 Beside the engine runs the plain way, in the same process: one take after another, each on its own. On a GPU it also
-says what bf16 changes against fp32, and what company changes. The figures are in docs/performance.md.
+says how long a take alone waits for its score, in the engine, in the server's queue and over HTTP, what bf16 changes
+against fp32, and what company changes. The figures are in docs/performance.md.
+
+To compare with another version, run this file with PYTHONPATH set to its src, on the same machine.
 """
 
 import argparse
+import base64
 import tempfile
+import threading
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -142,11 +150,70 @@ def main() -> None:
         keeping = RewardScorer(model, batch=options.batch, cache=TokenCache(Path(folder) / "cache", 10**11))
         first = count / seconds_of(lambda: keeping.score(files))
         say("from FLAC, filling the cache", first)
-        again = [Take(Prompt("warm bright choir"), take.audio) for take in files]
-        say("cached, under a new prompt", count / seconds_of(lambda: keeping.score(again)), first)
+        again = [Take(Prompt("warm bright choir"), take.audio) for take in many]
+        say(
+            f"cached, under a new prompt, {len(many)} takes",
+            len(many) / seconds_of(lambda: keeping.score(again)),
+            first,
+        )
+        again = [Take(Prompt("slow sad rain"), take.audio) for take in many]
+        say("once more, under another prompt", len(many) / seconds_of(lambda: keeping.score(again)), first)
+        decoding = files[: 2 * scorer.workers * 8] if device.type == "cuda" else files
+        with ProcessPoolExecutor(scorer.workers, get_context("fork"), torch.set_num_threads, (1,)) as pool:
+            list(pool.map(decode, [take.audio for take in decoding[: scorer.workers]]))
+            seconds = seconds_of(lambda: list(pool.map(decode, [take.audio for take in decoding])))
+        say(f"decoding alone, {scorer.workers} processes", len(decoding) / seconds)
+    report_latency(scorer, in_memory(64)[32:])
     if device.type == "cuda":
         report_differences(scorer, few, exact)
         print(f"GPU memory, at most: {torch.cuda.max_memory_allocated() / 1e9:.1f} GB")
+
+
+def decode(path: Path) -> int:
+    return audio.load(path, RATE, 120).samples.size
+
+
+def report_latency(scorer: RewardScorer, takes: Sequence[Take]) -> None:
+    """How long one take waits for its score on a warm model; each has a text of its own, none is remembered."""
+    from cmi.reward.scoring.scorers import NamedScorer
+    from cmi.serve.score_queue import ScoreQueue
+
+    def wait_for(ask: Callable[[Take], object], word: str) -> str:
+        new = [Take(Prompt(f"{take.prompt.text} {word}"), take.audio) for take in takes]
+        waited = sorted(seconds_of(partial(ask, take)) * 1e3 for take in new)
+        return f"median {np.median(waited):.1f} ms, 95 % {np.quantile(waited, 0.95):.1f} ms, n = {len(waited)}"
+
+    for word in ("slow", "sad"):  # warm up
+        wait_for(lambda take: scorer.score([take]), word)
+    print("a take alone, in the engine:        ", wait_for(lambda take: scorer.score([take]), "rain"), flush=True)
+    queue = ScoreQueue(NamedScorer("random", scorer, scorer))
+    print(
+        "a take alone, in the server's queue:", wait_for(lambda take: queue.ask([take])[0].result(), "warm"), flush=True
+    )
+    try:
+        import httpx
+        import uvicorn
+
+        from cmi.serve.app import create_app
+    except ImportError as error:
+        print(f"not over HTTP: {error}")
+        return
+    server = uvicorn.Server(uvicorn.Config(create_app(queue), port=0, log_level="error"))
+    threading.Thread(target=server.run, daemon=True).start()
+    while not server.started:
+        time.sleep(0.05)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=60) as client:
+
+        def post(take: Take) -> None:
+            assert isinstance(take.audio, Waveform)
+            samples = base64.b64encode(take.audio.samples.astype("<f4").tobytes()).decode()
+            body = {"audio": {"samples": samples, "rate": take.audio.rate}, "text": take.prompt.text}
+            client.post("/score", json=body).raise_for_status()
+
+        wait_for(post, "bright")
+        print("a take alone, over HTTP:            ", wait_for(post, "choir"), flush=True)
+    server.should_exit = True
 
 
 def report_differences(scorer: RewardScorer, takes: Sequence[Take], exact: Sequence[Score]) -> None:

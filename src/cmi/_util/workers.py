@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from cmi._util.cores import usable_cores
 from cmi._util.errors import InputError, require_extra
 
 
@@ -34,12 +35,14 @@ def process_pool(workers: int | None = None) -> ProcessPoolExecutor:
     After an error or Ctrl-C the pool finishes the running tasks and starts no others. Open it before locking files,
     because forked processes keep the locks.
     """
-    pool = _Pool(workers or os.cpu_count(), initializer=_die_with_parent)
+    pool = _Pool(workers or usable_cores(), initializer=die_with_parent)
     pool.submit(os.getpid).result()  # fork them now
     return pool
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
+    """Prepare a process of a pool: it ends with its parent, leaves Ctrl-C to it, and computes on one core."""
+    os.environ["OMP_NUM_THREADS"] = "1"  # for torch, if a task loads it: the processes share the cores
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; only the parent reports it
     parent = multiprocessing.parent_process()
     assert parent is not None

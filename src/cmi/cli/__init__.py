@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from cmi import __version__
+from cmi._util.cores import usable_cores
 from cmi._util.errors import InputError
 from cmi._util.files import DISK_FULL, cannot_write
 from cmi._util.printable import ESCAPE
@@ -75,13 +76,16 @@ def main() -> None:
 
 
 def _share_cores() -> None:
-    """Let torch's threads, which spin while they wait for each other, do so only for moments, unless the user chose.
+    """Let torch start as many threads as there are cores for this process, and let them spin only for moments.
 
-    Where the cores have other work too, spinning made scoring many times slower (docs/demo.md has figures). The
-    variable is read when torch is loaded, which no command has done yet.
+    torch knows nothing of a container's quota, and spinning while threads wait for each other made scoring many times
+    slower where the cores have other work too (docs/performance.md has figures). What the user set stays. The variables
+    are read when torch is loaded, which no command has done yet.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+    if usable_cores() < (os.cpu_count() or 1):
+        os.environ.setdefault("OMP_NUM_THREADS", str(usable_cores()))
 
 
 def run_plainly(command: Callable[[], object]) -> None:

@@ -1,7 +1,17 @@
+import copy
+import time
+
+import numpy as np
 import pytest
+import soundfile
 import torch
 
 from cmi._util.errors import InputError
+from cmi.audio import content_hash
+from cmi.reward.engine import read_ahead as reading
+from cmi.reward.engine.read_ahead import DecodedAudio, Loader, read_ahead
+from cmi.reward.engine.token_cache import CachedTokens, TokenCache
+from cmi.reward.engine.windows import AudioSpan, Job
 from cmi.reward.model.encoders.muq_mulan import CHUNK, SHORTEST, Conformer, MuQMuLanConfig, mel_filters
 
 
@@ -87,3 +97,65 @@ def test_the_conformer_is_the_one_of_transformers():
     assert all(key.startswith("pos_conv_embed") for key in missing.unexpected_keys)
     x = torch.randn(2, 60, 48)
     assert torch.allclose(ours(x), theirs(x).last_hidden_state, atol=1e-5)
+
+
+def _jobs(folder, count):
+    """Recordings, one of them broken and one too short."""
+    for i in range(count):
+        samples = np.random.default_rng(i).standard_normal(2400 + 100 * i).astype(np.float32) / 10
+        soundfile.write(folder / f"{i}.wav", samples, 24_000, subtype="FLOAT")
+    (folder / "2.wav").write_bytes(b"RIFF")
+    soundfile.write(folder / "5.wav", np.zeros(300, np.float32), 24_000, subtype="FLOAT")
+    return [Job(folder / f"{i}.wav", AudioSpan(0, 120, 120, 30)) for i in range(count)]
+
+
+@pytest.mark.parametrize("processes", [False, True])
+def test_threads_and_processes_give_in_order_what_reading_one_by_one_gives(tmp_path, processes):
+    jobs = _jobs(tmp_path, 12)
+    loader = Loader(24_000, SHORTEST, "encoder", TokenCache(tmp_path / "cache"))
+    keep(loader, jobs[3], 3)
+    keep(loader, jobs[11], 11)
+    expected = [loader[job] for job in jobs]
+    found = [
+        copy.deepcopy(result) if isinstance(result, DecodedAudio) else result
+        for result in read_ahead(jobs, loader, 2, 3, 1, processes)  # slots are used again after five
+    ]
+    assert [isinstance(result, InputError) for result in found] == [i in (2, 5) for i in range(12)]
+    for result, known in zip(found, expected, strict=True):
+        if isinstance(known, InputError):
+            assert str(result) == str(known)
+        elif known.entry is not None:
+            assert torch.equal(result.entry.tokens, known.entry.tokens)
+            assert result.samples is None
+        else:
+            assert torch.equal(result.samples, known.samples)
+            assert result._replace(samples=None) == known._replace(samples=None)
+
+
+def keep(loader, job, seed):
+    key = loader.look_up(job).key
+    loader.cache.put(key, CachedTokens(torch.full((4, 8), float(seed)), 2400, silent=False))
+
+
+def test_a_file_that_changes_is_hashed_again_however_soon(tmp_path):
+    loader = Loader(24_000, SHORTEST, "encoder", TokenCache(tmp_path / "cache"))
+    (job,) = _jobs(tmp_path, 6)[:1]
+    before = loader.look_up(job).key
+    content = bytearray(job.sound.read_bytes())
+    content[-1] ^= 1
+    job.sound.write_bytes(content)  # as long as before
+    assert loader.look_up(job).key != before
+
+
+def test_a_file_that_stays_is_hashed_once_and_read_again_after_a_change(tmp_path, monkeypatch):
+    (job,) = _jobs(tmp_path, 6)[:1]
+    loader = Loader(24_000, SHORTEST, "encoder", TokenCache(tmp_path / "cache"))
+    hashed = []
+    monkeypatch.setattr(reading, "content_hash", lambda path: hashed.append(path) or content_hash(path))
+    monkeypatch.setattr(reading, "SETTLED", -1)  # as if written long ago
+    keys = {loader.look_up(job).key for _ in range(3)}
+    assert len(keys) == len(hashed) == 1
+    time.sleep(0.05)  # longer than the clock of the file system ticks
+    with job.sound.open("ab") as file:
+        file.write(b"more")
+    assert loader.look_up(job).key not in keys

@@ -9,6 +9,7 @@ Each entry has a checksum that is verified whenever it is read: one that a disk 
 Recordings that come without a file, as a server's do, are kept in memory instead (`TokenMemory`).
 """
 
+import json
 import mmap
 import os
 import threading
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -34,6 +35,7 @@ GIGABYTE = 10**9
 DEFAULT_LIMIT = 20 * GIGABYTE
 LOOK_AGAIN = 0.05  # of the limit written, then the folder's size is looked at again
 ROOM = 0.9  # of the limit is left in use when files are deleted
+DTYPES = {"BF16": torch.bfloat16, "F16": torch.float16, "F32": torch.float32, "F64": torch.float64}  # safetensors'
 ABANDONED = 3600.0  # seconds after which an unfinished file is one of a killed writer
 
 
@@ -63,19 +65,17 @@ class TokenCache:
                 f"{self.folder}: no place for the cache ({error.strerror}): set CMI_CACHE to a folder to write to"
             ) from error
 
-    def get(self, key: str) -> CachedTokens | None:
+    def get(self, key: str, pinned: bool = False) -> CachedTokens | None:
+        """The entry, if there is one; `pinned` in memory that a GPU can copy from while it computes."""
         path = self._path(key)
         try:
-            with safe_open(path, "pt") as file:
-                about = file.metadata()
-                stated = float(about["stated"]) if about["stated"] else None
-                entry = CachedTokens(file.get_tensor("tokens"), int(about["samples"]), about["silent"] == "yes", stated)
-            if about["checksum"] != _checksum(key, entry):
+            entry, checksum = _parse(path, pinned)
+            if checksum != _checksum(key, entry):
                 raise ValueError("another checksum")
             os.utime(path)  # its age counts from the last use
         except FileNotFoundError:
             return None
-        except (SafetensorError, KeyError, ValueError, TypeError, OSError):
+        except (KeyError, ValueError, TypeError, OSError, RuntimeError, RecursionError):
             self._discard(path)  # damaged, by a disk that lost power say: encoded again
             return None
         return entry
@@ -161,6 +161,25 @@ class TokenMemory:
                     self._bytes += entry.tokens.nbytes
             while self._bytes > self.limit:
                 self._bytes -= self._entries.popitem(last=False)[1].tokens.nbytes
+
+
+def _parse(path: Path, pinned: bool) -> tuple[CachedTokens, str]:
+    """An entry and the checksum that its file states.
+
+    In one read, into memory that torch uses again: files that are mapped, as safetensors does it, and fresh memory make
+    threads that read at once wait for each other.
+    """
+    with path.open("rb", buffering=0) as file:
+        content = torch.empty(os.fstat(file.fileno()).st_size, dtype=torch.uint8, pin_memory=pinned)
+        values = content.numpy()
+        file.readinto(values)  # type: ignore[arg-type]
+    begin = 8 + int.from_bytes(values[:8].tobytes(), "little")
+    header = json.loads(values[8:begin].tobytes())
+    about, tensor = header["__metadata__"], header["tokens"]
+    first, last = tensor["data_offsets"]
+    tokens = content[begin + first : begin + last].view(DTYPES[tensor["dtype"]]).view(tensor["shape"])
+    stated = float(about["stated"]) if about["stated"] else None
+    return CachedTokens(tokens, int(about["samples"]), about["silent"] == "yes", stated), about["checksum"]
 
 
 def _checksum(key: str, entry: CachedTokens) -> str:

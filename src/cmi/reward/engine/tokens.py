@@ -46,11 +46,12 @@ def encode_audio(
     chunks: list[tuple[Tensor]] = []
     owners: list[Job] = []
     for job, stretch in loaded.items():
-        if stretch.samples is not None:
+        if stretch.entry is None and stretch.samples is not None:
             parts = [part for section in sections(job, stretch.length, encoder) for part in section]
             chunks += [(stretch.samples[part],) for part in parts]
             owners += [job] * len(parts)
-    rows = batching.apply(encoder.encode_sound, chunks, min(SECONDS * encoder.rate, encoder.chunk))
+    step = min(SECONDS * encoder.rate, encoder.chunk)
+    rows = batching.apply(encoder.encode_sound, chunks, step, alone=True)
     tokens: dict[Job, list[Tensor]] = {job: [] for job in loaded}
     for job, (chunk,), row in zip(owners, chunks, rows, strict=True):
         tokens[job].append(row[: encoder.count(len(chunk))])
@@ -155,10 +156,11 @@ class PromptReader:
         assert not isinstance(reference, InputError)
         return self.head.join(PromptTokens(text, lyrics, None if reference is None else reference.tokens[None]))[0]
 
-    def apply(self, call: Callable[[Tensor, Tensor | None], Tensor], items: Sequence[Tensor]) -> list[Tensor]:
+    def apply(self, call: Callable[..., Tensor], items: Sequence[Tensor]) -> list[Tensor]:
         """A call that gives a token for each token, on batches."""
+        recorded = self.batching.recorded(call)
         rows = self.batching.apply(
-            lambda x, lengths: call(x, mask_of(lengths, x.shape[1])), [(item,) for item in items], STEP
+            lambda x, lengths: recorded(x, mask_of(lengths, x.shape[1])), [(item,) for item in items], STEP
         )
         return [row[: len(item)].clone() for row, item in zip(rows, items, strict=True)]  # and not its whole batch
 

@@ -1,16 +1,18 @@
 """Scores for takes: the same file gets the same score, alone, in any batch and in any order.
 
-    files -> workers: hash, cache, decode, resample -> encoder, in batches -> prompts, fused once each -> scores
+    files -> threads: hash, cache, decode, resample -> encoder, in batches -> prompts, fused once each -> scores
 
 Takes are worked through in groups, so that memory does not grow with them; while one is computed the next is read. A
-recording, a text or a prompt that comes again soon is not encoded again.
+recording, a text or a prompt that comes again soon is not encoded again. On a CPU a small encoder hears several
+recordings at once, each on one core: cores that have to wait for each other would be slower.
 """
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from dataclasses import replace
-from itertools import chain, islice, tee
+from itertools import tee
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor
 
+from cmi._util.cores import map_ahead, single_threads
 from cmi._util.errors import InputError
 from cmi.audio import cut_off_note, duration
 from cmi.reward.engine.batching import Batching, to_host
@@ -43,11 +46,11 @@ if TYPE_CHECKING:
     from cmi.reward.model.reward_model import RewardModel
 
 REMEMBERED = 512 * 10**6  # bytes of tokens of waveforms that came by `read`: 400 of 30 s in bf16
-FEW = 4  # takes that are not worth starting workers for
 NO_MUSIC = "musicality is lower than of any music the model knows: this is no music, or badly damaged"
 
 EncodedAudio = dict[Job, CachedTokens | InputError]
 ReadAudio = Mapping[Job, DecodedAudio | InputError]
+Start = Callable[[TakeGroup, ReadAudio, EncodedAudio], Callable[[], list["ScoredTake | InputError"]]]
 
 
 class _Ready(NamedTuple):
@@ -62,7 +65,7 @@ class _Ready(NamedTuple):
 class RewardScorer:
     """A reward model behind `Scorer.score`.
 
-    `batch` is the number of chunks, texts or takes in one call; `workers` that of the processes that read ahead. With
+    `batch` is the number of chunks, texts or takes in one call; `workers` that of the threads that read ahead. With
     `all_words`, what the encoder can't take at once of text and lyrics is read on in further windows; else it is cut,
     and the notes say so.
     """
@@ -83,12 +86,13 @@ class RewardScorer:
         on_gpu = device.type != "cpu"
         self.batching = Batching(batch or (32 if on_gpu else 1), fixed=on_gpu, device=device)
         self.group = self.batching.size * (2 if on_gpu else 1)  # takes
-        self.workers = default_workers(device) if workers is None else workers
+        self._one_core_each = not on_gpu and getattr(model.encoder, "one_core_each", False)
+        self.workers = default_workers(device, self._one_core_each) if workers is None else workers
         self.cache = cache if model.encoder_name else None
         self._writer = ThreadPoolExecutor(1)
         self._kept: Future[Any] = self._writer.submit(lambda: None)
         encoder = model.encoder
-        self._loader = Loader(encoder.rate, encoder.shortest, model.encoder_name, self.cache)
+        self._loader = Loader(encoder.rate, encoder.shortest, model.encoder_name, self.cache, device.type == "cuda")
         self._memory = TokenMemory(REMEMBERED)
         self._remembering = replace(self._loader, memory=self._memory)
         self._reader = PromptReader(model.tokenize, encoder, model.head, self.batching, all_words)
@@ -121,18 +125,23 @@ class RewardScorer:
 
         What `read` has is not read again.
         """
-        rest = iter(takes)
-        first = list(islice(rest, FEW))
-        groups, ahead = tee(plan_groups(chain(first, rest), self.window, self.group))
-        files = (job for group in ahead for job in group.fresh if not job.is_waveform and job not in read)
-        workers = self.workers if len(first) == FEW else 0
-        held = self.group + self.window.limit // SPAN + 1  # stretches of a group, and of its last take
-        loaded = read_ahead(files, self._loader, workers, 2 * self.group, held)
+        groups, ahead = tee(plan_groups(takes, self.window, self.group))
+        loaded = self._load((job for group in ahead for job in group.fresh), read)
+        with ExitStack() as stack:
+            start = self._start
+            if self._one_core_each:
+                pool = stack.enter_context(single_threads(1, "cmi-judge"))
+                start = lambda *given: pool.submit(self._start, *given).result()  # noqa: E731
+            yield from self._judge_groups(groups, loaded, start)
+        self._kept.result()
+
+    def _judge_groups(
+        self, groups: Iterable[TakeGroup], loaded: Iterator[DecodedAudio | InputError], start: Start
+    ) -> Iterator[ScoredTake | InputError]:
         heard: EncodedAudio = {}
         waiting: Callable[[], list[ScoredTake | InputError]] | None = None
         for group in groups:
-            fresh = {job: self._load(job, read, loaded) for job in group.fresh}
-            started = self._start(group, fresh, heard)
+            started = start(group, dict(zip(group.fresh, loaded, strict=False)), heard)
             if waiting is not None:
                 yield from waiting()  # while the GPU is at the group just started
             waiting = started
@@ -141,7 +150,35 @@ class RewardScorer:
                 waiting = None
         if waiting is not None:
             yield from waiting()
-        self._kept.result()
+
+    def _load(self, jobs: Iterable[Job], read: ReadAudio) -> Iterator[DecodedAudio | InputError]:
+        """What each job gives, read ahead."""
+        if self._one_core_each:
+            with single_threads(max(1, self.workers), "cmi-encode") as pool:
+                yield from map_ahead(lambda job: pool.submit(self._hear, job, read), jobs, self.workers)
+            return
+        now, later = tee(jobs)
+        files = (job for job in later if not job.is_waveform and job not in read)
+        held = self.group + self.window.limit // SPAN + 1  # stretches of a group, and of its last take
+        loading = read_ahead(files, self._loader, self.workers, 2 * self.group, held, self.batching.fixed)
+        with closing(loading) as loaded:
+            for job in now:
+                yield self._load_now(job, read) if job in read or job.is_waveform else next(loaded)
+
+    def _load_now(self, job: Job, read: ReadAudio) -> DecodedAudio | InputError:
+        """What was read of a job already, with its tokens if they became known since then; else what is read now."""
+        loaded = read[job] if job in read else self._loader[job]
+        if isinstance(loaded, DecodedAudio) and (entry := self._memory.get(loaded.key)):
+            return loaded._replace(samples=None, entry=entry)
+        return loaded
+
+    @torch.inference_mode()
+    def _hear(self, job: Job, read: ReadAudio) -> DecodedAudio | InputError:
+        """Read and encode in this thread, while others do the same with other recordings."""
+        loaded = self._load_now(job, read)
+        if isinstance(loaded, InputError) or loaded.entry is not None:
+            return loaded
+        return loaded._replace(entry=encode_audio({job: loaded}, self.model.encoder, self.batching)[job])
 
     @torch.inference_mode()
     def _start(
@@ -157,14 +194,14 @@ class RewardScorer:
         prompts = self._reader.fuse((take.prompt for take in takes), heard)
         items = [(prompts[take.prompt], stretch.tokens) for take in takes for stretch in take.stretches]
         scores = self.batching.apply(self._judge, items, STEP, STEP)
-        keys = {loaded.key: job for job, loaded in new.items() if loaded.key and loaded.entry is None}
-        wait = to_host([*scores, *(encoded[job].tokens for job in keys.values())])
+        keys = {loaded.key: job for job, loaded in new.items() if loaded.key and loaded.samples is not None}
+        wait = to_host([*([torch.stack(scores)] if scores else []), *(encoded[job].tokens for job in keys.values())])
         for job in group.forgotten:
             heard.pop(job)
 
         def finish() -> list[ScoredTake | InputError]:
             host = iter(wait())
-            rows = iter([next(host).tolist() for _ in scores])
+            rows = iter(next(host).tolist() if scores else [])
             entries = {key: encoded[job]._replace(tokens=next(host)) for key, job in keys.items()}
             self._memory.put_many({key: entry for key, entry in entries.items() if keys[key].is_waveform})
             self._keep({key: entry for key, entry in entries.items() if not keys[key].is_waveform})
@@ -180,17 +217,6 @@ class RewardScorer:
             first.setdefault(loaded.key or job, job)
         encoded = encode_audio({job: new[job] for job in first.values()}, self.model.encoder, self.batching)
         return {job: encoded[first[loaded.key or job]] for job, loaded in new.items()}
-
-    def _load(
-        self, job: Job, read: ReadAudio, read_ahead: Iterator[DecodedAudio | InputError]
-    ) -> DecodedAudio | InputError:
-        """What was read of a job already, with its tokens if they became known since then; else what is read now."""
-        if job not in read:
-            return self._loader[job] if job.is_waveform else next(read_ahead)
-        loaded = read[job]
-        if isinstance(loaded, DecodedAudio) and (entry := self._memory.get(loaded.key)):
-            return loaded._replace(samples=None, entry=entry)
-        return loaded
 
     def _keep(self, entries: dict[str, CachedTokens]) -> None:
         """Write to the cache while the next group is computed; at most one group waits to be written."""

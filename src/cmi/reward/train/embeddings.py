@@ -112,7 +112,9 @@ class Embeddings:
     def _hear(self, jobs: Sequence[Job]) -> Iterator[Known]:
         group = self._batching.size
         workers = self._workers if len(jobs) > group else 0
-        loaded = zip(jobs, read_ahead(jobs, self._loader, workers, 2 * group, group + 1), strict=True)
+        loaded = zip(
+            jobs, read_ahead(jobs, self._loader, workers, 2 * group, group + 1, self._batching.fixed), strict=True
+        )
         while chunk := dict(islice(loaded, group)):
             fresh = {
                 job: heard for job, heard in chunk.items() if isinstance(heard, DecodedAudio) and heard.entry is None

@@ -3,7 +3,21 @@
 import pytest
 import torch
 
-from cmi.reward.model.encoders.craft import LINE_FRAME, counted, edges, lines, peaks, phases, ringing, spectra, tuning
+from cmi.reward.model.encoders.craft import (
+    LINE_FRAME,
+    counted,
+    deviation,
+    edges,
+    lines,
+    ordered,
+    peaks,
+    phases,
+    quantile,
+    ringing,
+    smallest,
+    spectra,
+    tuning,
+)
 from cmi.reward.model.encoders.ear import RATE, log_mel
 
 
@@ -95,3 +109,21 @@ def test_a_tube_is_heard_as_what_comes_again_along_frequency(broad):
     mixed = broad + 0.3 * tube * broad.std() / tube.std()
     teeth = slice(10, 16)  # of the mean spectrum
     assert (ringing(mixed)[0, teeth] > ringing(broad)[0, teeth]).all()
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 2), (2, 37), (1, 1000), (1, 30, 7)])
+def test_numpys_sorting_gives_torchs_numbers_to_the_last_bit(shape):
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+    for dim in range(1, x.ndim):
+        assert torch.equal(ordered(x, dim), x.sort(dim=dim).values)
+        for shares in (0.15, (0.03, 0.2, 0.97), (0.0, 0.5, 1.0)):
+            assert torch.equal(quantile(x, shares, dim), x.quantile(torch.tensor(shares), dim=dim))
+    flat, places = x.flatten(1), torch.tensor([0, x[0].numel() // 2, x[0].numel() - 1])
+    assert torch.equal(smallest(flat, places), flat.sort(dim=1).values[:, places])
+
+
+def test_the_deviation_is_that_of_torch_and_0_of_what_is_constant():
+    x = torch.randn(2, 625, 30, generator=torch.Generator().manual_seed(0)) * 10
+    x[:, :, 7] = 0.1
+    assert torch.allclose(deviation(x), x.std(dim=1), rtol=1e-6, atol=0)
+    assert (deviation(x)[:, 7] == 0).all()

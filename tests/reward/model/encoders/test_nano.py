@@ -2,7 +2,9 @@
 
 import pytest
 import torch
+from torch.nn import functional
 
+from cmi import Prompt, Take, Waveform
 from cmi.reward.model.blend import EXTRA
 from cmi.reward.model.encoders.ear import FRAME, WIDTH, WORD, WORD_FRAMES, Ear
 from cmi.reward.model.encoders.musicnn import windows
@@ -13,11 +15,13 @@ from cmi.reward.model.encoders.nano import (
     TOKEN,
     Nano,
     Reduction,
+    _half_band,
     begun,
     halve_rate,
     load_tokenizer,
 )
 from cmi.reward.model.reward_model import RewardModel
+from cmi.reward.scoring.scorer import RewardScorer
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +117,20 @@ def test_halving_the_rate_keeps_what_is_below_8_khz_and_nothing_above():
     low, high = (halve_rate(torch.sin(2 * torch.pi * f * times)[None])[0, 500:-500] for f in (1000.0, 12_000.0))
     assert low.square().mean() == pytest.approx(0.5, abs=0.01)
     assert high.square().mean() < 1e-5
+
+
+@pytest.mark.parametrize("samples", [1, 2, 61, 64, 65, 4095, 32_001])
+def test_halving_the_rate_by_a_matrix_product_is_the_convolution(samples):
+    sound = torch.randn(2, samples, generator=torch.Generator().manual_seed(0))
+    plain = functional.conv1d(sound[:, None], _half_band(), stride=2, padding=31)[:, 0]
+    assert halve_rate(sound).shape == plain.shape
+    assert torch.allclose(halve_rate(sound), plain, atol=2e-6)
+
+
+def test_takes_scored_at_once_on_several_cores_score_as_one_by_one(nano, sound):
+    takes = [Take(Prompt("slow piano" * (i % 2)), Waveform(sound[: RATE * (1 + i)].numpy(), RATE)) for i in range(4)]
+    together = RewardScorer(nano, workers=3).score(takes)
+    assert together == [RewardScorer(nano, workers=1).score([take])[0] for take in takes]
 
 
 def test_windows_are_of_the_frames_that_are_there():

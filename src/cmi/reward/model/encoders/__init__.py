@@ -30,6 +30,7 @@ class FrozenEncoder(nn.Module):
     shortest: int  # samples of a chunk
     longest_text: int  # token ids of a text at most
     exact = False  # True: it computes in fp32 on every device
+    one_core_each = False  # True: on a CPU several recordings are encoded at once, each on one core
     tagged = False  # True: numbers for a `BlendedHead` stand beside the tokens of sounds
     least_seconds = 0.0  # of a take: a note says so of a shorter one
 

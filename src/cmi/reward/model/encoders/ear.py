@@ -90,7 +90,7 @@ def log_mel(samples: Tensor, lengths: Tensor | None = None) -> Tensor:
     count = -(-samples.shape[1] // HOP)
     padded = functional.pad(samples.float(), (WINDOW // 2, WINDOW // 2 + HOP))
     spectrum = torch.stft(padded, WINDOW, HOP, window=window, center=False, return_complex=True)[:, :, :count]
-    power = torch.view_as_real(spectrum).square().sum(3).transpose(1, 2)  # (B, T, 513)
+    power = (spectrum.real.square() + spectrum.imag.square()).transpose(1, 2)  # (B, T, 513)
     mel = power @ _filters().to(samples.device) / WINDOW
     loudness = (mel.clamp(min=QUIETEST).log10() + 2) / 2  # from -2 to about 1
     mask = mask_of(None if lengths is None else -(-lengths // HOP), count)

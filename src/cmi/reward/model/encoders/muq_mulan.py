@@ -30,6 +30,7 @@ CHUNK = 30 * RATE  # samples encoded at a time
 SHORTEST = 1025  # samples: half a window is mirrored at each end, so that a chunk must be longer than that
 HOP, WINDOW, MELS = 240, 2048, 128
 MEL_MEAN, MEL_STD = 6.768444971712967, 18.417922652295623
+FEWEST = 4  # chunks whose spectrograms are computed together on a GPU
 TEXT_TOKENS = 512  # longer texts are cut
 
 
@@ -78,6 +79,9 @@ class LogMel(nn.Module):
 
     def forward(self, samples: Tensor, lengths: Tensor | None = None) -> Tensor:
         """(B, n) -> (B, n // 240, 128); 0 beyond the end of a chunk."""
+        if samples.is_cuda and len(samples) < FEWEST:  # fewer get another kernel, which rounds in another way
+            more = samples.repeat(FEWEST, 1), None if lengths is None else lengths.repeat(FEWEST)
+            return self(*more)[: len(samples)]
         mirrored = mirror_ends(in_full(samples), lengths, WINDOW // 2)  # (B, n + 2048)
         spectrum = torch.stft(mirrored, WINDOW, HOP, window=self.window, center=False, return_complex=True)
         power = spectrum[..., : samples.shape[1] // HOP].abs().square()  # (B, F, T)
@@ -120,8 +124,13 @@ class StemBlock(nn.Module):
             folded(conv, norm, x.dtype)
             for conv, norm in ((self.conv1, self.bn1), (self.conv2, self.bn2), (self.conv3, self.bn3))
         )
-        main, beside = halving(x, weight1, bias1), halving(x, weight3)
-        main = only_heard(functional.relu(main, inplace=True), frames)
+        if x.shape[1] == 1:
+            patches = patches_of(x)
+            main, beside = (from_patches(patches, x, *own) for own in ((weight1, bias1, True), (weight3,)))
+        else:
+            main, beside = halving(x, weight1, bias1), halving(x, weight3)
+            main = functional.relu(main, inplace=True)
+        main = only_heard(main, frames)
         return only_heard(convolve_add_relu(main, weight2, bias2 + bias3, beside), frames)
 
 
@@ -141,14 +150,27 @@ def folded(conv: nn.Module, norm: nn.Module, dtype: torch.dtype) -> tuple[Tensor
 
 def halving(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """A 3 x 3 convolution of stride 2; the checkpoint's kernels are (frequency, time), our tensors the other way."""
-    if x.shape[1] > 1:
-        return functional.conv2d(x, _by_time(weight), bias, stride=2, padding=1)
-    # From a single channel it is nine products, for which cuDNN took four times as long as a matrix product does: one
-    # of sixteen columns, since nine are not aligned.
-    patches = functional.pad(functional.unfold(x, 3, padding=1, stride=2), (0, 0, 0, 7))  # (B, 16, T F / 4)
+    return functional.conv2d(x, _by_time(weight), bias, stride=2, padding=1)
+
+
+# From a single channel it is nine products, for which cuDNN took four times as long as a matrix product does: one of
+# sixteen columns, since nine are not aligned.
+
+
+def patches_of(x: Tensor) -> Tensor:
+    """What the convolution sees of a single channel: (B, 1, T, F) -> (B, T F / 4, 16)."""
+    return functional.pad(functional.unfold(x, 3, padding=1, stride=2), (0, 0, 0, 7)).transpose(1, 2).contiguous()
+
+
+def from_patches(patches: Tensor, x: Tensor, weight: Tensor, bias: Tensor | None = None, relu: bool = False) -> Tensor:
+    """The same as `halving`: (B, C, T / 2, F / 2)."""
     kernels = functional.pad(weight.transpose(2, 3).flatten(1), (0, 7))  # (C, 16)
-    out = functional.linear(patches.transpose(1, 2).contiguous(), kernels, bias)  # (B, T F / 4, C)
-    return out.unflatten(1, (-1, (x.shape[3] + 1) // 2)).permute(0, 3, 1, 2)  # (B, C, T / 2, F / 2)
+    if relu and x.is_cuda and bias is not None:  # in one pass
+        out = torch._addmm_activation(bias, patches.flatten(0, 1), kernels.T).view(*patches.shape[:2], -1)
+    else:
+        out = functional.linear(patches, kernels, bias)  # (B, T F / 4, C)
+        out = functional.relu(out, inplace=True) if relu else out
+    return out.unflatten(1, (-1, (x.shape[3] + 1) // 2)).permute(0, 3, 1, 2)
 
 
 def convolve_add_relu(x: Tensor, weight: Tensor, bias: Tensor, beside: Tensor) -> Tensor:
@@ -232,8 +254,11 @@ class RotaryPositions(nn.Module):
 
 def turn(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
     """(B, T, H, d): the pairs (i, i + d / 2) turned by their angles."""
-    first, second = x.chunk(2, dim=-1)
-    return torch.addcmul(x * cosine, torch.cat([second, first], dim=-1), sine)
+    half = x.shape[-1] // 2
+    turned = x * cosine
+    turned[..., :half].addcmul_(x[..., half:], sine[..., :half])
+    turned[..., half:].addcmul_(x[..., :half], sine[..., half:])
+    return turned
 
 
 class ConvModule(nn.Module):
@@ -270,10 +295,10 @@ class ConformerLayer(nn.Module):
         self.final_layer_norm = nn.LayerNorm(dim)
 
     def forward(self, x: Tensor, turns: tuple[Tensor, Tensor], mask: Mask) -> Tensor:
-        x = x + self.ffn1(self.ffn1_layer_norm(x)) * 0.5
+        x = torch.add(x, self.ffn1(self.ffn1_layer_norm(x)), alpha=0.5)
         x = x + self.self_attn(self.self_attn_layer_norm(x), turns, mask)
         x = x + self.conv_module(x, mask)
-        x = x + self.ffn2(self.ffn2_layer_norm(x)) * 0.5
+        x = torch.add(x, self.ffn2(self.ffn2_layer_norm(x)), alpha=0.5)
         return self.final_layer_norm(x)
 
 
