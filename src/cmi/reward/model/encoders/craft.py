@@ -278,17 +278,14 @@ def edges(sound: Tensor) -> Tensor:
     places = [max(i + 3, round(hertz * 4096 / RATE)) for i, hertz in enumerate(HALF_OCTAVES)]
     bands = torch.stack([power[:, first:last].mean(dim=1) for first, last in pairwise(places)], dim=1)
     bands = bands.clamp(min=1e-9).log()  # (B, 16, frames)
-    marks = torch.tensor(LEVELS, device=sound.device)
     slope = bands[:, 2:] - bands[:, :-2]
-    steep = slope.quantile(marks, dim=2).transpose(0, 1)  # (B, 5, 14)
-    bent = (slope[:, 2:] - slope[:, :-2]).quantile(marks, dim=2).transpose(0, 1)
+    steep = quantile(slope, LEVELS, 2).transpose(0, 1)  # (B, 5, 14)
+    bent = quantile(slope[:, 2:] - slope[:, :-2], LEVELS, 2).transpose(0, 1)
     found = [steep.flatten(1), bent.flatten(1), steep[:, :, 9:].amin(dim=2), steep[:, :, :5].amax(dim=2)]
     for lag in FALLS:
         change = bands[:, :, lag:] - bands[:, :, :-lag]
-        fastest, fast, risen, fallen = (
-            side.quantile(mark, dim=2)
-            for side, mark in ((change, 0.01), (change, 0.1), (change, 0.97), (-change, 0.97))
-        )
+        fastest, fast, risen = quantile(change, (0.01, 0.1, 0.97), 2)
+        fallen = quantile(-change, 0.97, 2)
         found += [fastest, fast, (risen.clamp(min=0.05) / fallen.clamp(min=0.05)).log()]
     return torch.cat(found, dim=1)
 
@@ -299,7 +296,7 @@ def ringing(sound: Tensor) -> Tensor:
     step = RATE / LINE_FRAME
     delays = torch.arange(26.0, 120.0, 0.1, device=sound.device)  # of 1/22,000 s: 1.2 to 5.5 ms
     found = []
-    for curve in (spectrum.quantile(0.15, dim=2), spectrum.mean(dim=2)):
+    for curve in (quantile(spectrum, 0.15, 2), spectrum.mean(dim=2)):
         around = functional.pad(curve[:, None], (15, 15), mode="replicate")[:, 0].unfold(1, 31, 1)
         above = curve - around.median(dim=2).values
         level = above.clamp(-1, 2)

@@ -153,12 +153,11 @@ def halving(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return functional.conv2d(x, _by_time(weight), bias, stride=2, padding=1)
 
 
-# From a single channel it is nine products, for which cuDNN took four times as long as a matrix product does: one of
-# sixteen columns, since nine are not aligned.
-
-
 def patches_of(x: Tensor) -> Tensor:
-    """What the convolution sees of a single channel: (B, 1, T, F) -> (B, T F / 4, 16)."""
+    """What the convolution sees of a single channel: (B, 1, T, F) -> (B, T F / 4, 16).
+
+    These are nine products, for which cuDNN took four times as long as a matrix product; nine columns are not aligned.
+    """
     return functional.pad(functional.unfold(x, 3, padding=1, stride=2), (0, 0, 0, 7)).transpose(1, 2).contiguous()
 
 
