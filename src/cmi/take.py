@@ -171,6 +171,12 @@ def read_recordings(path: Path) -> list[Path]:
     return [recording(row, "audio", where, path.parent) for _, where, row in rows]
 
 
+def read_generated_takes(path: Path) -> Iterator[tuple[str, Take, str]]:
+    """Yield the takes of a manifest with their ids and their generators, '' if the row does not name one."""
+    for take_id, take, where, row in take_rows(path, TAKES):
+        yield take_id, take, text_field(row, "generator", where)
+
+
 def take_rows(path: Path, known: Columns) -> Iterator[tuple[str, Take, str, dict[str, Any]]]:
     """Yield the takes of a manifest with their ids, their places (for messages) and their rows."""
     for take_id, where, row in number_rows(path, read_table(path, known, ["audio"])):

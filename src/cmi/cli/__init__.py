@@ -22,7 +22,14 @@ from cmi.cli.output import show_error
 PANELS = {
     "Start here": ("demo", "doctor"),
     "What is my generator worth? Give my trainer a reward": ("score", "pick", "probe", "distance", "serve"),
-    "Does a model agree with people? Does it understand music?": ("data", "rewardbench", "mirex", "bench"),
+    "Does a model agree with people? Does it understand music?": (
+        "data",
+        "rewardbench",
+        "calibrate",
+        "drift",
+        "mirex",
+        "bench",
+    ),
     "Preferences: make them, ask a judge, ask people": ("prompts", "generate", "pairs", "studio", "judge", "arena"),
     "Train a reward model": ("train", "ablate"),
 }

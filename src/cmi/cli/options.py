@@ -33,6 +33,13 @@ Port = Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is fre
 # how commands name a scorer (`cmi.reward.scoring.scorers`)
 SCORERS = "nano, cmi-rm, a checkpoint (folder or hub id), a baseline's name, or your own as module:Class"
 
+CalibrationFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--calibration", help="Add the offsets that `cmi calibrate` wrote here; takes name their `generator`."
+    ),
+]
+
 # CMI-Bench
 Responses = Annotated[list[Path], typer.Argument(help="Response files, or folders of them.")]
 Sources = Annotated[

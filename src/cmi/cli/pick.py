@@ -7,8 +7,8 @@ import typer
 
 from cmi._util.errors import InputError, require_extra
 from cmi._util.files import make_folder
-from cmi.cli.options import SCORERS, AsJson, Log
-from cmi.cli.output import note_if_nothing_asked, print_result
+from cmi.cli.options import SCORERS, AsJson, CalibrationFile, Log
+from cmi.cli.output import note, note_if_nothing_asked, print_result
 from cmi.cli.progress import loading, progress
 from cmi.report.pictures import require_picture
 
@@ -51,6 +51,7 @@ def pick(
         float, typer.Option(help="Leave out prompts whose best take is not so much above the worst.")
     ] = 0.0,
     plot: Annotated[Path | None, typer.Option(help="Draw the curve into this .png or .svg.")] = None,
+    calibration: CalibrationFile = None,
     log: Log = None,
     as_json: AsJson = False,
 ) -> None:
@@ -79,6 +80,7 @@ def pick(
         from cmi.reward.pick.pick import copy_chosen, parse_weights, takes_of
         from cmi.reward.pick.pick import pick as pick_one
         from cmi.reward.pick.study import make_study, study_table
+        from cmi.reward.scoring.calibration import apply_calibration, read_calibration
         from cmi.reward.scoring.score_log import score_takes
         from cmi.reward.scoring.scorers import load_scorer
 
@@ -103,11 +105,21 @@ def pick(
         require_candidates([len(group.candidates) for group in groups], sizes)
     if arena is not None:
         make_folder(arena)  # what is wrong with it is said before hours of scoring
+    offsets = read_calibration(calibration) if calibration else None
+    generators = {one.take: one.generator for group in groups for one in group.candidates}
+    if offsets is not None and not any(generators.values()):
+        raise InputError("--calibration needs the generator of each take: a column 'generator' of --manifest")
     with loading(model):
         scorer = load_scorer(model)
+    if offsets is not None:
+        offsets.require_model(scorer)
+        if offsets.caution:
+            note(offsets.caution)
     logs = [log] if log else []
     with progress() as bar:
         results = score_takes(takes, scorer, logs, bar.stepper("takes scored", len(takes)))
+        if offsets is not None:
+            results = apply_calibration(offsets, results, [generators[take] for take in takes])
         scores = dict(zip(takes, results, strict=True))
         picks = [pick_one(group, scores, by) for group in groups]
         ranked = [ranked.candidate.take for pick_ in picks for ranked in pick_.ranking]
@@ -122,10 +134,11 @@ def pick(
             found = pick_curve(prompts, sizes, by, judge.axes)
             curves.append(pick_report.JudgedCurve(judge.name, found, notes))
             del judge  # its memory is for the next one
-        report = pick_report.PickReport(scorer.name, by, picks, curves)
+        picked_by = offsets.name if offsets else scorer.name
+        report = pick_report.PickReport(picked_by, by, picks, curves)
     if plot is not None and ranked:
         pick_report.draw(report, plot)
-    study = make_study(scorer.name, picks, sizes, arena) if arena is not None and ranked else None
+    study = make_study(picked_by, picks, sizes, arena) if arena is not None and ranked else None
     tables, record = pick_report.tables(report), pick_report.record(report)
     if study is not None and arena is not None:
         tables.append(study_table(study, arena))

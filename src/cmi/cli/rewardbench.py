@@ -48,6 +48,9 @@ def run(
     ] = False,
     device: Device = "auto",
     ray: OnRay = 0,
+    calibration: Annotated[
+        list[Path] | None, typer.Option(help="A file of `cmi calibrate` for one of the models; repeatable.")
+    ] = None,
     log: Log = None,
 ) -> None:
     """Score the takes of a benchmark, one model after the other, and say where each stands.
@@ -67,6 +70,7 @@ def run(
     """
     require_packages("CMI-RewardBench", "rewardbench", "soundfile", "soxr", "torch")
     from cmi.reward.engine.windows import find_window
+    from cmi.reward.scoring.calibration import read_calibration
     from cmi.rewardbench.data.own import NAME as OWN
     from cmi.rewardbench.evaluation.tables import full_tables
     from cmi.rewardbench.runs import run as running
@@ -75,6 +79,7 @@ def run(
     if window:
         find_window(window)
         running.require_windows(model)
+    calibrations = [read_calibration(file) for file in calibration or ()]
     questions = running.prepare(data or running.data_at_hand(), out, split)
     for file in (spec for spec in data or () if Path(spec).is_file()):
         note_if_nothing_asked(file, (one.item.prompt for one in questions if one.item.dataset == OWN))
@@ -87,6 +92,10 @@ def run(
     print_tables([running.outcome_table(outcomes, out)])
     if all(len(one.failures) == one.takes for one in outcomes):
         raise InputError(f"none of {outcomes[0].takes} takes could be scored; the reasons are listed")
+    for one in calibrations:
+        for sentence in (one.caution, running.write_calibrated(out, one)):
+            if sentence:
+                note(sentence)
     for source in read_sources([out]):
         print_tables([*full_tables(source.evaluate("strict"), "strict"), *source.ceilings, *source.look_tables])
 

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
-from itertools import chain
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Annotated
 
@@ -11,8 +11,8 @@ import typer
 
 from cmi._util.errors import InputError, require_extra
 from cmi._util.remote import to_path
-from cmi.cli.options import SCORERS, AsJson, Device, Log, OnRay, Revision
-from cmi.cli.output import note_if_nothing_asked
+from cmi.cli.options import SCORERS, AsJson, CalibrationFile, Device, Log, OnRay, Revision
+from cmi.cli.output import note, note_if_nothing_asked
 from cmi.cli.progress import loading, progress
 from cmi.report.tables import print_tables, to_json_line
 
@@ -40,6 +40,7 @@ def score(
         float, typer.Option("--cache-gb", min=0, help="Keep what was heard, up to so much; 0 for nothing.")
     ] = 20.0,
     ray: OnRay = 0,
+    calibration: CalibrationFile = None,
     log: Log = None,
     as_json: AsJson = False,
 ) -> None:
@@ -58,15 +59,18 @@ def score(
         cmi score take1.wav take2.wav --text "slow sad piano with rain" --model my_models:MyScorer
 
         cmi score --manifest takes.parquet --ray 8 --log scores.jsonl --json
+
+        cmi score --manifest takes.jsonl --calibration nano-offsets.json
     """
     with require_extra("scoring takes", "reward"), loading("torch"):
         from cmi.reward.engine.windows import find_window
+        from cmi.reward.scoring.calibration import read_calibration
         from cmi.reward.scoring.explain import WINDOW as EXPLAINED_WINDOW
         from cmi.reward.scoring.explain import annotated, check_picture, draw, explain_takes
         from cmi.reward.scoring.on_ray import open_scorer
         from cmi.reward.scoring.score_log import score_records, scores_table
         from cmi.reward.scoring.scorers import is_reward_model, make_scorer
-        from cmi.take import Prompt, Take, read_takes
+        from cmi.take import Prompt, Take, read_generated_takes, read_takes
 
     named = [(str(path), Take(Prompt(text, lyrics, reference), path)) for path in map(to_path, audio or [])]
     count = len(named) + (_count_takes(manifest) if manifest else 0)
@@ -76,6 +80,13 @@ def score(
     def takes() -> Iterator[tuple[str, Take]]:
         return chain(named, read_takes(manifest) if manifest else ())
 
+    def generators() -> Iterator[str]:
+        listed = (generator for _, _, generator in read_generated_takes(manifest)) if manifest else ()
+        return chain(repeat("", len(named)), listed)
+
+    offsets = read_calibration(calibration) if calibration else None
+    if offsets is not None and not any(generators()):
+        raise InputError("--calibration needs the generator of each take: a column 'generator' of --manifest")
     find_window(window)
     if explain is not None:
         check_picture(explain, count)
@@ -89,8 +100,13 @@ def score(
         with loading(model):
             options = (model, revision, device, window, all_words, cache_gb)
             scorer = stack.enter_context(open_scorer(ray, *options))
+        if offsets is not None:
+            offsets.require_model(scorer)
+            if offsets.caution:
+                note(offsets.caution)
         bar = stack.enter_context(progress())
-        for record in score_records(takes(), scorer, log, bar.stepper("takes scored", count)):
+        on_scored = bar.stepper("takes scored", count)
+        for record in score_records(takes(), scorer, log, on_scored, offsets, generators()):
             broken += "error" in record
             if as_json and explain is None:
                 out.write(to_json_line(record))
@@ -105,7 +121,7 @@ def score(
     if as_json:
         sys.stdout.writelines(map(to_json_line, kept))
     else:
-        print_tables([scores_table(kept, scorer.name)])
+        print_tables([scores_table(kept, offsets.name if offsets else scorer.name)])
     if broken:
         raise InputError(f"{broken} of {count} takes could not be heard; the reasons are listed with the scores")
 

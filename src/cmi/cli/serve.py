@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from cmi._util.errors import InputError, require_extra
-from cmi.cli.options import SCORERS, Device, Port, Revision
+from cmi.cli.options import SCORERS, CalibrationFile, Device, Port, Revision
+from cmi.cli.output import note
 from cmi.cli.progress import loading
 
 TOKEN = "CMI_SERVE_TOKEN"  # noqa: S105  (the variable's name)
@@ -34,6 +35,7 @@ def serve(
     ray: Annotated[
         int, typer.Option(min=0, help="Use up to so many processes on Ray Serve, with a GPU each if there are any.")
     ] = 0,
+    calibration: CalibrationFile = None,
     log_requests: Annotated[bool, typer.Option("--log-requests", help="To standard error.")] = False,
 ) -> None:
     """Serve scores over HTTP, until Ctrl-C: musicality and alignment for trainers in another environment.
@@ -52,6 +54,7 @@ def serve(
         cmi serve --model cmi-rm --ray 8 --queue 512
     """
     with require_extra("cmi serve", "serve"), loading("torch"):
+        from cmi.reward.scoring.calibration import read_calibration
         from cmi.reward.scoring.scorers import load_scorer
         from cmi.serve.guard import MEGABYTE, ServeLimits
         from cmi.serve.on_ray import BATCHES, scorer_on_ray_serve
@@ -64,12 +67,17 @@ def serve(
         if not folder.is_dir():
             raise InputError(f"{folder}: no such folder; --allow names folders that clients may read files of")
     limits = ServeLimits(body_bytes=body_mb * MEGABYTE, bytes_at_once=max(8 * body_mb, 512) * MEGABYTE)
+    offsets = read_calibration(calibration) if calibration else None
     options = (model, revision, device, window, False, cache_gb)
     out = sys.stdout  # Ray's threads print to what is sys.stdout below
     with ExitStack() as stack:
         with loading(model):
             on_ray = scorer_on_ray_serve(ray, allow or (), *options) if ray else None
             scorer = stack.enter_context(on_ray) if on_ray else load_scorer(*options)
+        if offsets is not None:
+            offsets.require_model(scorer)
+            if offsets.caution:
+                note(offsets.caution)
         start(
             scorer,
             host=host,
@@ -81,6 +89,7 @@ def serve(
             log=log_requests,
             calls=BATCHES * ray or 1,
             out=out,
+            calibration=offsets,
         )
 
 

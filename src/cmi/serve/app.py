@@ -21,6 +21,7 @@ from cmi import __version__
 from cmi._util.errors import HttpRefusal, InputError
 from cmi._util.web_requests import as_refusal, refusal_response
 from cmi.report.html import page
+from cmi.reward.scoring.calibration import Calibration
 from cmi.reward.scoring.scorers import ScoredTake
 from cmi.serve.bodies import (
     CompareAnswer,
@@ -65,6 +66,7 @@ FORM_SCHEMA = {
         "audio": {"type": "array", "minItems": 1, "items": {"type": "string", "format": "binary"}},
         "text": {"type": "string"},
         "lyrics": {"type": "string"},
+        "generator": {"type": "string"},
         "reference": {"type": "string", "format": "binary"},
     },
 }
@@ -76,11 +78,12 @@ def create_app(
     limits: ServeLimits = LIMITS,
     token: str | None = None,
     allowed: Sequence[Path] = (),
+    calibration: Calibration | None = None,
 ) -> FastAPI:
     """Create the ASGI application; closing the queue is up to the caller. `allowed` are folders of readable files."""
     app = FastAPI(title="cmi serve", version=__version__, docs_url=None, redoc_url=None)
     metrics = metrics or ServeMetrics()
-    routes = _Routes(queue, metrics, Folders(allowed))
+    routes = _Routes(queue, metrics, Folders(allowed), calibration)
     routes.add_to(app)
     paths = frozenset(route.path for route in app.routes)  # type: ignore[attr-defined]
     app.add_middleware(ServeMiddleware, limits=limits, token=token, metrics=metrics, paths=paths)
@@ -90,11 +93,14 @@ def create_app(
 
 
 class _Routes:
-    def __init__(self, queue: ScoreQueue, metrics: ServeMetrics, folders: Folders) -> None:
+    def __init__(
+        self, queue: ScoreQueue, metrics: ServeMetrics, folders: Folders, calibration: Calibration | None
+    ) -> None:
         self._queue = queue
         self._metrics = metrics
         self._folders = folders
-        self._model = queue.scorer.name
+        self._calibration = calibration
+        self._model = calibration.name if calibration else queue.scorer.name
         self._axes = [axis for axis in queue.scorer.axes if axis != "overall"]
         self._readers = ThreadPoolExecutor(READERS, "cmi-read")
 
@@ -165,9 +171,10 @@ class _Routes:
         if sound.samples.size != body.num_samples:
             said = f"num_samples is {body.num_samples}, but waveform_f32_base64 holds {sound.samples.size}"
             raise HttpRefusal("sound", said, 422)
-        lyrics = body.metadata.get("lyrics", "")
-        prompt = Prompt(body.prompt, lyrics if isinstance(lyrics, str) else "")
-        score = (await self._require_scores([SentTake(Take(prompt, sound), None, {})]))[0]
+        stated = {name: body.metadata.get(name, "") for name in ("lyrics", "generator")}
+        lyrics, generator = (value if isinstance(value, str) else "" for value in stated.values())
+        sent = SentTake(Take(Prompt(body.prompt, lyrics), sound), None, {}, generator)
+        score = (await self._require_scores([sent]))[0]
         seconds = sound.seconds if score.seconds is None else score.seconds
         return VerlAnswer(score=score.overall, musicality=score.musicality, alignment=score.alignment, seconds=seconds)
 
@@ -220,6 +227,8 @@ class _Routes:
         return await asyncio.gather(*map(asyncio.wrap_future, asked))
 
     def _take_score(self, sent: SentTake, answer: ScoredTake | InputError) -> TakeScore | FailedTake:
+        if self._calibration is not None:
+            answer = self._calibration.apply(answer, sent.generator)
         if isinstance(answer, InputError):
             return FailedTake(id=sent.id, error=sent.explain(answer))
         both = answer.score._asdict()

@@ -30,6 +30,7 @@ class SoundBody(_Body):
     samples: Samples | None = None
     rate: Rate | None = None
     path: Annotated[str, StringConstraints(min_length=1, max_length=4096)] | None = None
+    generator: Annotated[TakeId, Field(description="What made the take; a calibration corrects its scores.")] = ""
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
@@ -88,7 +89,7 @@ class RankBody(PromptBody):
 
 
 class VerlBody(BaseModel):
-    """A request of verl-omni's audio reward, version 1. Of the metadata, `lyrics` is used if it is text."""
+    """A request of verl-omni's audio reward, version 1. Of the metadata, texts `lyrics` and `generator` are used."""
 
     protocol_version: Literal["1"]
     waveform_f32_base64: Samples

@@ -7,6 +7,7 @@ from typing import TextIO
 
 from cmi._util.errors import InputError
 from cmi._util.web_server import is_loopback, listen, local_url, make_server, start_logging, stopped_by_sigterm
+from cmi.reward.scoring.calibration import Calibration
 from cmi.reward.scoring.scorers import NamedScorer
 from cmi.serve.app import create_app
 from cmi.serve.guard import LIMITS, ServeLimits, ServeMetrics
@@ -28,6 +29,7 @@ def serve(
     log: bool = False,
     calls: int = 1,
     out: TextIO | None = None,
+    calibration: Calibration | None = None,
 ) -> None:
     """Serve until stopped; the address is printed to `out` when requests are taken. `calls` are made to the scorer at
     once."""
@@ -37,9 +39,10 @@ def serve(
     try:
         with suppress(KeyboardInterrupt), listen(host, port) as listening:
             start_logging("cmi.serve.access", requests=log)
-            server = make_server(create_app(queue, metrics, limits, token, allowed))
+            server = make_server(create_app(queue, metrics, limits, token, allowed, calibration))
             url = local_url(host, listening.getsockname()[1])
-            print(f"{scorer.name} scores takes at {url} (stop it with Ctrl-C).", flush=True, file=out)
+            name = calibration.name if calibration else scorer.name
+            print(f"{name} scores takes at {url} (stop it with Ctrl-C).", flush=True, file=out)
             server.run(sockets=[listening])
         print("The server is closed.", flush=True, file=out)
     finally:

@@ -20,7 +20,7 @@ from cmi.serve.bodies import MOST_CHARACTERS, MOST_TAKES, PromptBody, ScoreBody,
 from cmi.take import Audio, Prompt, Take
 
 FORM = "multipart/form-data"
-FIELDS = {"audio", "reference", "text", "lyrics"}
+FIELDS = {"audio", "reference", "text", "lyrics", "generator"}
 Body = TypeVar("Body", bound=BaseModel)
 
 
@@ -30,6 +30,7 @@ class SentTake(NamedTuple):
     take: Take
     id: str | None
     shown: dict[str, str]
+    generator: str = ""
 
     def explain(self, error: InputError) -> str:
         sentence = str(error)
@@ -84,7 +85,7 @@ def make_take(
     if prompt.reference is not None:
         reference = _sound(prompt.reference, folders, f"{where}: reference", shown)
     take = Take(Prompt(prompt.text, prompt.lyrics, reference), _sound(sound, folders, where, shown))
-    return SentTake(take, take_id, shown)
+    return SentTake(take, take_id, shown, sound.generator)
 
 
 def _sound(body: SoundBody, folders: Folders, where: str, shown: dict[str, str]) -> Audio:
@@ -117,7 +118,7 @@ async def sent_takes(request: Request, folders: Folders) -> AsyncIterator[list[S
 
 
 async def _form_takes(request: Request, folder: Path) -> list[SentTake]:
-    """Takes of one prompt: files `audio`, and `text`, `lyrics` and a file `reference` if there are any."""
+    """Takes of one prompt and generator: files `audio`; `text`, `lyrics`, `generator`, a file `reference` if given."""
     try:
         async with request.form(max_files=MOST_TAKES + 1, max_fields=8, max_part_size=4 * MOST_CHARACTERS) as form:
             return await run_in_threadpool(_keep_files, form, folder)
@@ -130,14 +131,14 @@ def _keep_files(form: FormData, folder: Path) -> list[SentTake]:
         raise HttpRefusal(
             "request", f"a field that is none of {', '.join(sorted(FIELDS))}: {len(unknown)} of them", 422
         )
-    text, lyrics = (_text(form, name) for name in ("text", "lyrics"))
+    text, lyrics, generator = (_text(form, name) for name in ("text", "lyrics", "generator"))
     shown: dict[str, str] = {}
     references = [_keep(part, folder, "reference", shown) for part in form.getlist("reference")]
     if len(references) > 1:
         raise HttpRefusal("request", "reference: more than one", 422)
     prompt = Prompt(text, lyrics, references[0] if references else None)
     takes = [
-        SentTake(Take(prompt, _keep(part, folder, f"audio {i}", shown)), None, shown)
+        SentTake(Take(prompt, _keep(part, folder, f"audio {i}", shown)), None, shown, generator)
         for i, part in enumerate(form.getlist("audio"), 1)
     ]
     if not takes:

@@ -20,6 +20,7 @@ from cmi.stats.intervals import Share as Share
 from cmi.stats.intervals import bootstrap as bootstrap
 from cmi.stats.intervals import bootstrap_interval as bootstrap_interval
 from cmi.stats.intervals import cluster_weights as cluster_weights
+from cmi.stats.intervals import mean_interval as mean_interval
 from cmi.stats.intervals import percentile_interval as percentile_interval
 from cmi.stats.intervals import share_interval as share_interval
 from cmi.stats.intervals import standard_error as standard_error
@@ -32,6 +33,8 @@ from cmi.stats.predictions import logistic as logistic
 from cmi.stats.predictions import reliability as reliability
 from cmi.stats.ranking import bradley_terry as bradley_terry
 from cmi.stats.ranking import davidson as davidson
+from cmi.stats.sequential import EProcess as EProcess
+from cmi.stats.sequential import e_process as e_process
 from cmi.stats.systems import RankedSystem as RankedSystem
 from cmi.stats.systems import rank as rank
 from cmi.stats.systems import win_rates as win_rates

@@ -7,7 +7,9 @@ With eta = strength of the first - strength of the second + effects . covariates
     Davidson (1970)            P(first) : P(tie) : P(second) = exp(eta / 2) : nu : exp(-eta / 2)
 
 so a strength is in log odds, and two systems of equal strength tie with probability nu / (2 + nu). Bradley-Terry counts
-a tie as half a win for each side. Covariates are what arenas call style control, for loudness or length.
+a tie as half a win for each side. Covariates are what arenas call style control, for loudness or length. An `offset`
+is added to eta as it is: if it is the difference of a reward model's scores, a strength is what the model's scores of
+that system lack.
 
 Newton's method maximises the likelihood of the distinct comparisons with their counts. Only differences of strengths
 are determined, and only among systems that were compared, directly or through others: the strengths of each such
@@ -19,24 +21,24 @@ and pulls it towards 0; 0.25 weighs as much as one drawn comparison with an aver
 
 Intervals use the sandwich estimator, robust to clusters of votes by annotator, by prompt, or by both at once (Cameron,
 Gelbach and Miller 2011; a larger one-way variance is preferred), with t quantiles for the number of clusters. A
-clustering into fewer than FEWEST_CLUSTERS clusters is ignored. With a prior the intervals are at least as wide as the
+clustering into fewer than FEWEST_ROBUST clusters is ignored. With a prior the intervals are at least as wide as the
 information (the curvature of likelihood and prior) implies.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cmi.stats.intervals import FEWEST_ROBUST, t_quantile
+
 Array = NDArray[np.float64]
 Codes = NDArray[np.integer[Any]]
 
 LEVEL = 0.95  # of intervals
-FEWEST_CLUSTERS = 5
 SEPARATED_PRIOR = 0.25  # see above
 STEPS = 100
 NO_INFORMATION = 1e-6  # smallest eigenvalue of the information: a standard error of 1000
@@ -96,7 +98,7 @@ class Ranking:
         value = float(estimates[places] @ factors)
         variances = [factors @ covariance[np.ix_(places, places)] @ factors for covariance in self.covariances]
         used = [count for count in self.clusters if count]
-        half = _t_quantile((1 + LEVEL) / 2, min(used) - 1 if used else None) * math.sqrt(max(0.0, *variances))
+        half = t_quantile((1 + LEVEL) / 2, min(used) - 1 if used else None) * math.sqrt(max(0.0, *variances))
         return FittedValue(value, value - half, value + half)
 
 
@@ -104,6 +106,7 @@ class _Table(NamedTuple):
     """The distinct comparisons, with the lower-numbered system first."""
 
     design: Array  # (r, systems + covariates)
+    offset: Array  # (r,)  of eta
     counts: Array  # (r, 3)  second preferred, tie, first preferred
     row: Codes  # (n,)  of each comparison
     sign: Codes  # (n,)  the outcome in the row's order
@@ -119,13 +122,17 @@ class _Moments(NamedTuple):
 
 
 def bradley_terry(
-    comparisons: Comparisons, covariates: Array | None = None, clusters: Sequence[Codes] = (), prior: float = 0.0
+    comparisons: Comparisons,
+    covariates: Array | None = None,
+    clusters: Sequence[Codes] = (),
+    prior: float = 0.0,
+    offset: Array | None = None,
 ) -> Ranking:
     """Fit the model of Bradley and Terry; a tie counts as half a win for each.
 
-    Covariates (n, m) are first minus second; clusters are up to two codes per comparison.
+    Covariates (n, m) and the offset (n,) are first minus second; clusters are up to two codes per comparison.
     """
-    return _fit(comparisons, covariates, clusters, prior, with_ties=False)
+    return _fit(comparisons, covariates, clusters, prior, with_ties=False, offset=offset)
 
 
 def davidson(
@@ -174,7 +181,12 @@ def told_apart(comparisons: Comparisons, covariates: Array) -> list[bool]:
 
 
 def _fit(
-    comparisons: Comparisons, covariates: Array | None, clusters: Sequence[Codes], prior: float, with_ties: bool
+    comparisons: Comparisons,
+    covariates: Array | None,
+    clusters: Sequence[Codes],
+    prior: float,
+    with_ties: bool,
+    offset: Array | None = None,
 ) -> Ranking:
     if (comparisons.first == comparisons.second).any():
         raise ValueError("a system cannot be compared with itself")
@@ -182,7 +194,7 @@ def _fit(
     scale = np.sqrt((extra**2).mean(axis=0)) if len(extra) else np.ones(extra.shape[1])
     if not (np.isfinite(scale).all() and (scale > 0).all()):
         raise ValueError("covariates must be finite numbers that are not all 0")
-    table = _table(comparisons, extra / scale)
+    table = _table(comparisons, extra / scale, np.zeros(len(extra)) if offset is None else offset)
     components = connected_components(comparisons)
     gauge = (components[:, None] == components[None, :]).astype(np.float64)
     estimates, delta, information = _newton(table, gauge, prior, with_ties)
@@ -209,19 +221,19 @@ def _system_columns(first: Codes, second: Codes, systems: int) -> Array:
     return columns
 
 
-def _table(comparisons: Comparisons, covariates: Array) -> _Table:
+def _table(comparisons: Comparisons, covariates: Array, offset: Array) -> _Table:
     turn = np.where(comparisons.first < comparisons.second, 1, -1)
     low, high = np.minimum(comparisons.first, comparisons.second), np.maximum(comparisons.first, comparisons.second)
-    keys = np.column_stack([low, high, covariates * turn[:, None]])
+    keys = np.column_stack([low, high, offset * turn, covariates * turn[:, None]])
     rows, row = np.unique(keys, axis=0, return_inverse=True)
     row, sign = row.ravel(), comparisons.outcome * turn
     counts = np.bincount(3 * row + sign + 1, minlength=3 * len(rows)).reshape(-1, 3).astype(np.float64)
     columns = _system_columns(rows[:, 0].astype(np.int64), rows[:, 1].astype(np.int64), comparisons.systems)
-    return _Table(np.column_stack([columns, rows[:, 2:]]), counts, row, sign)
+    return _Table(np.column_stack([columns, rows[:, 3:]]), rows[:, 2], counts, row, sign)
 
 
 def _moments(table: _Table, estimates: Array, delta: float) -> _Moments:
-    eta = table.design @ estimates
+    eta = table.design @ estimates + table.offset
     logits = np.stack([-eta / 2, np.full_like(eta, delta), eta / 2], axis=1)  # (r, 3)
     top = logits.max(axis=1, keepdims=True)
     total = top[:, 0] + np.log(np.exp(logits - top).sum(axis=1))
@@ -289,7 +301,7 @@ def _sandwich(
     bread = np.linalg.inv(information).astype(np.float64)
     ways = [np.unique(codes, return_inverse=True)[1] for codes in clusters]
     counts = tuple(int(way.max()) + 1 if len(way) else 0 for way in ways)
-    used = tuple(count if count >= FEWEST_CLUSTERS else 0 for count in counts)
+    used = tuple(count if count >= FEWEST_ROBUST else 0 for count in counts)
     ways = [way for way, count in zip(ways, used, strict=True) if count]
     if not ways:
         return _clustered(scores, np.arange(len(scores)), bread)[None], used
@@ -314,17 +326,3 @@ def _clustered(scores: Array, codes: Codes, bread: Array) -> Array:
     count = int(codes.max()) + 1 if len(codes) else 0
     sums = np.stack([np.bincount(codes, column, minlength=count) for column in scores.T], axis=1) @ bread
     return sums.T @ sums * (count / (count - 1) if count > 1 else 1.0)
-
-
-def _t_quantile(p: float, degrees: int | None) -> float:
-    """Return a quantile of Student's t (Cornish-Fisher expansion; to 0.001 for 4 or more degrees at p = 0.975)."""
-    z = NormalDist().inv_cdf(p)
-    if degrees is None:
-        return z
-    terms = [
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
-    ]
-    return z + sum(term / degrees**power for power, term in enumerate(terms, 1))

@@ -35,6 +35,7 @@ class Candidate:
 
     name: str
     take: Take
+    generator: str = ""  # '' if it is not known
 
 
 @dataclass(frozen=True)
@@ -53,23 +54,24 @@ def read_folder(folder: Path) -> list[Group]:
     groups = []
     for name, prompt, sounds in read_take_folders(folder):
         real = next((path for path in sounds if path.stem == REAL), None)
-        groups.append(_group(name, [(path.name, Take(prompt, path)) for path in sounds if path != real], real))
+        candidates = [Candidate(path.name, Take(prompt, path)) for path in sounds if path != real]
+        groups.append(_group(name, candidates, real))
     return groups
 
 
 def read_manifest(path: Path) -> list[Group]:
     """A group for each `group`, or for each prompt, by name."""
-    found: defaultdict[str, dict[str, Take]] = defaultdict(dict)
+    found: defaultdict[str, dict[str, Candidate]] = defaultdict(dict)
     reals: dict[str, Path] = {}
     for _, take, where, row in take_rows(path, CANDIDATES):
         name = text_field(row, "group", where) or prompt_name(take.prompt)
-        found[name][row["audio"]] = take
+        found[name][row["audio"]] = Candidate(row["audio"], take, text_field(row, "generator", where))
         real = path_field(row, "ground_truth", where)
         if real and reals.setdefault(name, path.parent / real) != path.parent / real:
             raise InputError(f"{where}: 'ground_truth' is {real!r}, but an earlier take of this prompt names another")
     if not found:
         raise InputError(f"{path}: no takes in it")
-    return [_group(name, takes.items(), reals.get(name)) for name, takes in sorted(found.items())]
+    return [_group(name, takes.values(), reals.get(name)) for name, takes in sorted(found.items())]
 
 
 def prompt_name(prompt: Prompt) -> str:
@@ -80,5 +82,5 @@ def prompt_name(prompt: Prompt) -> str:
     return "-".join([*words, digits])
 
 
-def _group(name: str, takes: Iterable[tuple[str, Take]], real: Path | None) -> Group:
-    return Group(name, tuple(Candidate(file, take) for file, take in sorted(takes, key=lambda item: item[0])), real)
+def _group(name: str, candidates: Iterable[Candidate], real: Path | None) -> Group:
+    return Group(name, tuple(sorted(candidates, key=lambda one: one.name)), real)

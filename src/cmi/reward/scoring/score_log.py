@@ -19,9 +19,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from itertools import islice, tee
+from itertools import islice, repeat, tee
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cmi._util.errors import InputError
 from cmi._util.remote import RemotePath, stamp
@@ -30,6 +30,9 @@ from cmi.audio import Waveform, content_hash
 from cmi.report.tables import Table
 from cmi.reward.scoring.scorers import NamedScorer, ScoredTake
 from cmi.take import Audio, Prompt, Score, Take
+
+if TYPE_CHECKING:
+    from cmi.reward.scoring.calibration import Calibration
 
 Identify = Callable[[Path], str]  # tells a file from another, and from what it was before it was written to
 Results = list[ScoredTake | InputError]
@@ -177,14 +180,25 @@ def _scored(record: Mapping[str, Any]) -> ScoredTake:
 
 
 def score_records(
-    takes: Iterable[tuple[str, Take]], scorer: NamedScorer, log: Path | None, on_scored: Callable[[int], None]
+    takes: Iterable[tuple[str, Take]],
+    scorer: NamedScorer,
+    log: Path | None,
+    on_scored: Callable[[int], None],
+    calibration: "Calibration | None" = None,
+    generators: Iterable[str] = (),
 ) -> Iterator[dict[str, Any]]:
-    """For machines: each take by its id, with its score or the reason why it has none."""
+    """For machines: each take by its id, with its score or the reason why it has none.
+
+    With a calibration, scores are corrected; `generators` names what made each take.
+    """
     for_records, for_scores = tee(takes)  # which are ahead by at most `scorer.at_once`
     results = stream_scores((take for _, take in for_scores), scorer, [log] if log else [], on_scored)
-    for (name, take), scored in zip(for_records, results, strict=True):
+    settings = {**scorer.settings, **({"calibration": calibration.digest} if calibration else {})}
+    made_by = generators if calibration else repeat("")
+    for ((name, take), result), generator in zip(zip(for_records, results, strict=True), made_by, strict=False):
+        scored = calibration.apply(result, generator) if calibration else result
         yield {
-            **{"id": name, "audio": str(take.audio), **scorer.settings},
+            **{"id": name, "audio": str(take.audio), **settings},
             **({"error": str(scored)} if isinstance(scored, InputError) else _record(scored)),
         }
 

@@ -6,6 +6,7 @@ Each distinct take is scored once and each score is logged at once: the same com
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,12 +18,15 @@ from cmi._util.runlog import RunLog
 from cmi.features import measure_features
 from cmi.report.tables import Table
 from cmi.reward.engine.windows import DEFAULT_WINDOW
+from cmi.reward.scoring.calibration import Calibration
 from cmi.reward.scoring.on_ray import open_scorer
 from cmi.reward.scoring.score_log import score_takes
 from cmi.reward.scoring.scorers import NamedScorer, described, is_reward_model, load_scorer
 from cmi.rewardbench.data import data_folder, data_sets, find
 from cmi.rewardbench.evaluation.cells import RESAMPLES, RewardCell
+from cmi.rewardbench.evaluation.nulls import generators_of
 from cmi.rewardbench.items import RatedItem
+from cmi.rewardbench.runs.judging import JudgedItem
 from cmi.rewardbench.runs.run_folder import (
     HEARD,
     SCORES,
@@ -31,12 +35,14 @@ from cmi.rewardbench.runs.run_folder import (
     ScoringFailure,
     model_folder,
     question,
+    read_run,
     require_current,
     write_failures,
     write_items,
+    write_pair_scores,
 )
 from cmi.rewardbench.runs.sources import read_sources
-from cmi.rewardbench.tasks import Protocol
+from cmi.rewardbench.tasks import Key, Protocol, key
 from cmi.take import Scorer, Take
 
 BENCHMARK = ("pam", "musiceval", "music-arena", "cmi-pref")
@@ -155,6 +161,29 @@ def run(
             yield score_questions(questions, about, scorer, out, started(f"scored by {about.name}", count), log)
         del scorer
         gc.collect()  # before the next model is loaded
+
+
+def write_calibrated(out: Path, calibration: Calibration) -> str:
+    """Put the corrected scores of a run's model beside its own, as another model; return what could not be corrected.
+
+    InputError if the run has no scores of the calibration's model.
+    """
+    run = read_run(out)
+    wanted = About(calibration.model, window=calibration.window).name
+    system = next((one for one in run.systems if one.about.name == wanted), None)
+    if system is None:
+        known = ", ".join(one.about.name for one in run.systems)
+        raise InputError(f"the calibration is of {wanted}, and the run has {known}; fit one to that model's scores")
+    corrected: dict[Key, JudgedItem] = {}
+    missing = 0
+    for item in run.items:
+        scores = [score for score in system.scores.get(key(item), ()) if score is not None]
+        if len(scores) == len(item.takes):
+            names = generators_of(item) or ("",) * len(scores)
+            missing += not all(name in of.offsets for of in calibration.axes.values() for name in names)
+            corrected[key(item)] = JudgedItem(tuple(map(calibration.correct, scores, names)))
+    write_pair_scores(out, replace(system.about, calibration=calibration.digest), corrected)
+    return f"{missing} of {len(corrected)} items have a generator that the calibration does not know" if missing else ""
 
 
 def evaluate(

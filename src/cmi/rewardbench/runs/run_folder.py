@@ -4,8 +4,8 @@
     heard.jsonl                    loudness, length, brightness and density of each take, for nulls
     models/NAME/about.json         the model, its axes, its window, and whether it got the prompt
     models/NAME/scores.jsonl       one line per take, by its key
-    models/NAME/pair_scores.jsonl  instead, for a judge: scores of an item's takes that hold in this item only, and the
-                                   axes on which no answer could be read
+    models/NAME/pair_scores.jsonl  instead, for a judge and for calibrated scores: scores of an item's takes that hold
+                                   in this item only, and the axes on which no answer could be read
     models/NAME/failures.jsonl     the takes that could not be scored, and why; written when the run ends
 
 A take's key is a hash of its prompt and of its files' paths, sizes and times: a changed file is scored again. The keys
@@ -63,10 +63,13 @@ class About:
     prompt: bool = True  # False: without the prompt
     is_judge: bool = False  # a tie is an answer, and an answer that cannot be read is a wrong one under `paper`
     hearing: str = ""  # how much of a clip a language model hears, if that was asked
+    calibration: str = ""  # the digest of the offsets that were added to the scores, if any
 
     @property
     def name(self) -> str:
-        return self.model + (f", {self.window}" if self.window else "") + ("" if self.prompt else ", no prompt")
+        corrected = f", calibrated {self.calibration}" if self.calibration else ""
+        shown = self.model + (f", {self.window}" if self.window else "") + ("" if self.prompt else ", no prompt")
+        return shown + corrected
 
 
 class System(NamedTuple):
