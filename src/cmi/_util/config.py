@@ -89,7 +89,7 @@ def read_table(path: Path | Traversable, name: str = "") -> dict[str, Any]:
     if len(content) > MOST_BYTES:
         raise InputError(f"{name}: larger than {MOST_BYTES:,} bytes")
     kind, parse = {".toml": ("TOML", _parse_toml), ".json": ("JSON", _parse_json)}.get(
-        Path(path.name).suffix.lower(), ("YAML", _parse_yaml)
+        Path(path.name).suffix.lower(), ("YAML", parse_yaml)
     )
     try:
         table = parse(content.decode("utf-8-sig"), name)
@@ -193,7 +193,8 @@ def _parse_toml(text: str, name: str) -> dict[str, Any]:
         raise InputError(f"{name} line {line}: the key {shorten(key, SHOWN)!r} occurs twice") from error
 
 
-def _parse_yaml(text: str, name: str) -> Any:
+def parse_yaml(text: str, name: str) -> Any:
+    """Return the content of YAML, within our limits; messages call its file `name`."""
     import yaml
 
     try:

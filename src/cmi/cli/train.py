@@ -16,7 +16,9 @@ from cmi.report.tables import print_tables, to_json_line
 
 
 def train(
-    config: Annotated[str, typer.Argument(help="A YAML file, or paper-stage1 or paper-stage2.")],
+    config: Annotated[
+        str, typer.Argument(help="A YAML file, paper-stage1, paper-stage2, or preferences: a file or folder.")
+    ],
     out: Annotated[Path | None, typer.Option(help="Where the model goes; by default runs/CONFIG.")] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Count data, parameters, memory and disk, and stop.")
@@ -28,12 +30,16 @@ def train(
 
     Recordings and texts are encoded once and kept on disk. The same command resumes a run that was stopped; losses and
     validations are in training/curve.jsonl and training/tensorboard of the folder, which `cmi score --model` takes.
+    Preferences or ratings instead of a configuration train nano's head: on the prompts of their split train, a fifth of
+    which validates.
 
     Examples:
 
         cmi train paper-stage1 --dry-run
 
         cmi train mine.yaml --out runs/mine
+
+        cmi arena export votes/, then  cmi train votes/ --out runs/votes
 
         accelerate launch --num_processes 8 -m cmi train paper-stage1
     """

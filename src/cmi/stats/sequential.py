@@ -2,8 +2,11 @@
 
 An e-process is the capital of a player who bets against the hypothesis that each new observation, given the earlier
 ones, has a mean of at least m. Under the hypothesis it exceeds 1 / alpha with a probability of at most alpha, at any
-time and however often one looks (Ville's inequality; Waudby-Smith and Ramdas 2024 on betting). Here the capital is
-shared equally by players who each bet a fixed part of the most that can be staked.
+time and however often one looks (Ville's inequality; Waudby-Smith and Ramdas 2024 on betting).
+
+Here the capital is shared by players who bet a fixed part of the most that can be staked. A player who bets against a
+mean that still holds loses, and would be poor when it falls. So new players join every JOIN observations: the k-th
+group has the share 1 / (k (k + 1)) of the capital, untouched until then.
 """
 
 from typing import NamedTuple
@@ -11,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-STAKES = np.linspace(0.05, 0.95, 19)  # parts of the most that can be staked
+STAKES = np.linspace(0.05, 0.95, 10)  # parts of the most that can be staked
+JOIN = 25
 
 
 class EProcess(NamedTuple):
@@ -27,16 +31,18 @@ def e_process(observations: ArrayLike, at_least: float, limit: float) -> EProces
 
     >>> fallen = e_process([1, 0, 0, 1, 0] * 20, at_least=0.7, limit=20)
     >>> fallen.highest > 20, fallen.first_above
-    (True, 21)
+    (True, 24)
     >>> e_process([1, 1, 0, 1, 1] * 20, at_least=0.7, limit=20).first_above is None
     True
     """
     values = np.asarray(observations, np.float64)
     if not 0 < at_least < 1 or not np.all((values >= 0) & (values <= 1)):
         raise ValueError("expected observations from 0 to 1, and a mean between 0 and 1")
-    if not len(values):
-        return EProcess(1.0, 1.0, None)
     won = np.log1p(np.multiply.outer(STAKES / (1 - at_least), at_least - values))  # (players, n)
-    capital = np.exp(np.minimum(np.cumsum(won, axis=1), 600)).mean(axis=0)
+    capital = np.ones(len(values))
+    for group, start in enumerate(range(0, len(values), JOIN), 1):
+        of_group = np.exp(np.minimum(np.cumsum(won[:, start:], axis=1), 600)).mean(axis=0)
+        capital[start:] += (of_group - 1) / (group * (group + 1))
     above = np.flatnonzero(capital >= limit)
-    return EProcess(float(capital[-1]), max(1.0, float(capital.max())), int(above[0]) if len(above) else None)
+    first = int(above[0]) if len(above) else None
+    return EProcess(float(np.append(1.0, capital)[-1]), max([1.0, *capital.tolist()]), first)

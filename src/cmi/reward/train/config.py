@@ -29,6 +29,8 @@ from cmi.reward.train.loss import Mapping
 from cmi.take import Axis
 
 _FACTOR = re.compile(r"(\d+(?:\.\d+)?) ?x")
+VOTES = "own-votes"  # the configuration for preferences or ratings that are named instead of one
+LABELS = (".jsonl", ".csv", ".parquet", ".gz")
 MUQ_MULAN = ("muq-mulan", "OpenMuQ/MuQ-MuLan-large")
 # One section of a recording is judged in a step: windows that average over several are for scoring.
 TRAINED_WINDOWS = tuple(name for name, window in WINDOWS.items() if window.section == window.limit)
@@ -205,14 +207,24 @@ def bundled_configs() -> list[str]:
     return sorted(Path(entry.name).stem for entry in folder.iterdir() if entry.name.endswith(".yaml"))
 
 
+def _read_bundled(name: str) -> dict[str, Any]:
+    return read_table(files("cmi.reward.train") / "configs" / f"{name}.yaml", f"{name}.yaml")
+
+
 def load_config(name: str) -> TrainConfig:
-    """The configuration in a file, or one of cmi's own by its bare name."""
-    if name in bundled_configs() and not Path(name).exists():
-        table = read_table(files("cmi.reward.train") / "configs" / f"{name}.yaml", f"{name}.yaml")
-        return check_config(_with_sources(table), TrainConfig, f"{name}.yaml", Path())
+    """The configuration in a file, or one of cmi's own by its bare name.
+
+    For preferences or ratings, a file or a folder, it is VOTES with these as the data.
+    """
     path = Path(name)
+    if name in bundled_configs() and not path.exists():
+        return check_config(_with_sources(_read_bundled(name)), TrainConfig, f"{name}.yaml", Path())
+    if path.is_dir() or (path.is_file() and path.name.lower().endswith(LABELS)):
+        return check_config(_with_sources({**_read_bundled(VOTES), "train": [str(path)]}), TrainConfig, name, Path())
     if not path.is_file():
-        raise InputError(f"{name}: no such file; expected a YAML file or one of {', '.join(bundled_configs())}")
+        raise InputError(
+            f"{name}: no such file; expected a YAML file, one of {', '.join(bundled_configs())}, or preferences"
+        )
     return check_config(_with_sources(read_table(path)), TrainConfig, str(path), path.parent)
 
 

@@ -1,15 +1,16 @@
 """Does a reward model still agree with people as it did? Its agreement by month and by generator, with an alarm.
 
 Baseline    The agreement that is expected: that of the votes up to a given month (by default the first month), or a
-            number that was published. The alarm's bound is the lower end of the baseline's 95 % interval, or the
-            number itself.
+            number that was published. The bound is the lower end of the baseline's interval, or the number itself.
 Watch       The votes after it, in order of time. Each prompt counts once, with the share of its votes that the scores
             predict. An e-process (`cmi.stats.e_process`) tests whether the mean has fallen below the bound; it may be
             looked at every night without raising the rate of false alarms.
-Alarm       Over all generators together at 1 / ALPHA. For each generator, on the pairs with its takes, at
-            (number of generators) / ALPHA; its bound is its own baseline if that has FEWEST_PROMPTS prompts or more,
-            else that of all. So each of the two rows of alarms is false in at most ALPHA of all studies, however long
-            they are watched. An alarm stays: give a later baseline to start anew.
+Alarm       For all votes together, and for each generator on the pairs with its takes. A generator's bound is that of
+            its own baseline if that has FEWEST_PROMPTS prompts or more, else that of all. All votes together raise a
+            false alarm in at most ALPHA of all studies, however long they are watched, and the generators together in
+            as many: half of it is for the baseline's interval (Wilson's, with prompts as trials), half for the
+            e-process, and generators share both equally (Bonferroni). An alarm stays: give a later baseline to start
+            anew. Rates in simulated studies are in docs/calibrate.md.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,13 +28,14 @@ from cmi.report.tables import Table
 from cmi.rewardbench.analysis.calibrate import TASKS, ScoredVotes, scored_votes
 from cmi.rewardbench.items import RatedItem
 from cmi.rewardbench.runs.run_folder import System
-from cmi.stats import Interval, bootstrap, e_process, share_interval
+from cmi.stats import Interval, bootstrap, e_process, share_interval, wilson
 from cmi.take import Axis
 
 ALPHA = 0.05
 FEWEST_PROMPTS = 20
 RESAMPLES = 2000
 EVERYTHING = "all"
+MOST_SHOWN = 100_000  # evidence in tables
 BASELINE, WATCHED = "baseline", "watched"
 
 
@@ -61,12 +63,19 @@ class DriftAlarm:
     bound: float
     limit: float  # of the e-process
     evidence: float  # the highest value of the e-process
-    since: str | None  # the date of the vote that raised the alarm; None if there is none
+    after: int | None  # prompts until the alarm was raised; None if there is none
+    since: str  # the date of that prompt's first vote, '' if it has none
     agreement: AgreementShare
 
     @property
     def is_raised(self) -> bool:
-        return self.since is not None
+        return self.after is not None
+
+    @property
+    def verdict(self) -> str:
+        if self.after is None:
+            return "no alarm"
+        return f"ALARM after {self.after} prompts" + (f", {self.since[:10]}" if self.since else "")
 
 
 class Drift(NamedTuple):
@@ -172,47 +181,60 @@ def _share(votes: _Votes) -> tuple[float, Interval]:
 def _alarms(axis: Axis, baseline: _Votes, watched: _Votes, expected: float | None) -> Iterator[DriftAlarm]:
     if not len(watched.credit):
         return
-    overall, bound = (expected, expected) if expected is not None else _expectation(baseline)
-    yield _test(axis, EVERYTHING, watched, overall, bound, 1 / ALPHA)
+    everything = (expected, expected) if expected is not None else expectation(baseline, ALPHA)
+    yield _test(axis, EVERYTHING, watched, *everything, ALPHA)
     names = sorted({name for both in watched.generators for name in both})
+    level = ALPHA / len(names)
     for name in names:
         known = baseline.with_generator(name) if len(baseline.credit) else baseline
-        is_own = len(np.unique(known.prompts)) >= FEWEST_PROMPTS
-        own = _expectation(known) if is_own else (overall, bound)
-        yield _test(axis, name, watched.with_generator(name), *own, len(names) / ALPHA)
+        if len(np.unique(known.prompts)) >= FEWEST_PROMPTS:
+            own = expectation(known, level)
+        else:
+            own = everything if expected is not None else expectation(baseline, level)
+        yield _test(axis, name, watched.with_generator(name), *own, level)
 
 
-def _expectation(votes: _Votes) -> tuple[float, float]:
-    value, ends = _share(votes)
-    return value, ends.low
+def expectation(baseline: _Votes, alpha: float) -> tuple[float, float]:
+    """Return the mean agreement of the baseline's prompts, and a bound that is too high in alpha / 2 of all studies."""
+    shares, _ = _prompt_shares(baseline)
+    return float(shares.mean()), wilson(float(shares.sum()), len(shares), 1 - alpha).low
 
 
-def _test(axis: Axis, group: str, votes: _Votes, expected: float, bound: float, limit: float) -> DriftAlarm:
+def _prompt_shares(votes: _Votes) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return each prompt's share of predicted votes, and the place of its first vote, in order of first votes."""
     prompts, first = np.unique(votes.prompts, return_index=True)
     places = np.searchsorted(prompts, votes.prompts)
     shares = np.bincount(places, votes.credit) / np.bincount(places)
     order = np.argsort(first)
-    found = e_process(shares[order], min(max(bound, 1e-6), 1 - 1e-6), limit)
-    at = None if found.first_above is None else votes.dates[first[order[found.first_above]]] or "not dated"
-    return DriftAlarm(axis, group, expected, bound, limit, found.highest, at, _agreement(axis, group, WATCHED, votes))
+    return shares[order], first[order]
+
+
+def _test(axis: Axis, group: str, votes: _Votes, expected: float, bound: float, alpha: float) -> DriftAlarm:
+    shares, first = _prompt_shares(votes)
+    limit = 2 / alpha
+    found = e_process(shares, min(max(bound, 1e-6), 1 - 1e-6), limit)
+    after = None if found.first_above is None else found.first_above + 1
+    since = "" if found.first_above is None else votes.dates[first[found.first_above]]
+    agreement = _agreement(axis, group, WATCHED, votes)
+    return DriftAlarm(axis, group, expected, bound, limit, found.highest, after, since, agreement)
 
 
 def drift_tables(drift: Drift) -> list[Table]:
     """Return the agreement by month and by generator, and the tests."""
     tests = [
         [
-            *(one.axis, one.group, f"ALARM since {one.since}" if one.is_raised else "no alarm"),
+            *(one.axis, one.group, one.verdict),
             *(str(one.agreement.votes), str(one.agreement.prompts), percent(one.agreement.value)),
             *(interval((one.agreement.low, one.agreement.high), 1, 100), percent(one.expected), percent(one.bound)),
-            *(number(min(one.evidence, 1e6), 1), number(one.limit, 0)),
+            *(number(one.evidence, 1) if one.evidence < MOST_SHOWN else f"> {MOST_SHOWN}", number(one.limit, 0)),
         ]
         for one in drift.alarms
     ]
     notes = [
         f"In percent. Baseline: {drift.baseline}. An alarm means that the agreement of the votes since then lies below "
-        "the bound, which is the lower end of the baseline's interval, or the stated number. It is false in at most "
-        f"{percent(ALPHA, 0)} % of studies, however often one looks. Evidence: the highest value of the e-process so "
-        "far; from the limit on it is an alarm."
+        "the bound, which is the lower end of the baseline's interval, or the stated number. At most "
+        f"{percent(ALPHA, 0)} % of studies see a false alarm of all votes, and as many one of any generator, however "
+        "often one looks. Evidence: the highest value of the e-process so far; from the limit on it is an alarm."
     ]
     headers = ["axis", "generator", "", "votes", "prompts", "agreement", "95 %", "expected", "bound"]
     headers += ["evidence", "limit"]
@@ -236,7 +258,7 @@ def _agreement_table(title: str, group: str, found: Sequence[AgreementShare]) ->
 
 def drift_page(drift: Drift) -> str:
     """Return a page with the alarms, the tables and a bar for each month and generator."""
-    raised = ", ".join(f"{one.group} ({one.axis}) since {one.since}" for one in drift.raised)
+    raised = "; ".join(f"{one.group} ({one.axis}): {one.verdict}" for one in drift.raised)
     facts = {"model": drift.model, "baseline": drift.baseline, "alarm": raised or "none"}
     tests, months, generators = map(table_html, drift_tables(drift))
     title = "Does the model still agree with people?"

@@ -87,6 +87,7 @@ def _battle(row: dict[str, Any], where: str, folder: Path, period: str) -> Rated
         return LeftOut("a recording is missing", split)
     about = present(
         month=month,
+        voted=text_field(row, "date", where),
         period=period,
         generator_a=text_field(row, "system_a", where),
         generator_b=text_field(row, "system_b", where),
