@@ -1,7 +1,7 @@
 """`cmi train`: a reward head on a frozen encoder."""
 
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +20,7 @@ def train(
         str, typer.Argument(help="A YAML file, paper-stage1, paper-stage2, or preferences: a file or folder.")
     ],
     out: Annotated[Path | None, typer.Option(help="Where the model goes; by default runs/CONFIG.")] = None,
+    model: Annotated[str, typer.Option(help="Begin with this checkpoint, not with the configuration's.")] = "",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Count data, parameters, memory and disk, and stop.")
     ] = False,
@@ -30,8 +31,8 @@ def train(
 
     Recordings and texts are encoded once and kept on disk. The same command resumes a run that was stopped; losses and
     validations are in training/curve.jsonl and training/tensorboard of the folder, which `cmi score --model` takes.
-    Preferences or ratings instead of a configuration train nano's head: on the prompts of their split train, a fifth of
-    which validates.
+    Preferences or ratings instead of a configuration train nano's head on the prompts of their split train; a quarter
+    of these prompts validates.
 
     Examples:
 
@@ -41,6 +42,8 @@ def train(
 
         cmi arena export votes/, then  cmi train votes/ --out runs/votes
 
+        cmi train votes/ --model CMI-RM/ --out runs/cmi-rm-votes
+
         accelerate launch --num_processes 8 -m cmi train paper-stage1
     """
     require_packages("training", "train", "torch", "yaml", "safetensors", "soundfile", "accelerate", "tensorboard")
@@ -48,6 +51,8 @@ def train(
         from cmi.reward.train.config import load_config
 
         settings = load_config(config)  # before what takes seconds to import
+        if model:
+            settings = replace(settings, model=replace(settings.model, checkpoint=model, revision=None))
         from cmi.reward.train.dry_run import dry_run as count_costs
         from cmi.reward.train.dry_run import dry_run_tables
         from cmi.reward.train.loop import train as run
