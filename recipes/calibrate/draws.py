@@ -7,7 +7,7 @@ Each draw takes its votes at random. The gain is the accuracy on the other votes
 'covers' is how often the interval that the drawn votes alone give, as `cmi calibrate` prints it, holds that gain.
 """
 
-import sys
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -52,4 +52,8 @@ def main(folder: Path, draws: int) -> None:
 COLUMNS = ("first", "second", "difference", "outcome", "prompts", "raters")
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path, help="a folder of `cmi rewardbench run`, or of published_scores.py")
+    parser.add_argument("draws", type=int)
+    given = parser.parse_args()
+    main(given.run, given.draws)

@@ -7,8 +7,8 @@ recordings are not in it, so that each vote counts as a prompt and an annotator 
 get it from github.com/yonghyunk1m/TuneJury, and publish nothing made of it.
 """
 
+import argparse
 import csv
-import sys
 from pathlib import Path
 
 from cmi.rewardbench.items import RatedItem, Vote
@@ -41,4 +41,8 @@ def make_run(table: Path, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    make_run(Path(sys.argv[1]), Path(sys.argv[2]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("table", type=Path, help="ma_postcut_scored.csv")
+    parser.add_argument("folder", type=Path, help="the run to write")
+    given = parser.parse_args()
+    make_run(given.table, given.folder)

@@ -8,7 +8,7 @@ add for each generator). The gain of a study is what its fitted offsets change o
 annotators.
 """
 
-import sys
+import argparse
 
 import numpy as np
 
@@ -101,4 +101,8 @@ def _as_votes(votes, first_prompt):
 
 
 if __name__ == "__main__":
-    {"gain": simulate_gain, "drift": simulate_drift}[sys.argv[1]](int(sys.argv[2]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["gain", "drift"])
+    parser.add_argument("studies", type=int, help="in each row")
+    given = parser.parse_args()
+    {"gain": simulate_gain, "drift": simulate_drift}[given.what](given.studies)

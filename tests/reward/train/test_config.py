@@ -109,14 +109,27 @@ def test_what_is_no_configuration_is_one_sentence(tmp_path, content):
         load_config(str(path))
 
 
+@pytest.mark.parametrize("name", ["votes", "votes.jsonl", "votes.csv.gz"])
+def test_preferences_instead_of_a_configuration_train_nano_on_their_training_prompts(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).mkdir() if name == "votes" else (tmp_path / name).write_text("")
+    config = load_config(name)
+    assert config.model.checkpoint == "nano"
+    assert [(source.dataset, source.split) for source in config.data] == [(name, "train")]
+    assert [source.share for source in config.validation] == [0.25]
+
+
 def test_configurations_that_come_with_cmi_are_named_without_a_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert bundled_configs() == ["paper-stage1", "paper-stage2"]
-    one, two = map(load_config, bundled_configs())
+    assert bundled_configs() == ["own-votes", "paper-stage1", "paper-stage2"]
+    votes, one, two = map(load_config, bundled_configs())
+    assert [source.dataset for source in votes.data] == ["votes"]
     assert (one.steps, one.batch, one.loss.label_smoothing, one.model.head) == (2000, 48, 0.2, "fresh")
     assert (two.batch, two.loss.label_smoothing, two.loss.mapping, two.model.head) == (48, 0.0, "tanh", "keep")
     assert [source.dataset for source in (*one.data, *two.data)] == ["cmi-pref-pseudo", "cmi-pref", "musiceval"]
-    with pytest.raises(InputError, match="no such file; expected a YAML file or one of paper-stage1, paper-stage2"):
+    with pytest.raises(
+        InputError, match="expected a YAML file, one of own-votes, paper-stage1, paper-stage2, or"
+    ):
         load_config("paper-stage3")
 
 
