@@ -28,7 +28,7 @@ def calibrate(
 
     Examples:
 
-        cmi rewardbench run --data votes/ --model nano --out runs/votes, then
+        cmi rewardbench run --data votes/ --model nano --out runs/votes
 
         cmi calibrate runs/votes --out nano-offsets.json
 
