@@ -127,9 +127,7 @@ def test_configurations_that_come_with_cmi_are_named_without_a_path(tmp_path, mo
     assert (one.steps, one.batch, one.loss.label_smoothing, one.model.head) == (2000, 48, 0.2, "fresh")
     assert (two.batch, two.loss.label_smoothing, two.loss.mapping, two.model.head) == (48, 0.0, "tanh", "keep")
     assert [source.dataset for source in (*one.data, *two.data)] == ["cmi-pref-pseudo", "cmi-pref", "musiceval"]
-    with pytest.raises(
-        InputError, match="expected a YAML file, one of own-votes, paper-stage1, paper-stage2, or"
-    ):
+    with pytest.raises(InputError, match="expected a YAML file, one of own-votes, paper-stage1, paper-stage2, or"):
         load_config("paper-stage3")
 
 
