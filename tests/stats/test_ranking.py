@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from cmi.preferences import Preference
 from cmi.stats import bootstrap, rank, standard_error, win_rates
+from cmi.stats.intervals import t_quantile
 from cmi.stats.ranking import (
     Comparisons,
     Separated,
-    _t_quantile,
     bradley_terry,
     connected_components,
     davidson,
@@ -226,7 +226,7 @@ def test_a_system_against_itself_is_refused():
 @pytest.mark.parametrize("degrees", [4, 5, 10, 30, 300])
 def test_students_quantile(degrees):
     stats = pytest.importorskip("scipy.stats", reason="scipy is the reference here")
-    assert _t_quantile(0.975, degrees) == pytest.approx(stats.t.ppf(0.975, degrees), abs=1e-3)
+    assert t_quantile(0.975, degrees) == pytest.approx(stats.t.ppf(0.975, degrees), abs=1e-3)
 
 
 def test_the_win_matrix_adds_up_and_has_wilsons_interval():
@@ -336,3 +336,17 @@ def test_axes_and_systems_that_never_met_are_ranked_apart_and_a_clean_sweep_stay
         **{("alignment", "y"): (1, 1), ("alignment", "x"): (1, 2)},
     }
     assert all(math.isfinite(one.high) for one in found.values())
+
+
+def test_an_offset_is_taken_as_it_is_and_strengths_are_what_it_lacks():
+    """With the truth as the offset nothing is left; with a part of it, the rest is."""
+    rng = np.random.default_rng(8)
+    truth = np.array([0.0, 1.0, -1.0])
+    first = rng.integers(3, size=3000)
+    second = (first + rng.integers(1, 3, size=3000)) % 3
+    eta = truth[first] - truth[second]
+    outcome = np.where(rng.random(3000) < 1 / (1 + np.exp(-eta)), 1, -1)
+    found = bradley_terry(Comparisons(first, second, outcome, 3), offset=eta)
+    assert np.abs(found.strengths).max() < 0.15
+    half = bradley_terry(Comparisons(first, second, outcome, 3), offset=eta / 2)
+    assert half.strengths == pytest.approx(found.strengths + truth / 2, abs=1e-6)
