@@ -69,6 +69,7 @@ def test_a_battle_is_a_pair_with_one_overall_vote(tmp_path, make):
     assert item.takes[0] == tmp_path / "audio_files/01-2025JULAUG/u1-a.mp3"
     assert item.about == {
         "month": "2025-08",
+        "voted": "2025-08-13T10:00:00-04:00",
         "period": "01-2025JULAUG",
         "generator_a": "musicgen",
         "generator_b": "acestep",

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from cmi._util.errors import InputError
 from cmi.preferences import Preference, Rating
-from cmi.rewardbench.data import ALL, Found, count, find, named
+from cmi.rewardbench.data import ALL, Found, count, find, music_arena, named
 from cmi.rewardbench.data.labels import read_labels
 from cmi.rewardbench.data.rows import LeftOut
 from cmi.rewardbench.data.webmushra import read_pages, read_scores, rows
@@ -199,3 +200,24 @@ def test_any_bytes_are_read_or_refused_in_one_sentence(tmp_path, content):
 def test_left_out_rows_name_a_reason(folder):
     write(folder, *page("u1", anchor70=5, C1=5))
     assert [one.reason for one in rows(folder) if isinstance(one, LeftOut)] == ["an anchor that the browser made"]
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.sampled_from(["a", "B", "TIE"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80, deadline=None)
+@given(st.dictionaries(st.sampled_from([*music_arena.FIELDS.main, *music_arena.FIELDS.others, "odd"]), json_values))
+def test_any_battle_of_music_arena_is_read_left_out_or_refused_in_one_sentence(tmp_path, battle):
+    path = tmp_path / "battle_data" / "08-2026MAR" / "one.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(battle))
+    try:
+        [found] = music_arena.rows(tmp_path)
+    except InputError as error:
+        assert str(path) in str(error) and "\n" not in str(error)
+    else:
+        assert isinstance(found, RatedItem | LeftOut)
