@@ -55,7 +55,8 @@ docs/test_commands_run.py judge/test_language_model_judge.py judge/test_ray.py j
 recipes/ablations/test_ablations.py recipes/generators/test_workers.py recipes/listeners/test_workers.py
 recipes/nano/test_train_ear.py recipes/nano/test_train_nano.py reward/model/encoders probe
 reward/scoring/test_scorer.py reward/train/test_embeddings.py reward/train/test_loop.py reward/scoring/baselines
-reward/train/test_mirex_folds.py cli/test_mirex.py rewardbench/runs/test_on_ray.py cli/test_score_s3.py cli/test_feedback.py
+reward/train/test_mirex_folds.py cli/test_mirex.py rewardbench/runs/test_on_ray.py cli/test_score_s3.py
+cli/test_feedback.py
 rewardbench/data/test_download_hub.py studio/test_corpus.py studio/test_generate.py studio/test_make.py
 studio/test_mir.py studio/test_show.py studio/test_test_splits.py studio/test_truth.py studio/test_vocals.py
 studio/test_vocoder.py test_lock_file.py reward/model/test_hub.py llm/test_keys.py llm/test_limits.py
