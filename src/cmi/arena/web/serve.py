@@ -8,8 +8,8 @@ import logging
 import socket
 import webbrowser
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import uvicorn
@@ -62,9 +62,9 @@ def serve(
         # a server started in the background, with interrupts ignored, stops without raising
         with suppress(KeyboardInterrupt), listen(host, port) as listening:
             url = normal_url(public_url or local_url(host, listening.getsockname()[1]))
-            settings = ServerSettings(public_url=url, folder=folder or _beside(db), player=_read_player())
+            settings: dict[str, Any] = {"public_url": url, "folder": folder or _beside(db), "player": _read_player()}
             if processes == 1:
-                server = _server(database, settings, log)
+                server = _server(database, ServerSettings(**settings), log)
             projects.set_address(database, url)
             _show_links(database, url, demo, open_browser)
             if processes == 1:
@@ -79,12 +79,12 @@ def serve(
 
 @stopped_by_sigterm()
 def _serve_in_process(
-    shared: SharedState, db: str, settings: ServerSettings, log: bool, listening: socket.socket, processes: int
+    shared: SharedState, db: str, settings: dict[str, Any], log: bool, listening: socket.socket, processes: int
 ) -> None:
     database = open_database(db, processes)
     try:
         with suppress(KeyboardInterrupt):
-            _server(database, replace(settings, shared=shared), log).run(sockets=[listening])
+            _server(database, ServerSettings(**settings, shared=shared), log).run(sockets=[listening])
     finally:
         database.close()
 

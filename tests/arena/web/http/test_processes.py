@@ -63,8 +63,8 @@ def test_sessions_and_rates_hold_across_processes_and_a_killed_one_is_replaced(p
             assert tried.count(409) <= BURST - 1 + passed * Limits().sign_in.rate + 1
             assert set(tried) == {409, 429} or passed > 30, "only a very slow machine gets all of them through"
 
-        before = servers(process.pid)
-        assert len(before) == 2
+        while len(before := servers(process.pid)) < 2:  # on a busy machine the second one starts late
+            time.sleep(0.1)
         victim = before.pop()
         os.kill(victim, signal.SIGKILL)
         while len(now := servers(process.pid)) < 2 or victim in now:
