@@ -153,7 +153,7 @@ def test_a_long_run_of_votes_does_not_leave_a_long_log(sqlite_database, study, p
 
 
 def test_a_vote_takes_nine_statements(database, new_study, new_people, monkeypatch):
-    """Twenty-two before; each costs the server 0.02 to 0.1 ms."""
+    """Eighteen before; each costs the server 0.02 to 0.1 ms."""
     project = new_study(database, 6, modalities=2, gold_share=0.0, repeat_share=0.0, overlap_votes=2)
     first, second = new_people(database, project, 2)
     count, execute = [], statements.execute
