@@ -112,6 +112,16 @@ def load(path: Path, rate: int, seconds: float | None = None, offset: float = 0.
         raise InputError(f"{path}: {error}") from error
 
 
+def load_channels(path: Path, seconds: float) -> tuple[NDArray[np.float32], int]:
+    """Load the first seconds of a file as they are, (n, channels) at the file's own rate, which is returned too."""
+    with _opened(path) as source:
+        blocks = list(source.blocks(0, math.floor(seconds * source.rate)))
+        rate = source.rate
+    if not sum(map(len, blocks)):
+        raise InputError(f"{path}: no sound that can be decoded")
+    return np.concatenate(blocks), rate
+
+
 def find_recordings(folder: Path) -> list[Path]:
     """Return the audio files under a folder by their suffixes, sorted; hidden ones are left out."""
     if not folder.is_dir():

@@ -21,7 +21,7 @@ from cmi.cli.output import show_error
 # In the order of use, as `cmi --help` shows them. Each is a module here with a function of that name, or a group `app`.
 PANELS = {
     "Start here": ("demo", "doctor"),
-    "What is my generator worth? Give my trainer a reward": ("score", "pick", "probe", "distance", "serve"),
+    "What is my generator worth? Give my trainer a reward": ("report", "score", "pick", "probe", "distance", "serve"),
     "Does a model agree with people? Does it understand music?": (
         "data",
         "rewardbench",
