@@ -45,6 +45,7 @@ EDGE_DROP = 70.0  # dB
 HUM_ABOVE = 15.0  # dB above what is between the harmonics
 HUM_STEADY = 2.0  # dB of deviation over time
 STUCK_LAG = (0.05, 2.6)  # seconds
+STUCK_HOP = 2  # seconds
 ALIKE = 0.98  # correlation
 ONE_SIDED = 15.0  # dB
 CANCELLED = -0.5  # correlation
@@ -186,7 +187,7 @@ def find_stuck(samples: Channels, rate: int) -> Iterator[Observation]:
     mono = samples.mean(axis=1).astype(np.float64)
     shortest, longest = (round(limit * rate) for limit in STUCK_LAG)
     window = 2 * longest
-    for start in range(0, len(mono) - window - longest, rate):
+    for start in range(0, len(mono) - window - longest, STUCK_HOP * rate):
         own = mono[start : start + window + longest]
         energy = np.square(own)
         if energy.mean() < 1e-8:

@@ -6,7 +6,8 @@ critic      what is wrong with the recording, and when (`cmi.critic`)
 copies      takes that are the same recording as another take of the same generator
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,6 +29,7 @@ from cmi.take import Prompt, Score, Take
 MOST_COMPARED = 500  # takes of a generator that are compared with each other
 PEAKS = 240  # of a waveform as it is drawn
 RESAMPLES = 1000
+THREADS = 2  # that inspect recordings
 
 Array = NDArray[np.float64]
 
@@ -37,6 +39,14 @@ class Sources(NamedTuple):
 
     name: str
     groups: list[Group]
+
+
+class Inspection(NamedTuple):
+    """What a recording is like, without a model."""
+
+    seconds: float
+    peaks: list[float]  # of the waveform, 0 to 1
+    observations: list[Observation]
 
 
 class HeardTake(NamedTuple):
@@ -104,24 +114,39 @@ def collect(
     others = [[Take(prompt, take.audio) for (_, _, take), prompt in _with_other_prompts(rows)] for rows in asked]
     results = iter(score_takes(takes, scorer, logs, on_scored))
     elsewhere = iter(score_takes([take for own in others for take in own], scorer, logs, on_scored))
-    reports = []
-    for source, rows, own_others in zip(sources, asked, others, strict=True):
-        heard, left_out = [], []
-        for prompt_name, name, take in rows:
-            scored, other = next(results), next(elsewhere) if own_others else None
-            try:
-                if isinstance(scored, InputError):
-                    raise scored
-                wrong = other.score.alignment if isinstance(other, ScoredTake) else None
-                heard.append(HeardTake(prompt_name, name, take, scored, wrong, *_inspect(take)))
-            except InputError as error:
-                left_out.append((f"{prompt_name}/{name}", str(error)))
-            on_heard()
-        if not heard:
-            raise InputError(f"{source.name}: none of {len(rows)} takes could be heard: {left_out[0][1]}")
-        reports.append(_summarise(source.name, heard, left_out))
+    with ThreadPoolExecutor(THREADS) as pool:
+        inspected = pool.map(_inspect, takes)
+        reports = [
+            _report(source.name, rows, own_others, results, elsewhere, inspected, on_heard)
+            for source, rows, own_others in zip(sources, asked, others, strict=True)
+        ]
     reports.sort(key=lambda report: -(report.musicality.value + report.alignment.value))
     return ReportOfGenerators(scorer.name, reports)
+
+
+def _report(
+    source: str,
+    rows: Sequence[tuple[str, str, Take]],
+    others: Sequence[Take],
+    results: Iterator[ScoredTake | InputError],
+    elsewhere: Iterator[ScoredTake | InputError],
+    inspected: Iterator[Inspection | InputError],
+    on_heard: Callable[[], None],
+) -> GeneratorReport:
+    """The report of one generator, whose results come next."""
+    heard, left_out = [], []
+    for prompt_name, name, take in rows:
+        scored, other, inspection = next(results), next(elsewhere) if others else None, next(inspected)
+        wrong = other.score.alignment if isinstance(other, ScoredTake) else None
+        if isinstance(scored, ScoredTake) and isinstance(inspection, Inspection):
+            heard.append(HeardTake(prompt_name, name, take, scored, wrong, *inspection))
+        else:
+            reason = scored if isinstance(scored, InputError) else inspection
+            left_out.append((f"{prompt_name}/{name}", str(reason)))
+        on_heard()
+    if not heard:
+        raise InputError(f"{source}: none of {len(rows)} takes could be heard: {left_out[0][1]}")
+    return _summarise(source, heard, left_out)
 
 
 def list_takes(source: Sources) -> list[tuple[str, str, Take]]:
@@ -142,12 +167,15 @@ def _with_other_prompts(rows: Sequence[tuple[str, str, Take]]) -> list[tuple[tup
     return [(row, after[row[0]]) for row in rows] if len(prompts) > 1 else []
 
 
-def _inspect(take: Take) -> tuple[float, list[float], list[Observation]]:
-    """Length, waveform and what is wrong."""
+def _inspect(take: Take) -> Inspection | InputError:
     assert isinstance(take.audio, Path)
-    samples, rate = load_channels(take.audio, LONGEST)
+    try:
+        samples, rate = load_channels(take.audio, LONGEST)
+    except InputError as error:
+        return error
     parts = np.array_split(np.abs(samples).max(axis=1), min(PEAKS, len(samples)))
-    return len(samples) / rate, [round(float(part.max()), 3) for part in parts], observe_sound(samples, rate)
+    peaks = [round(float(part.max()), 3) for part in parts]
+    return Inspection(len(samples) / rate, peaks, observe_sound(samples, rate))
 
 
 def _summarise(name: str, takes: list[HeardTake], left_out: list[tuple[str, str]]) -> GeneratorReport:
