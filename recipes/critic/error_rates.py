@@ -1,6 +1,6 @@
 """How often `cmi.critic` finds a flaw of known strength, and how often it finds one where there is none.
 
-    python recipes/critic/measure.py [--songs FOLDER]
+    python recipes/critic/error_rates.py [--songs FOLDER]
 
 Pieces of the studio, 30 s each, with each flaw that an observation is about at strengths 0.3, 0.6 and 1; the same
 pieces as they are; and, with --songs, the recordings of a folder, whole. Thresholds were chosen on other seeds.
