@@ -36,7 +36,9 @@ def synthetic(count: int, systems: int) -> list[CountedVote]:
             sure = [rng.randint(1, 5) for _ in range(2)]
             about = (f"p{i}", "ordinary", None, "text", f"s{a}", f"s{b}", sides[0], sure[0], sides[1], sure[1])
             when = (rng.gammavariate(3, 20), 60.0 * i, rng.random() < 0.5, None)
-            votes.append(CountedVote(f"v{i}-{person}", f"h{person}", *about, *when, *lengths, *levels))
+            votes.append(
+                CountedVote(f"v{i}-{person}", f"h{person}", *about, *when, lengths[0], lengths[1], levels[0], levels[1])
+            )
     return votes
 
 

@@ -13,15 +13,17 @@ import warnings
 from collections.abc import Callable
 
 import torch
-from reward_model import RATE, music
+from reward_model import music
 from torch import Tensor, nn
 
-from cmi.reward.model.encoders.muq_mulan import AudioTower, MuQMuLanConfig
+from cmi.reward.model.encoders.muq_mulan import RATE, AudioTower, MuQMuLanConfig
 from cmi.reward.model.head import HeadConfig, RewardHead
 
 
 class Scored(nn.Module):
     """The part of the model that a take passes through, under a fixed prompt."""
+
+    prompt: Tensor
 
     def __init__(self) -> None:
         super().__init__()

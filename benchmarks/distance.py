@@ -8,7 +8,7 @@ other. KAD's truth is measured on many takes of one window each: it is unbiased 
 
 import numpy as np
 
-from cmi.distance.measure import extrapolate
+from cmi.distance.measure import Extrapolation, extrapolate
 from cmi.distance.metrics import METRICS, kernel_distance
 
 DRAWS = 200
@@ -36,7 +36,7 @@ def many_takes() -> float:
     return kernel_distance(own, other)
 
 
-def measure(metric: str, takes: int, rng: np.random.Generator):
+def measure(metric: str, takes: int, rng: np.random.Generator) -> Extrapolation:
     both = [*draw_takes(takes, SHIFT, WIDER, rng), *draw_takes(takes, 0.0, 1.0, rng)]
     distance = METRICS[metric](both, takes)
     return extrapolate(distance, np.arange(takes), np.arange(takes, 2 * takes), rng)

@@ -38,7 +38,11 @@ def score(count: int) -> tuple[float, float, list[tuple[float, float]]]:
     scorer.score(takes[:1])
     begin, begin_cpu = time.perf_counter(), time.process_time()
     scores = scorer.score(takes)
-    return (time.perf_counter() - begin) / count, (time.process_time() - begin_cpu) / count, scores
+    return (
+        (time.perf_counter() - begin) / count,
+        (time.process_time() - begin_cpu) / count,
+        [(one.musicality, one.alignment) for one in scores],
+    )
 
 
 def run(tree: str, count: int) -> tuple[float, float, list[tuple[float, float]]]:
@@ -73,8 +77,8 @@ def main() -> None:
     )
     for name in trees:
         rates = ", ".join(f"{1 / took:.2f}" for took in seconds[name])
-        used = ", ".join(f"{one:.2f}" for one in cpu[name])
-        print(f"{name:6} takes a second: {rates}; processor seconds for a take: {used}")
+        each = ", ".join(f"{one:.2f}" for one in cpu[name])
+        print(f"{name:6} takes a second: {rates}; processor seconds for a take: {each}")
     if options.against:
         for what, found in (("wall clock", seconds), ("processor", cpu)):
             ratio = statistics.median(found["there"]) / statistics.median(found["here"])

@@ -14,7 +14,7 @@ import numpy as np
 
 from cmi.rewardbench.analysis.calibrate import fit_offsets, measure_gain, scored_votes
 from cmi.rewardbench.runs.run_folder import read_run
-from cmi.stats import percentile_interval
+from cmi.stats import Interval, percentile_interval
 
 SIZES = (10, 30, 60, 100, 250)
 
@@ -37,13 +37,14 @@ def main(folder: Path, draws: int) -> None:
             right = [float(np.mean(np.sign(one[rest]) == votes.outcome[rest])) for one in (votes.difference, after)]
             few = votes._replace(**{name: getattr(votes, name)[drawn] for name in COLUMNS})
             found = measure_gain(few, shuffles=0)
+            ends = Interval(found.low or 0.0, found.high or 0.0)  # too few clusters for one: no gain is told
             gain = right[1] - right[0]
-            rows.append((*right, gain, gain > 0, found.low > 0, found.high < 0, found.low <= gain <= found.high))
+            rows.append((*right, gain, gain > 0, ends.low > 0, ends.high < 0, ends.low <= gain <= ends.high))
         before, after, gain, positive, told, lost, covers = np.mean(rows, axis=0)
         low, high = percentile_interval([row[2] for row in rows])
-        ends = f"{100 * low:+.1f} to {100 * high:+.1f}"
+        shown = f"{100 * low:+.1f} to {100 * high:+.1f}"
         print(
-            f"{size:5} {100 * before:7.1f} {100 * after:6.1f} {100 * gain:+5.1f}   {ends}"
+            f"{size:5} {100 * before:7.1f} {100 * after:6.1f} {100 * gain:+5.1f}   {shown}"
             f" {100 * positive:12.0f} %{100 * told:10.0f} %{100 * lost:10.0f} %{100 * covers:8.0f} %",
             flush=True,
         )

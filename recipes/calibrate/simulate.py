@@ -11,6 +11,7 @@ annotators.
 import argparse
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cmi.rewardbench.analysis import drift
 from cmi.rewardbench.analysis.calibrate import ScoredVotes, fit_offsets, measure_gain
@@ -19,7 +20,9 @@ from cmi.stats import wilson
 TASTE = 0.5  # deviation of what an annotator, and a prompt, add to a generator
 
 
-def draw_votes(rng, n, offsets, prompts, raters, skill=1.0):
+def draw_votes(
+    rng: np.random.Generator, n: int, offsets: NDArray[np.float64], prompts: int, raters: int, skill: float = 1.0
+) -> ScoredVotes:
     """Votes with scores of a model that knows `skill` of what people hear."""
     systems = len(offsets)
     prompt, rater = rng.integers(prompts, size=n), rng.integers(raters, size=n)
@@ -34,7 +37,7 @@ def draw_votes(rng, n, offsets, prompts, raters, skill=1.0):
     return ScoredVotes(names, first, second, difference, outcome, prompt, rater, raters, [""] * n)
 
 
-def simulate_gain(studies):
+def simulate_gain(studies: int) -> None:
     print("votes generators offsets  true gain  half width  covered (95 %)   gain told  loss told")
     for n, systems in ((30, 4), (60, 4), (100, 4), (100, 8), (250, 8)):
         for spread in (0.0, 0.5, 1.0):
@@ -49,6 +52,8 @@ def simulate_gain(studies):
                 after = new.difference + fitted[new.first] - fitted[new.second]
                 right = [np.mean(np.sign(values) == new.outcome) for values in (after, new.difference)]
                 true = right[0] - right[1]
+                assert found.low is not None
+                assert found.high is not None
                 covered += found.low <= true <= found.high
                 told, lost = told + (found.low > 0), lost + (found.high < 0)
                 gains.append(true)
@@ -62,7 +67,7 @@ def simulate_gain(studies):
             )
 
 
-def simulate_drift(studies):
+def simulate_drift(studies: int) -> None:
     """A year of 100 votes a month, three months of them the baseline, looked at monthly; then a new generator comes."""
     drift.RESAMPLES = 100  # intervals are not looked at here
     print("skill after the baseline   alarm of all votes       alarm of a generator     months until the first")
@@ -73,7 +78,7 @@ def simulate_drift(studies):
             offsets = np.zeros(6)  # the sixth comes after the baseline
             before = _as_votes(draw_votes(rng, 300, offsets[:5], 150, 40), 0)
             after = _as_votes(draw_votes(rng, 900, offsets, 450, 120, skill), 1000)
-            found = set()
+            found: set[bool] = set()
             for month in range(1, 10):
                 seen = after.of(np.arange(900) < 100 * month)
                 raised = {
@@ -94,7 +99,7 @@ def simulate_drift(studies):
         )
 
 
-def _as_votes(votes, first_prompt):
+def _as_votes(votes: ScoredVotes, first_prompt: int) -> drift._Votes:
     credit = 0.5 + np.sign(votes.difference) * votes.outcome / 2
     names = [(votes.names[a], votes.names[b]) for a, b in zip(votes.first, votes.second, strict=True)]
     return drift._Votes(credit, votes.prompts + first_prompt, [""] * len(credit), names)
