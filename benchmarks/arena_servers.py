@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+LEAST_ROOM = 65_536  # bytes of a file; SQLite's shared index alone has half of it
+
 
 class Server:
     """The arena in processes of its own."""
@@ -76,8 +78,9 @@ class Server:
                 return
             assert self._process is not None
             _, hard = resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE)
-            files = [self._file, self._file.with_name(self._file.name + "-wal")]
-            most = max(file.stat().st_size for file in files if file.exists()) if is_full else hard
+            log = self._file.with_name(self._file.name + "-wal")
+            written = log.stat().st_size if log.exists() else 0
+            most = max(written, LEAST_ROOM) if is_full else hard
             resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE, (most, hard))
 
     def _stop(self, how: signal.Signals) -> None:

@@ -18,7 +18,7 @@ CANNOT_RUN = {  # the reason: a pattern of commands
     "nano downloads musicnn's weights": r"--model nano|scorer:nano|^score take1\.wav|^pick takes/ "
     r"|^pick takes(40)? --curve|takes/takes\.jsonl|^distance |^report ",
     "goes on from a run of nano": r"runs/(nano|real)|best-of-n",
-    "needs the votes of people": r"^arena matrix",
+    "needs the votes of people": r"^arena (matrix|export votes/)|^(calibrate|drift) runs/|--calibration ",
     "asks a model behind an endpoint": r"--url |--endpoint |--lyrics-from |--caption-with ",
     "serves until it is stopped": r"^arena serve|^judge endpoint",
     "uploads to the hub": r"--push ",

@@ -23,7 +23,7 @@ expectation 1 under what it speaks against, however the answers of one vote depe
 and look needs against_care, of 1 / ERROR. `recipes/arena/screening.py` simulates how often each verdict is wrong.
 
 Agreement with the others is off if its 99 % Wilson interval (the 95 % one is shown) lies below the mean share of all
-people. Position is off if its p value, Holm-adjusted for people and axes, is below 0.05. The median time is off below a
+people. Position is off if its p value, Holm-adjusted for people and axes, is below 0.01. The median time is off below a
 THIRD of the study's, and confidences if SAME_CONFIDENCE of them are equal.
 """
 
@@ -179,7 +179,7 @@ def _shares_off(
         usual = expected[axis]
         if usual is not None and _is_below(one.others, usual):
             reasons.append(f"{axis}: with the others on {one.others.hits} of {one.others.n} pairs")
-        if position[axis] < 0.05:
+        if position[axis] < 1 - VERDICT_LEVEL:
             reasons.append(f"{axis}: the first take preferred in {one.first.hits} of {one.first.n} votes")
     return reasons
 
