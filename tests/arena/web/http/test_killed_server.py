@@ -12,7 +12,7 @@ BENCHMARK = Path(__file__).parents[4] / "benchmarks" / "arena.py"
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_every_acknowledged_vote_survives_kills_and_a_full_disk(kind: str, request):
-    """The benchmark itself, small: 12 people, `kill -9` three seconds after each start, and no room on the disk for a while."""
+    """The benchmark itself, small: 12 people, `kill -9` every three seconds, and no room on the disk for a while."""
     if kind == "postgresql":
         request.getfixturevalue("postgres_server")  # skips where there is none
     options = ["--annotators", "12", "--votes", "80", "--seconds", "600", "--think", "0.4"]
