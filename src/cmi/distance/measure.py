@@ -21,10 +21,10 @@ from cmi.distance.metrics import METRICS, Array, Distance, Indexes
 from cmi.report import numbers
 from cmi.report.tables import Table
 from cmi.stats import Interval
+from cmi.stats.intervals import t_quantile
 
 FEWEST_TAKES, MOST_TAKES = 10, 5000  # of a set
 GROUPS = 10  # of the jackknife, for each set
-T_QUANTILE = 2.101  # 97.5 % of Student's t with 2 (GROUPS - 1) degrees of freedom
 HALVINGS = 20
 SHUFFLES = 100
 SEED = 0
@@ -102,7 +102,7 @@ def extrapolate(distance: Distance, own: Indexes, other: Indexes, rng: np.random
     parts = (without_own, without_other)
     limit = value + (GROUPS - 1) * sum(value - float(part.mean()) for part in parts)
     variance = (GROUPS - 1) ** 2 / GROUPS * sum(float(part.var(ddof=1)) for part in parts)
-    half = T_QUANTILE * math.sqrt(variance)
+    half = t_quantile(0.975, 2 * (GROUPS - 1)) * math.sqrt(variance)
     return Extrapolation(value, limit, Interval(limit - half, limit + half))
 
 
