@@ -64,7 +64,7 @@ def test_a_list_of_takes_is_read_and_recordings_in_both_sets_are_told(run: Calla
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["tones", "nowhere"], "nowhere"),
+        (["tones", "nowhere"], "nowhere: no such file or folder"),
         (["tones", "empty"], "empty: 0 recordings, expected 10 to 5,000"),
         (["tones", "noises", "--metric", "fid"], "--metric fid: expected fad, kad, mad"),
         (["tones", "noises", "--encoder", "audiobox-ce"], "audiobox-ce is not an encoder"),

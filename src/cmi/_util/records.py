@@ -98,7 +98,8 @@ def read_table(
             return parquet_records(path, required, known)
         case json_suffix if json_suffix in JSON_SUFFIXES:
             return read_records(path, known)
-    raise InputError(f"{path}: expected a file named .jsonl, .json, .csv or .parquet")
+    missing = "no such file or folder, " if not path.exists() else ""
+    raise InputError(f"{path}: {missing}expected a file named .jsonl, .json, .csv or .parquet")
 
 
 def read_records(path: Path, known: Columns | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
