@@ -2,6 +2,8 @@
 # make test-fast   sets up and runs the faster tests: under three minutes on two cores
 # make test   sets up and runs every test, on all cores
 # make lint   ruff and mypy
+# make docs   builds the site of the docs, build/docs/index.html; a warning or a broken link is an error
+# make docs-external   asks the web whether the docs' links to other sites work
 # make setup-locked   sets up with the versions and hashes of requirements.lock: Python 3.11 on Linux
 # make lock           writes requirements.lock anew
 PYTHON ?= python3.11
@@ -10,7 +12,7 @@ BIN := $(VENV)/bin
 
 PIP := -m pip --disable-pip-version-check
 
-.PHONY: setup setup-locked lock demo test test-fast lint clean
+.PHONY: setup setup-locked lock demo test test-fast lint docs docs-external clean
 
 setup: $(VENV)/.ready
 
@@ -58,6 +60,19 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+SPHINX := $(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet
+
+docs: $(VENV)/.docs-ready
+	$(SPHINX) -b html docs build/docs
+	$(BIN)/python docs/check_site.py build/docs
+
+docs-external: $(VENV)/.docs-ready
+	$(SPHINX) -b linkcheck docs build/docs-links
+
+$(VENV)/.docs-ready: $(VENV)/.ready
+	$(BIN)/python -P $(PIP) install --quiet -c constraints.txt -e '.[docs]'
+	touch $@
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

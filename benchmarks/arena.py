@@ -13,7 +13,8 @@ With --kill-every the server is killed with `kill -9` every S seconds and starte
 --fill-disk no file of the server may grow (RLIMIT_FSIZE) from a quarter of --votes on, until as many requests as there
 are annotators were refused. On PostgreSQL every new view and vote then fails with the error of a full disk, because a
 limit on its own files would end it. What was refused or got no answer is sent again, as the page does. Every
-acknowledged vote must be there, none twice. --votes ends the run when so many were acknowledged.
+acknowledged vote must be there, none twice. --votes ends the run when so many were acknowledged; --seconds, which ends
+it at the latest, must then be long enough for a machine on which the server takes seconds to start.
 
 Beside the latencies stand the processor time that the server, and PostgreSQL, used for each vote, and what the database
 alone does: one row of a vote's size a transaction, on disk each time. `postgresql` starts a cluster of its own in a
@@ -235,7 +236,9 @@ async def drive(tokens: list[str], server: Server, arguments: argparse.Namespace
     return outcome
 
 
-def prepare(database: Database, folder: Path, annotators: int, seconds: float) -> tuple[str, list[str]]:
+def prepare(
+    database: Database, folder: Path, annotators: int, seconds: float, votes: int | None = None
+) -> tuple[str, list[str]]:
     """A project with as many pairs as the annotators could vote on, and an invitation for each."""
     project = projects.create(database, "Load", SETTINGS)
     rows = []
@@ -244,7 +247,8 @@ def prepare(database: Database, folder: Path, annotators: int, seconds: float) -
         times = np.arange(24_000) / 8000
         soundfile.write(path, 0.3 * np.sin(2 * np.pi * (200 + 50 * number) * times), 8000)
         rows.append((path, measure(path)))
-    wanted = int(max(annotators * seconds / SETTINGS["overlap_votes"], seconds)) + annotators
+    most = annotators * seconds if votes is None else 4 * votes
+    wanted = int(max(most / SETTINGS["overlap_votes"], most / annotators)) + annotators
     with database.writing() as connection:
         ids = [sounds.register(connection, project.id, path, measured) for path, measured in rows]
         new = [_pair(number, *random.sample(ids, 2)) for number in range(wanted)]
@@ -303,7 +307,7 @@ def check(database: Database, project: str, outcome: Outcome) -> dict[str, int]:
 def run(url: str, folder: Path, arguments: argparse.Namespace, postgres: Postgres | None) -> tuple[list[Table], bool]:
     database = open_database(url)
     raw = raw_rate(database)
-    project, tokens = prepare(database, folder, arguments.annotators, arguments.seconds)
+    project, tokens = prepare(database, folder, arguments.annotators, arguments.seconds, arguments.votes)
     database.close()
     server = Server(url, folder, arguments, postgres)
     server.start()

@@ -20,7 +20,8 @@ from cmi.bench.ask import Question
 from cmi.bench.ask.reference import MADMOM, version
 from cmi.bench.ask.reference.rhythm import MadmomRhythm, NumpyRhythm
 from cmi.bench.tasks._times import f_measure
-from cmi.bench.tasks.key import Key, weighted
+from cmi.bench.tasks.key import weighted
+from cmi.features.key import Key
 from cmi.report.numbers import interval, number
 from cmi.report.tables import Table, print_tables
 from cmi.stats.intervals import bootstrap_interval

@@ -29,6 +29,8 @@ MAY_BE_SKIPPED = (
     "no apt-get",  # another system than Debian
     "apt-get does not answer",
     "apt-get knows no package",
+    "there is no Firefox here",  # which .ci/run installs where it can
+    "there is no PulseAudio here",
     "does not run as root",  # PostgreSQL, on a machine without its user
     "got empty parameter set",
 )
@@ -60,7 +62,8 @@ cli/test_feedback.py
 rewardbench/data/test_download_hub.py studio/test_corpus.py studio/test_generate.py studio/test_make.py
 studio/test_mir.py studio/test_show.py studio/test_test_splits.py studio/test_truth.py studio/test_vocals.py
 studio/test_vocoder.py test_lock_file.py reward/model/test_hub.py llm/test_keys.py llm/test_limits.py
-llm/test_hearing.py distance/test_command.py
+llm/test_hearing.py distance/test_command.py report/test_pages_in_browser.py
+generator_report/test_report.py plugs report/test_metric_writers.py
 generate/test_service.py generate/test_worker.py rewardbench/data/test_download.py rewardbench/data/test_recipes.py
 """.split()  # files and folders whose tests take a second or more each, or start processes or servers
 HERE = Path(__file__).parent

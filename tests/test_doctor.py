@@ -17,7 +17,7 @@ PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text
 
 
 def test_every_extra_is_listed():
-    assert set(PARTS) == set(PROJECT["optional-dependencies"]) - {"test", "dev"}
+    assert set(PARTS) == set(PROJECT["optional-dependencies"]) - {"test", "dev", "docs"}
 
 
 def test_the_wheel_that_is_looked_for_is_the_one_that_is_downloaded():
@@ -49,6 +49,13 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("CMI_CACHE", str(tmp_path / "file" / "cache"))
     monkeypatch.setattr(os, "access", lambda *_: False)
     assert "set CMI_CACHE" in diagnose().places["cache"]
+
+
+def test_the_doctor_works_without_torch(tmp_path: Path):
+    (tmp_path / "torch.py").write_text("raise ModuleNotFoundError('torch', name='torch')")
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from cmi.doctor import _weights; print(_weights())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "'CMI-RM': 'needs the reward extra'" in done.stdout
 
 
 def test_the_command_prints_tables_or_json():

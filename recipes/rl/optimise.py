@@ -39,7 +39,7 @@ class RlConfig:
     prompts: int = 8  # in a step
     songs: int = 8  # for each
     pool: int = 192  # prompts that DPO draws from
-    rate: float = 3e-4
+    rate: float = 2e-5
     kl: float = 0.01  # its weight in GRPO's loss
     beta: float = 0.1  # of DPO
     held_out: int = 32  # prompts to measure with

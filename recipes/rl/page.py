@@ -13,7 +13,19 @@ from html import escape
 from itertools import groupby
 from pathlib import Path
 
-from curves import BEFORE, Change, HeardFlaw, Point, Row, agreement, heard_flaws, highest_truth, points_of, read_results
+from curves import (
+    BEFORE,
+    PICKED_BY,
+    Change,
+    HeardFlaw,
+    Point,
+    Row,
+    agreement,
+    heard_flaws,
+    highest_truth,
+    points_of,
+    read_results,
+)
 
 from cmi._util.errors import InputError
 from cmi.report.html import page, table_html
@@ -33,8 +45,13 @@ FLAWS_SHOWN = 8  # that nano hears least
 
 
 def draw_curves(points: Sequence[Point], path: Path) -> None:
-    """One panel for each measure: its change over the KL from the learned generator, with 95 % over prompts."""
+    """One panel for each measure: its change over the KL from the learned generator, with 95 % over prompts.
+
+    Of the ways to pick the best of N, by the reward alone: the others are in the table.
+    """
     figure = new_figure(10, 5.6)
+    others = set(PICKED_BY.values()) - {PICKED_BY["reward"]}
+    points = [point for point in points if point.method not in others]
     colour = colours([point.method for point in points])
     panels = new_panels(figure, 2, 3)
     for panel, (name, title) in zip(panels, SHOWN.items(), strict=True):
@@ -51,6 +68,7 @@ def draw_curves(points: Sequence[Point], path: Path) -> None:
                 marker=".", lw=1.2, elinewidth=0.5, c=colour[method], label=method,
             )  # fmt: skip
         panel.set_title(title, fontsize=10)
+        panel.set_xscale("log")
         panel.set_xlabel("KL, nats a song", fontsize=8, color=QUIET)
     panels[0].legend(fontsize=7)
     save_picture(figure, path)

@@ -1,6 +1,6 @@
 """Learn a generator of songs, optimise it against nano, and write down what happened.
 
-    python recipes/rl/run.py results/ --together 12      the whole study, on a GPU
+    python recipes/rl/run.py results/ --together 8      the whole study, on a GPU
     python recipes/rl/run.py results/ --size tiny        the size of the tests: seconds on a CPU, and worth nothing
     python recipes/rl/run.py results/ --only grpo-1      one run of the study
     python recipes/rl/page.py results/ page.html         curves, a table, and takes to listen to
@@ -12,7 +12,7 @@ results/METHOD-SEED/             takes of the last measurement, for the page
 Methods: before, the songs of the generator as it was learned, of which best of N is computed; grpo and dpo; grpo-null
 and dpo-null with random rewards: what comes of them is due to the method and not to the reward; and grpo-truth, which
 is given the truth as its reward. The same command goes on with the runs that are not finished. On a GPU, let several
-runs share it: `--together 12` starts each in a process of its own.
+runs share it: `--together 8` starts each in a process of its own.
 """
 
 import argparse

@@ -145,7 +145,7 @@ def resample(waveform: Waveform, rate: int) -> Waveform:
 def write_wav(waveform: Waveform, path: Path) -> None:
     """Write 16-bit PCM; samples beyond full scale are scaled down, not clipped."""
     peak = max(1.0, float(np.abs(waveform.samples).max()))
-    soundfile.write(path, (waveform.samples / peak * 32767).astype(np.int16), waveform.rate, subtype="PCM_16")
+    soundfile.write(path, (waveform.samples / peak * 32767).astype(np.int16), waveform.rate, "PCM_16", format="WAV")
 
 
 def duration(path: Path) -> float:

@@ -39,6 +39,7 @@ PARTS = {
     "arena-postgres": "the arena on PostgreSQL",
     "plots": "pictures",
     "codec": "M4A, AAC, WMA, MP4 and WebM files",
+    "plugs": "Inspect, datasets, mirdata, Weights & Biases, trackio",
     "ray": "more than one machine",
     "remote": "files in S3 and other stores",
 }
@@ -149,10 +150,10 @@ def _weights() -> dict[str, str]:
 
 
 def _published() -> str:
-    if find_spec("huggingface_hub") is None:
+    try:
+        from cmi.reward.model.reward_model import PUBLISHED, default_model
+    except ImportError:
         return "needs the reward extra"
-    from cmi.reward.model.reward_model import PUBLISHED, default_model
-
     if default_model() == PUBLISHED:
         return f"{PUBLISHED} is on disk, and the default of cmi score"
     return f"not on disk: cmi score --model cmi-rm downloads {PUBLISHED}"

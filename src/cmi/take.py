@@ -72,7 +72,7 @@ class PromptRow:
 
     @property
     def own(self) -> dict[str, Any]:
-        """The user's own columns, which begin with x_."""
+        """The user's own columns, which begin with `x_`."""
         return {name: value for name, value in self.about.items() if name.startswith(OWN)}
 
 
@@ -121,7 +121,7 @@ def read_prompts(path: Path) -> Iterator[PromptRow]:
     """Yield the prompts of a file: JSON lines, one JSON array, CSV or Parquet.
 
     A row has a text, lyrics or a reference, and may have an id (by default the row's number, from 1), caption, vocals
-    (true or false), language, source, licence and split. Columns that begin with x_ are kept; any other is an
+    (true or false), language, source, licence and split. Columns that begin with `x_` are kept; any other is an
     InputError. The reference's path is relative to the file's folder.
     """
     for prompt_id, where, row in number_rows(path, read_table(path, PROMPTS)):
@@ -158,7 +158,7 @@ def read_takes(path: Path) -> Iterator[tuple[str, Take]]:
     """Yield the takes of a manifest with their ids: JSON lines, one JSON array, CSV or Parquet.
 
     Fields: audio; optionally id (by default the row's number, from 1), text, lyrics, reference. Fields of other
-    commands' manifests and those that begin with x_ are ignored; any other is an InputError. Paths are relative to
+    commands' manifests and those that begin with `x_` are ignored; any other is an InputError. Paths are relative to
     the manifest's folder; the manifest and the recordings may be at addresses such as s3://bucket/take.wav.
     """
     for take_id, take, _, _ in take_rows(path, TAKES):
@@ -228,6 +228,19 @@ def read_take_folders(folder: Path) -> Iterator[tuple[str, Prompt, list[Path]]]:
         sounds = [file for file in _visible(path) if file.suffix.lower() in AUDIO_SUFFIXES]
         prompt = _prompt_of_folder(path, sounds)
         yield path.name, prompt, [file for file in sounds if file != prompt.reference]
+
+
+def takes_in(folder: Path, prompt: Prompt) -> list[Take]:
+    """Return the takes of a folder: of its recordings, which answer `prompt`, or of its subfolders with their prompts.
+
+    InputError if subfolders have prompts of their own and `prompt` asks for something else.
+    """
+    sounds = [file for file in _visible(folder) if file.suffix.lower() in AUDIO_SUFFIXES]
+    if sounds:
+        return [Take(prompt, file) for file in sounds if file != prompt.reference]
+    if prompt != Prompt():
+        raise InputError(f"{folder}: no recordings in it, only subfolders, which have prompts of their own")
+    return [Take(own, file) for _, own, files in read_take_folders(folder) for file in files]
 
 
 def _prompt_of_folder(folder: Path, sounds: Sequence[Path]) -> Prompt:

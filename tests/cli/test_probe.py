@@ -42,13 +42,15 @@ def run(tmp_path):
 
 
 def test_a_class_of_the_users_is_probed_with_their_recordings(run, tmp_path):
-    shown = run("own_scorers:Loudness", "--audio", "songs", "--plot", "probe.svg")
+    shown = run("own_scorers:Loudness", "--audio", "songs", "--plot", "probe.svg", "--html", "out/probe.html")
     assert shown.returncode == 0, shown.stderr  # though probes fail
     assert "FAIL" in shown.stdout
     assert "pass" in shown.stdout
     assert "216 takes scored: 3 recordings, 20 s, seed 0." in shown.stdout
     assert "own_scorers:Loudness@" in shown.stdout
     assert "<svg" in (tmp_path / "probe.svg").read_text()[:2000]
+    page = (tmp_path / "out" / "probe.html").read_text("utf-8")
+    assert all(f'<th scope="row">{flaw}</th>' in page for flaw in ("noise", "clipping", "dropouts"))
 
 
 def test_the_report_for_machines_goes_by_the_users_bounds(run):
@@ -68,6 +70,8 @@ def test_the_report_for_machines_goes_by_the_users_bounds(run):
         (("own_scorers:Broken", "--audio", "songs"), "expected finite numbers"),
         (("own_scorers:Loudness", "--audio", "nowhere"), "nowhere: no such folder"),
         (("own_scorers:Loudness", "--plot", "probe.pdf"), "a picture is a file named .png or .svg"),
+        (("own_scorers:Loudness", "--html", "probe.pdf"), "probe.pdf: expected a name that ends in .html"),
+        (("own_scorers:Loudness", "--set", "songs", "--html", "probe.html"), "leave out --set"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(run, arguments, sentence):

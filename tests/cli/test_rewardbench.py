@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from cmi.testing.chat_endpoint import fake_endpoint, sounds_of
 from cmi.testing.probe_listener import answer_probe, is_probe
@@ -67,6 +68,17 @@ def test_a_run_ends_with_what_failed_and_where_each_model_stands(folder):
     start = shown.index("own: musicality preference")
     line = next(line for line in shown[start:].splitlines() if "scorers:Ear" in line)
     assert " 89.66 " in line and " 29 " in line and " louder " in line  # 26 of 29; the null does just as well
+
+
+def test_numbers_go_to_tensorboard_with_their_n_interval_and_null(folder):
+    models = ("--model", "scorers:Ear", "--model", "scorers:Deaf")
+    cmi(folder, "run", *models, "--data", "mine.jsonl", "--out", "out", "--log-to", "tensorboard:curves")
+    ears = [str(one) for one in (folder / "curves").iterdir() if one.name.startswith("out-scorers-Ear@")]
+    events = EventAccumulator(min(ears, key=len))  # the other one has no prompts
+    events.Reload()
+    name = "own/musicality preference ACC"
+    found = {part: events.Scalars(name + part)[0].value for part in ("", " low", " high", " n", " best null")}
+    assert found[""] == pytest.approx(26 / 29) and found[" n"] == 29 and found[" low"] < found[""] < found[" high"]
 
 
 @pytest.mark.parametrize(
@@ -131,6 +143,7 @@ def test_the_authors_evaluator_writes_their_two_files(folder):
         (("run", "--model", "scorers:Ear", "--data", "nothing", "--out", "x"), "neither a file nor a data set"),
         (("run", "--model", "scorers:None", "--data", "mine.jsonl", "--out", "x"), "has no class"),
         (("run", "--model", "scorers:Ear", "--window", "first10", "--data", "mine.jsonl", "--out", "x"), "--window"),
+        (("run", "--model", "x", "--out", "x", "--log-to", "paper:p"), "--log-to 'paper:p': expected tensorboard:"),
         (("released", "mine.jsonl", "--out", "x"), "expected the authors' results"),
     ],
 )

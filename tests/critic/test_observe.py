@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cmi._util.errors import InputError
 from cmi.critic import KINDS, Observation, observe
-from cmi.critic.observe import observe_sound
+from cmi.critic.observe import NO_VOICE, ObservedSound, observe_sound, observe_voice
 
 RATE = 22_050
 
@@ -29,12 +29,12 @@ def music(seconds: float = 8.0, channels: int = 1) -> np.ndarray:
 
 
 def found(sound: np.ndarray, kind: str) -> list[Observation]:
-    return [one for one in observe_sound(sound, RATE) if one.kind == kind]
+    return [one for one in observe_sound(ObservedSound(sound, RATE)) if one.kind == kind]
 
 
 def test_nothing_is_wrong_with_plain_music():
-    assert observe_sound(music(), RATE) == []
-    assert observe_sound(music(channels=2), RATE) == []
+    assert observe_sound(ObservedSound(music(), RATE)) == []
+    assert observe_sound(ObservedSound(music(channels=2), RATE)) == []
 
 
 def test_a_gap_is_told_with_its_seconds():
@@ -100,10 +100,44 @@ def test_channels_are_compared():
     assert found(np.concatenate([left, -left], axis=1), "phase")
 
 
+def beats(*parts: tuple[float, float]) -> np.ndarray:
+    """Noise bursts on the beat, over soft noise: parts are (beats a minute, seconds)."""
+    rng = np.random.default_rng(0)
+    sound = 0.02 * rng.normal(size=(round(RATE * sum(seconds for _, seconds in parts)), 1)).astype("f4")
+    start = 0.0
+    for tempo, seconds in parts:
+        for beat in np.arange(start, start + seconds, 60 / tempo):
+            burst = sound[round(beat * RATE) : round(beat * RATE) + 1500]
+            burst += (0.5 * rng.normal(size=burst.shape) * np.exp(-np.arange(len(burst)) / 300)[:, None]).astype("f4")
+        start += seconds
+    return sound
+
+
+def test_a_jump_of_the_tempo_is_told_with_its_moment():
+    (jump,) = found(beats((100, 14), (112, 14)), "tempo jump")
+    assert jump.start == pytest.approx(14, abs=1)
+    assert jump.value == pytest.approx(0.12, abs=0.02)
+    assert "from 100 to 112" in jump.sentence
+    assert found(beats((100, 28)), "tempo jump") == []
+
+
+def test_lyrics_without_a_voice_are_told():
+    (said,) = observe_voice(0.1, 30.0)
+    assert said.kind == NO_VOICE
+    assert "90%" in said.sentence
+    assert observe_voice(0.9, 30.0) == []
+
+
+def test_music_that_fades_into_silence_is_not_stuck():
+    sound = music(12)
+    sound[7 * RATE :] = 0
+    assert found(sound, "stuck") == []
+
+
 @given(st.integers(1, 3000), st.integers(1, 3), st.sampled_from([0.0, 1e-9, 0.5, 1.0]), st.integers(0, 99))
 def test_any_sound_is_looked_at_without_a_fault(length: int, channels: int, level: float, seed: int):
     sound = level * np.random.default_rng(seed).normal(size=(length, channels)).astype(np.float32)
-    for one in observe_sound(sound, 8000):
+    for one in observe_sound(ObservedSound(sound, 8000)):
         assert one.kind in KINDS
         assert 0 <= one.start <= one.end <= length / 8000 + 0.02
         assert np.isfinite(one.value)

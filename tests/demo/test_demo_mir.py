@@ -23,8 +23,8 @@ def constant(tmp_path, monkeypatch):
 
 def hear(folder, listener):
     steps = []
-    tables = answer_mir(folder, listener, 2, 4, 1, lambda *step: steps.append(step))
-    return tables[0], steps
+    part = answer_mir(folder, listener, 2, 4, 1, lambda *step: steps.append(step))
+    return part, steps
 
 
 def column(table, name):
@@ -32,13 +32,20 @@ def column(table, name):
 
 
 def test_a_listener_stands_beside_nulls_with_n_and_intervals(tmp_path, constant):
-    table, steps = hear(tmp_path / "mir", constant)
+    part, steps = hear(tmp_path / "mir", constant)
+    main, table, *_ = part.tables
     assert ("MIR clips answered", 2, 2) in steps
     assert column(table, "Ears") == column(table, "constant")  # it is one of the nulls itself
     assert set(column(table, "n").values()) == {"2"}
     assert column(table, "unparsed")["pitch", "Acc."] == "2"
     assert column(table, "best null")["beat", "FM@70ms"] == "0.5 s grid"
     assert float(column(table, "constant")["beat", "FM@70ms"]) > 0 == float(column(table, "empty")["beat", "FM@70ms"])
+    assert column(main, "best null")["beat", "F-measure within 70 ms"] != "0"
+    assert main.notes[0].startswith(
+        "The listener Ears is above the best null, which never hears a clip, on 0 of 6 tasks."
+    )
+    assert [len(clip.answers) for clip in part.clips] == [2, 2, 4, 4]  # of two notes and two pieces
+    assert all(clip.audio.is_file() and answer.truth for clip in part.clips for answer in clip.answers)
     intervals = column(table, "95 %")  # of two clips: Wilson's for a share, none for anything else
     assert " – " in intervals["pitch", "Acc."] and intervals["key", "GES"] == "-"
 
@@ -56,9 +63,10 @@ def test_tasks_whose_packages_are_not_installed_are_named_with_what_to_install(t
     monkeypatch.setattr("cmi.bench.ask.reference.rhythm.version", lambda part: None)
     read_weights.cache_clear()
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    table, _ = hear(tmp_path / "mir", "reference")
-    assert any(note.startswith("Not answered: beat, downbeat; BeatNet's weights") for note in table.notes)
-    assert any("Not answered: pitch, melody; " in note and "cmi[listen]" in note for note in table.notes)
+    part, _ = hear(tmp_path / "mir", "reference")
+    main, table, *_ = part.tables
+    assert any(note.startswith("Not answered: beat, downbeat; BeatNet's weights") for note in main.notes)
+    assert any("Not answered: pitch, melody; " in note and "cmi[listen]" in note for note in main.notes)
     heard = column(table, "reference")
     assert heard.pop(("key", "GES")) != ""  # needs no package
     assert set(heard.values()) == {""}
@@ -73,6 +81,6 @@ def test_tasks_whose_packages_are_not_installed_are_named_with_what_to_install(t
             return ["C minor" for _ in questions]
 
     monkeypatch.setattr(mir, "_load", lambda listener: Mended())
-    table, _ = hear(tmp_path / "mir", "reference")  # what failed is asked again
+    table = hear(tmp_path / "mir", "reference")[0].tables[1]  # what failed is asked again
     assert set(column(table, "failed").values()) == {"0"}
     assert len(read_data([tmp_path / "mir" / "annotations"])) == 6

@@ -11,12 +11,13 @@ import pytest
 
 from .commands import COMMANDS, ROOT, Command, read_blocks
 
-OTHERS = {"docs/tutorial.md"}  # pages with tests of their own
+LESSONS = {page.relative_to(ROOT).as_posix() for page in (ROOT / "docs/tutorials").glob("*.md")}
+OTHERS = {"docs/tutorial.md", *LESSONS}  # pages with tests of their own
 CANNOT_RUN = {  # the reason: a pattern of commands
     "downloads data sets, packages or weights": r"^data (get|check)|^studio fetch|clap-music|audiobox|songeval|-real"
     r"|--system (musicgen|stable-audio-open)",
     "nano downloads musicnn's weights": r"--model nano|scorer:nano|^score take1\.wav|^pick takes/ "
-    r"|^pick takes(40)? --curve|takes/takes\.jsonl|^distance |^report ",
+    r"|^pick takes(40)? --curve|^(score|pick) takes --html|takes/takes\.jsonl|^distance |^report ",
     "goes on from a run of nano": r"runs/(nano|real)|best-of-n",
     "needs the votes of people": r"^arena (matrix|export votes/)|^(calibrate|drift) runs/|--calibration ",
     "asks a model behind an endpoint": r"--url |--endpoint |--lyrics-from |--caption-with ",
@@ -37,13 +38,21 @@ CANNOT_RUN = {  # the reason: a pattern of commands
     "is a demonstration that has tests of its own": r"^demo",
     "makes thousands of pairs": r"--pairs (7000|12000)",
 }  # fmt: skip
-SMALLER = {r"--pairs \d+": "--pairs 12", "--clips 20": "--clips 2", "--prompts [24]0": "--prompts 2"}
+SMALLER = {
+    r"--pairs \d+": "--pairs 12",
+    "--clips 20": "--clips 2",
+    "--pieces 5": "--pieces 3",
+    "--prompts [24]0": "--prompts 2",
+}
 EXIT_CODES = {  # the page shows an error
     "docs/data.md cmi score --manifest takes.csv": 2,
     "docs/publish.md cmi data publish set/ published/ --contact data@example.org": 2,
 }
+MAKES_FILES = {"docs/arena-ratings.md"}  # pages whose Python blocks write files for the commands below them
+NEEDS = {"docs/plugs.md": ("inspect_ai", "datasets", "trackio")}  # beyond what `make setup` installs
 PROMPTS = '{"text": "A slow waltz"}\n{"text": "A folk tune", "lyrics": "We hear"}\n'
 FILES = {
+    "docs/arena-crowds.md": {"ids.txt": "ann\nbob\n"},
     "docs/data.md": {"takes.csv": "audio,prompt\ntake.wav,slow piano\n"},
     "docs/generate.md": {"prompts.jsonl": PROMPTS},
     "docs/mirex.md": {
@@ -103,13 +112,27 @@ def test_no_reason_is_left_over(reason):
     assert any(reason_of(command) == reason for command in COMMANDS) or reason.startswith("is a demonstration")
 
 
+def steps_of(page: str) -> list[tuple[int, list[str], Command | None]]:
+    """The line, Python's arguments and, unless it is a block of Python, the command: in the page's order."""
+    steps: list[tuple[int, list[str], Command | None]] = [
+        (command.line, ["-m", "cmi", *make_smaller(command.words)], command) for command in runnable()[page]
+    ]
+    if page in MAKES_FILES:
+        blocks = [block for block in read_blocks(ROOT / page) if block.language == "python"]
+        steps += [(block.line, ["-c", block.text], None) for block in blocks]
+    return sorted(steps, key=lambda step: step[0])
+
+
 @pytest.mark.parametrize("page", runnable())
 def test_the_commands_of_a_page_run(page, tmp_path):
+    for package in NEEDS.get(page, ()):
+        pytest.importorskip(package)
     set_up(page, tmp_path)
-    for command in runnable()[page]:
+    own = {"HF_HUB_OFFLINE": "1", "TRACKIO_DIR": str(tmp_path / "trackio")}
+    for line, arguments, command in steps_of(page):
         done = subprocess.run(
-            [sys.executable, "-m", "cmi", *make_smaller(command.words)],
-            capture_output=True, text=True, cwd=tmp_path, timeout=280, env={**os.environ, "HF_HUB_OFFLINE": "1"},
+            [sys.executable, *arguments],
+            capture_output=True, text=True, cwd=tmp_path, timeout=280, env={**os.environ, **own},
         )  # fmt: skip
-        expected = EXIT_CODES.get(f"{page} cmi {' '.join(command.words)}", 0)
-        assert done.returncode == expected, f"{command}\n{done.stdout}\n{done.stderr}"
+        expected = EXIT_CODES.get(f"{page} cmi {' '.join(command.words)}", 0) if command else 0
+        assert done.returncode == expected, f"{page}:{line} {command or ''}\n{done.stdout}\n{done.stderr}"

@@ -1,12 +1,8 @@
 """The tutorial's commands run in the page's order, at a smaller size, and each step uses what the one before wrote."""
 
 import json
-import os
 import re
-import shutil
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +14,7 @@ from cmi.pairs import find_leaks
 from cmi.preferences import Preference
 
 from .commands import ROOT, read_blocks
+from .conftest import Shell
 
 PAGE = ROOT / "docs" / "tutorial.md"
 SMALLER = {
@@ -58,30 +55,11 @@ def smaller_script() -> str:
     return text
 
 
-@pytest.fixture
-def folder(tmp_path: Path, wheel: Path) -> Path:
-    """A clone to the commands: a folder with the recipes, musicnn's weights in its cache, `cmi` and `python`."""
-    (tmp_path / "cache").mkdir()
-    shutil.copy(wheel, tmp_path / "cache")
-    (tmp_path / "recipes").symlink_to(ROOT / "recipes")
-    (tmp_path / "bin").mkdir()
-    for name, module in (("python", ""), ("cmi", "-m cmi ")):
-        (tmp_path / "bin" / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {module}"$@"\n')
-        (tmp_path / "bin" / name).chmod(0o755)
-    return tmp_path
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(2400)
-def test_the_whole_way(folder: Path):
-    script = f"set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\nset -x\n{smaller_script()}\n"
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"}
-    with (folder / "said.txt").open("w") as said:  # not a pipe, which a server that is left over would keep open
-        done = subprocess.run(
-            ["bash", "-c", script], stdout=said, stderr=said, cwd=folder, timeout=2300, env=environment
-        )
-    assert done.returncode == 0, (folder / "said.txt").read_text()[-4000:]
-    run = folder / "build" / "tutorial"
+def test_the_whole_way(shell: Shell):
+    shell.run(smaller_script(), timeout=2300)
+    run = shell.folder / "build" / "tutorial"
 
     prompts = read_lines(run / "prompts.jsonl")
     takes = read_lines(run / "takes/takes.jsonl")

@@ -1,8 +1,10 @@
 """`cmi report` as a user meets it: the page, its numbers, and what it does with hostile names and broken files."""
 
 import json
+import os
 import re
-from collections.abc import Callable
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,10 @@ from typer.testing import CliRunner
 
 from cmi._util.errors import InputError
 from cmi.cli import app
+from cmi.reward.model.encoders.musicnn import WHEEL
 
 RATE = 8000
+ATTACK = "<script>alert(1)</script>"
 OWN = """
 import numpy as np
 import soundfile
@@ -30,73 +34,188 @@ class Level:
 """
 
 
-def noises(*seed: int) -> np.ndarray:
-    """Ten half seconds of noise, each of its own level and colour, and an end that fades."""
+def notes(*seed: int) -> np.ndarray:
+    """Five seconds of plucked strings, each note of its own pitch and level."""
     rng = np.random.default_rng(seed)
-    parts = [
-        np.convolve(rng.normal(size=RATE // 2), rng.normal(size=8), "same") * rng.uniform(0.1, 0.4) for _ in range(10)
-    ]
-    return np.concatenate(parts) * np.minimum(1, np.linspace(5, 0, 5 * RATE))
+    sound = np.zeros(5 * RATE)
+    for start in range(0, len(sound), RATE // 4):
+        time = np.arange(len(sound) - start) / RATE
+        pitch, level = 440 * 2 ** (rng.integers(-12, 12) / 12), rng.uniform(0.1, 0.4)
+        sound[start:] += level * np.exp(-4 * time) * sum(np.sin(2 * np.pi * k * pitch * time) / k for k in range(1, 6))
+    return np.asarray(sound * np.minimum(1, np.linspace(5, 0, len(sound))))
 
 
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    """`cmi report` beside loud/ and soft/, twelve prompts with two takes each, and a scorer."""
-    (tmp_path / "own_level.py").write_text(OWN)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    for generator, level in (("soft", 0.05), ("loud", 0.2)):
-        for number in range(12):
-            folder = tmp_path / generator / f"p{number:02}"
-            folder.mkdir(parents=True)
-            (folder / "prompt.txt").write_text(f"a piece called p{number:02} <script>alert(1)</script>")
-            for i in range(2):
-                soundfile.write(folder / f"{i}.wav", level * noises(number, i), RATE)
-
-    def run(*arguments: str) -> Any:
-        return CliRunner().invoke(app, ["report", *arguments, "--model", "own_level:Level"])
-
-    return run
+def write_takes(folder: Path, level: float, prompts: int = 10) -> None:
+    for number in range(prompts):
+        own = folder / f"p{number:02}"
+        own.mkdir(parents=True)
+        (own / "prompt.txt").write_text(f"a piano piece called p{number:02} {ATTACK}, 120 BPM")
+        for i in range(2):
+            soundfile.write(own / f"{i}.wav", level * notes(number, i), RATE)
 
 
-def test_generators_are_ranked_with_intervals_and_the_page_has_every_take(run: Callable[..., Any], tmp_path: Path):
-    done = run("soft", "--against", "loud", "--out", "out/page.html", "--json")
+def report(*arguments: str) -> Any:
+    return CliRunner().invoke(app, ["report", *arguments, "--model", "own_level:Level"])
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Path:
+    """A folder with a scorer, musicnn's weights, and loud/ and soft/, ten prompts with two takes each.
+
+    In loud/p00, 0.wav has a gap and is long, 2.wav is a copy, and 3.wav is no sound.
+    """
+    folder = tmp_path_factory.mktemp("workplace")
+    (folder / "own_level.py").write_text(OWN)
+    (folder / "cache").mkdir()
+    (folder / "cache" / WHEEL.file_name).symlink_to(wheel)
+    write_takes(folder / "soft", 0.05)
+    write_takes(folder / "loud", 0.2)
+    own = folder / "loud" / "p00"
+    sound, rate = soundfile.read(own / "0.wav")
+    sound[2 * rate : 3 * rate] = 0
+    soundfile.write(own / "0.wav", np.concatenate([sound[: 4 * rate]] * 4 + [sound]), rate)
+    (own / "2.wav").write_bytes((own / "1.wav").read_bytes())
+    (own / "3.wav").write_text("not a sound")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def inside(workplace: Path, own_cache: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.chdir(workplace)
+    monkeypatch.syspath_prepend(str(workplace))
+    monkeypatch.setenv("CMI_CACHE", str(workplace / "cache"))
+    yield
+
+
+@pytest.fixture(scope="module")
+def made(workplace: Path) -> dict[str, Any]:
+    """What `cmi report soft --against loud` wrote."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(workplace)
+        patch.syspath_prepend(str(workplace))
+        patch.setenv("CMI_CACHE", str(workplace / "cache"))
+        done = report("soft", "--against", "loud", "--out", "out/page.html", "--json")
     assert done.exit_code == 0, done.output
-    record = json.loads(done.stdout)
-    assert record == json.loads((tmp_path / "out" / "page.json").read_text())
-    assert [one["name"] for one in record["generators"]] == ["loud", "soft"]
-    best = record["generators"][0]
-    assert (best["prompts"], best["takes"]) == (12, 24)
+    record: dict[str, Any] = json.loads(done.stdout)
+    assert record == json.loads((workplace / "out" / "page.json").read_text())
+    return record
+
+
+def test_generators_are_ranked_and_compared_with_intervals(made: dict[str, Any]):
+    assert [one["name"] for one in made["generators"]] == ["loud", "soft"]
+    best = made["generators"][0]
+    assert (best["prompts"], best["takes"]) == (10, 21)
     assert best["musicality"]["low"] < best["musicality"]["mean"] < best["musicality"]["high"]
     assert best["own_prompt"]["mean"] == 1.0
-    page = (tmp_path / "out" / "page.html").read_text()
-    assert page.count("<audio") == 48
+    assert [one["n"] for one in best["best_of"]["points"]] == [1, 2] * 3
+    (paired,) = made["paired"]
+    assert (paired["first"], paired["second"], paired["prompts"]) == ("loud", "soft", 10)
+    assert paired["musicality"]["low"] > 0
+    assert {found["metric"] for one in made["distances"] for found in one["distances"]} == {"fad", "kad"}
+
+
+def test_what_prompts_name_is_compared_with_what_is_heard_if_they_do_not(made: dict[str, Any]):
+    shares = {one["attribute"]: one for one in made["generators"][0]["attributes"]}
+    assert shares["instrument"]["named"] == 21
+    assert shares["instrument"]["elsewhere"] is None  # every prompt names it
+    assert shares["tempo"]["named"] + shares["tempo"]["unchecked"] == 21
+    take = made["generators"][0]["each"][0]
+    assert [one["name"] for one in take["attributes"]] == ["piano", "120 BPM"]
+
+
+def test_what_is_wrong_is_said_with_its_moment_and_copies_are_named(made: dict[str, Any]):
+    loud = made["generators"][0]
+    take = next(take for take in loud["each"] if (take["prompt"], take["take"]) == ("p00", "0.wav"))
+    gap = next(one for one in take["observations"] if one["kind"] == "gap")
+    assert gap["start"] == pytest.approx(2, abs=0.05)
+    assert len(take["key_over_time"]) == 2
+    assert len(take["loudness_over_time"]) == 19
+    assert {(pair["a"], pair["b"]) for pair in loud["copies"]} == {("p00/1.wav", "p00/2.wav")}
+    assert [row["take"] for row in loud["left_out"]] == ["p00/3.wav"]
+    assert "No sound from 0:02" in Path("out/page.html").read_text()
+
+
+@pytest.mark.usefixtures("made")
+def test_the_page_links_to_every_take_and_shows_prompts_as_text():
+    page = Path("out/page.html").read_text()
     sources = re.findall(r'<audio[^>]* src="([^"]+)"', page)
-    assert all((tmp_path / "out" / source).resolve().is_file() for source in sources)
+    assert len(sources) == 41
+    assert all((Path("out") / source).resolve().is_file() for source in sources)
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert(1)" in page
 
 
-def test_what_is_wrong_is_said_with_its_moment_and_copies_are_named(run: Callable[..., Any], tmp_path: Path):
-    own = tmp_path / "loud" / "p00"
-    sound, rate = soundfile.read(own / "0.wav")
-    sound[2 * rate : 3 * rate] = 0
-    soundfile.write(own / "0.wav", sound, rate)
-    (own / "2.wav").write_bytes((own / "1.wav").read_bytes())
-    (own / "3.wav").write_text("not a sound")
-    done = run("loud", "--embed-audio")
+@pytest.mark.usefixtures("made")
+def test_the_page_is_accessible_and_fits_a_phone_in_the_dark():
+    """axe finds nothing serious; nothing is wider than 390 px; a click on a section plays from there."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install 'cmi[test]'")
+    chromium = os.environ.get("CMI_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("no Chromium")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        for scheme, width in (("light", 1280), ("dark", 390)):
+            page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+            page.goto(Path("out/page.html").resolve().as_uri())
+            for summary in page.locator("summary").all():
+                summary.click()
+            found = axe.Axe().run(page).response["violations"]
+            assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.locator('.sections button[data-at="10.00"]').first.click()
+        page.wait_for_function("[...document.querySelectorAll('audio')].some((one) => one.currentTime >= 10)")
+        browser.close()
+
+
+def test_the_same_command_resumes_and_measures_only_what_has_changed():
+    write_takes(Path("small"), 0.1, prompts=2)
+    assert report("small").exit_code == 0
+    first, log = Path("report.json").read_text(), Path("report.inspected.jsonl")
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.unlink()
+    Path("report.inspected.jsonl.partial").write_bytes(lines[0] + lines[1] + lines[2][:40])  # as after kill -9
+    assert report("small", "--embed-audio").exit_code == 0
+    assert Path("report.json").read_text() == first
+    assert Path("report.html").read_text().count('src="data:audio/mpeg;base64,') == 4
+    again = log.read_bytes().splitlines(keepends=True)
+    assert again[:2] == lines[:2]
+    assert len(again) == 4
+    changed = Path("small/p00/0.wav")
+    sound, rate = soundfile.read(changed)
+    soundfile.write(changed, sound[: 4 * rate], rate)
+    assert report("small").exit_code == 0
+    assert json.loads(Path("report.json").read_text())["generators"][0]["each"][0]["seconds"] == 4
+    assert len(log.read_bytes().splitlines()) == 5
+
+
+def test_lyrics_without_a_voice_are_told_and_transcribed_on_request():
+    pytest.importorskip("moonshine_voice", reason="no recogniser is installed: pip install 'cmi[listen]'")
+    for number in (0, 1):
+        folder = Path(f"sung/p{number}")
+        folder.mkdir(parents=True)
+        prompt = {"text": "a song", "lyrics": f"{number} <b>little birds</b>"}
+        (folder / "prompt.json").write_text(json.dumps(prompt))
+        soundfile.write(folder / "0.wav", 0.2 * notes(number), RATE)
+    done = report("sung", "--transcribe", "--json", "--out", "sung.html")
     assert done.exit_code == 0, done.output
-    generator = json.loads(Path("report.json").read_text())["generators"][0]
-    gap = next(take for take in generator["each"] if (take["prompt"], take["take"]) == ("p00", "0.wav"))[
-        "observations"
-    ][0]
-    assert gap["kind"] == "gap"
-    assert gap["start"] == pytest.approx(2, abs=0.05)
-    assert {(pair["a"], pair["b"]) for pair in generator["copies"]} == {("p00/1.wav", "p00/2.wav")}
-    assert [row["take"] for row in generator["left_out"]] == ["p00/3.wav"]
-    page = Path("report.html").read_text()
-    assert "No sound from 0:02" in page
-    assert page.count('src="data:audio/ogg;base64,') == 25
+    take = json.loads(done.stdout)["generators"][0]["each"][0]
+    assert "no voice" in {one["kind"] for one in take["observations"]}
+    assert take["lyrics_heard"]["rate"] >= 0
+    page = Path("sung.html").read_text()
+    assert "No voice is heard, though lyrics were given" in page
+    assert "<b>little" not in page
+
+
+def test_one_short_take_alone_has_a_page():
+    folder = Path("single/only")
+    folder.mkdir(parents=True)
+    (folder / "prompt.json").write_text(json.dumps({"text": "", "lyrics": "la la"}))
+    soundfile.write(folder / "a.wav", 0.2 * notes(0)[: RATE // 4], RATE)
+    done = report("single", "--out", "single.html")
+    assert done.exit_code == 0, done.output
+    assert "<audio" in Path("single.html").read_text()
+    assert "1 takes have lyrics; --transcribe" in " ".join(done.stdout.split())
 
 
 @pytest.mark.parametrize(
@@ -105,18 +224,21 @@ def test_what_is_wrong_is_said_with_its_moment_and_copies_are_named(run: Callabl
         (["nowhere"], "nowhere"),
         (["loud", "--out", "page.pdf"], "page.pdf: expected a name that ends in .html"),
         (["empty"], "empty"),
+        (["loud", "--against", "loud"], "named twice"),
+        (["loud", "--reference", "empty"], "empty: 0 recordings, expected 10"),
     ],
 )
-def test_bad_input_is_one_sentence(run: Callable[..., Any], arguments: list[str], sentence: str):
-    Path("empty").mkdir()
-    done = run(*arguments)
+def test_bad_input_is_one_sentence(arguments: list[str], sentence: str):
+    Path("empty").mkdir(exist_ok=True)
+    done = report(*arguments)
     assert isinstance(done.exception, InputError)
     assert sentence in str(done.exception)
 
 
-def test_a_generator_without_a_take_that_can_be_heard_is_an_error(run: Callable[..., Any]):
-    for path in Path("loud").rglob("*.wav"):
+def test_a_generator_without_a_take_that_can_be_heard_is_an_error():
+    write_takes(Path("broken"), 0.1, prompts=1)
+    for path in Path("broken").rglob("*.wav"):
         path.write_text("not a sound")
-    done = run("loud")
+    done = report("broken", "--out", "broken.html")
     assert isinstance(done.exception, InputError)
-    assert "none of 24 takes could be heard" in str(done.exception)
+    assert "none of 2 takes could be heard" in str(done.exception)

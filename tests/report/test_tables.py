@@ -3,6 +3,9 @@ import io
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
 from rich.console import Console
 
 from cmi.report.tables import Table, print_tables, to_csv, to_json, to_latex, to_markdown
@@ -60,9 +63,50 @@ def hostile() -> Table:
 
 def test_a_terminal_is_given_text_alone():
     out = io.StringIO()
-    print_tables([hostile()], Console(file=out, width=10, force_terminal=True, color_system=None))
+    print_tables([hostile()], Console(file=out, width=400, force_terminal=True, color_system=None))
     assert out.getvalue().count(r"[/b] [red]d[/red] <b>\x1b[2J \udcff") == 4
     assert "\x1b[2J" not in out.getvalue()
+
+
+WIDE = Table(
+    "Models on everything",
+    ["model", "data set", *(f"metric number {i}" for i in range(12))],
+    [
+        [f"organisation/model-{row}", "a data set with a long name", *(f"{row}{i}.123" for i in range(12))]
+        for row in range(3)
+    ],
+    2,
+    ["A note that is longer than eighty characters has to be wrapped at a word, because a terminal would cut a word."],
+)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_terminal_gets_tables_that_fit_it_and_loses_no_number(width: int):
+    out = io.StringIO()
+    print_tables([WIDE], Console(file=out, width=width, force_terminal=True, color_system=None))
+    lines = out.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    for row in WIDE.rows:
+        assert all(number in out.getvalue() for number in row[2:])
+    assert "Models on everything, continued" in out.getvalue()
+
+
+def test_what_is_not_a_terminal_gets_each_row_on_one_line():
+    out = io.StringIO()
+    print_tables([WIDE], Console(file=out, width=80))
+    assert any("organisation/model-1" in line and "111.123" in line for line in out.getvalue().splitlines())
+
+
+words = st.text(st.characters(codec="utf-8", exclude_categories=["C", "M"]), max_size=30)
+
+
+@given(st.data(), st.integers(1, 6), st.integers(0, 3), st.integers(60, 160))
+def test_any_table_fits_a_terminal(data: st.DataObject, columns: int, labels: int, width: int):
+    row = st.lists(words, min_size=columns, max_size=columns)
+    table = Table("t", data.draw(row), data.draw(st.lists(row, max_size=4)), min(labels, columns))
+    out = io.StringIO()
+    print_tables([table], Console(file=out, width=width, force_terminal=True, color_system=None))
+    assert max(map(cell_len, out.getvalue().splitlines())) <= width
 
 
 def test_markdown_keeps_a_row_a_row():

@@ -54,8 +54,8 @@ def scorer() -> Loudness:
 def serving(scorer) -> Iterator[Callable[..., TestClient]]:
     queues = []
 
-    def start(most_waiting: int = 64, **options) -> TestClient:
-        queues.append(ScoreQueue(NamedScorer("loudness@1", scorer), most_waiting))
+    def start(most_waiting: int = 64, name: str = "loudness@1", **options) -> TestClient:
+        queues.append(ScoreQueue(NamedScorer(name, scorer), most_waiting))
         return TestClient(create_app(queues[-1], **options), URL, raise_server_exceptions=False)
 
     yield start

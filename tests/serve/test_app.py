@@ -6,12 +6,17 @@ import numpy as np
 import pytest
 from tests.serve.conftest import encoded, sound
 
+from cmi.reward.model.validation import validated_on
+
+NANO = "nano@28998a15d9c5"
+
 
 def test_a_take_has_both_axes_and_their_mean(client):
     answer = client.post("/score", json={"audio": sound(0.5), "text": "four", "id": "x"})
     assert answer.status_code == 200
     assert answer.json() == {
         "model": "loudness@1",
+        "validated_on": None,
         "takes": [{"id": "x", "musicality": 0.5, "alignment": 4.0, "overall": 2.25, "seconds": None, "notes": []}],
     }
 
@@ -86,7 +91,24 @@ def test_a_request_of_verl_omni_gets_a_finite_score_and_both_axes(client):
         "metadata": {"id": "sample-1", "seed": 7},
     }
     answer = client.post("/verl-omni", json=request)
-    assert answer.json() == {"score": 5.25, "musicality": 0.5, "alignment": 10.0, "seconds": 0.5}
+    assert answer.json() == {"score": 5.25, "musicality": 0.5, "alignment": 10.0, "seconds": 0.5, "noted": 0}
+    assert "X-CMI-Validated-On" not in answer.headers
+
+
+def test_nano_says_what_it_was_validated_on_and_verl_omni_gets_numbers_alone(serving):
+    client = serving(name=NANO)
+    audio = {"waveform_f32_base64": encoded(np.full(12_000, 0.5)), "num_samples": 12_000, "sample_rate": 24_000}
+    verl = client.post("/verl-omni", json={"protocol_version": "1", **audio})
+    assert all(isinstance(value, int | float) and math.isfinite(value) for value in verl.json().values())
+    assert verl.headers["X-CMI-Validated-On"] == validated_on(NANO)
+    answers = [
+        client.post("/score", json={"audio": sound()}),
+        client.post("/compare", json={"a": sound(), "b": sound()}),
+        client.post("/rank", json={"takes": [sound()]}),
+        client.get("/healthz"),
+    ]
+    assert [answer.json()["validated_on"] for answer in answers] == [validated_on(NANO)] * 4
+    assert validated_on(NANO) in client.get("/").text
 
 
 @pytest.mark.parametrize(

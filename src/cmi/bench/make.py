@@ -161,7 +161,7 @@ def list_tables() -> list[Table]:
 
 
 def _made_from(corpus: Corpus) -> str:
-    return ", ".join(f"{d.name} ({d.size})" for d in corpus.datasets) or "what its files hold"
+    return ", ".join(f"{d.name} ({d.size})" if d.size else d.name for d in corpus.datasets) or "what its files hold"
 
 
 def made_records(made: Sequence[MadeDataset]) -> list[dict[str, Any]]:
@@ -170,8 +170,10 @@ def made_records(made: Sequence[MadeDataset]) -> list[dict[str, Any]]:
 
 def made_table(corpus: Corpus, made: Sequence[MadeDataset]) -> Table:
     rows = [
-        [each.dataset, str(each.path) if each.questions else "-"]
-        + [count(n) for n in (each.questions, each.published, len(each.missing))]
+        [
+            *(each.dataset, str(each.path) if each.questions else "-", count(each.questions)),
+            *(count(each.published) if each.published else "-", count(len(each.missing))),
+        ]
         for each in made
     ]
     notes = list(dict.fromkeys(note for each in made for note in each.notes))

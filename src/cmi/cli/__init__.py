@@ -29,6 +29,7 @@ PANELS = {
         "drift",
         "mirex",
         "bench",
+        "card",
     ),
     "Preferences: make them, ask a judge, ask people": ("prompts", "generate", "pairs", "studio", "judge", "arena"),
     "Train a reward model": ("train", "ablate"),

@@ -1,49 +1,25 @@
 """`cmi arena`: people vote on pairs of takes, and their votes come out as preferences."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from cmi._util.errors import InputError, require_extra
 from cmi._util.files import make_folder
 from cmi._util.printable import printable
+from cmi.cli import arena_crowds
+from cmi.cli import arena_ratings as rated
+from cmi.cli.arena_db import ARENA, DB, URL, Db, ProjectName, ServedAt, choose_project, open_arena, print_sentences
 from cmi.cli.options import AS_TABLE, AsJson, Port, Resamples, ShowOptions, Workers
 from cmi.cli.output import note, print_result, show
 from cmi.cli.progress import progress
-from cmi.report.tables import Table, to_json
-
-if TYPE_CHECKING:
-    from cmi.arena.store.database import Database
-    from cmi.arena.store.projects import Project
+from cmi.report.tables import Table
 
 app = typer.Typer(no_args_is_help=True, help="Have people vote on pairs of takes, in a browser.")
-
-Db = Annotated[
-    str, typer.Option("--db", envvar="CMI_ARENA_DB", help="An SQLite file, made if need be, or postgresql://…")
-]
-ProjectName = Annotated[str | None, typer.Option("--project", help="Its id or title; not needed if there is one.")]
-ARENA = ("the arena", "arena")
-DB = "arena.sqlite3"
-URL = "http://127.0.0.1:8008"
-
-
-@contextmanager
-def _opened(db: str, make: bool = False) -> Iterator["Database"]:
-    """The database; unless it may be made, a file that is not there is an InputError."""
-    with require_extra(*ARENA):
-        from cmi.arena.store.database import open_database, parse_url
-
-        url = parse_url(db)
-    if not make and url.drivername == "sqlite" and not Path(url.database or "").exists():
-        raise InputError(f"{url.database}: no such file; name the arena's database with --db")
-    database = open_database(db)
-    try:
-        yield database
-    finally:
-        database.close()
+app.command()(arena_crowds.recruit)
+app.command()(arena_crowds.screen)
+app.command()(arena_crowds.participants)
 
 
 @app.command()
@@ -90,10 +66,14 @@ def serve(
 @app.command("import")
 def import_(
     source: Annotated[
-        Path, typer.Argument(help="JSONL or CSV of pairs, a studio set, or a folder with a subfolder for each prompt.")
+        Path,
+        typer.Argument(help="JSONL or CSV of pairs or takes, a studio set, or a folder of a subfolder per prompt."),
     ],
     db: Db = DB,
     project: ProjectName = None,
+    kind: rated.ProjectKindOption = None,
+    mid_anchor: rated.MidAnchor = False,
+    folder: rated.AnchorFolder = None,
     gold: Annotated[
         float, typer.Option(min=0, max=1, help="Of pairs whose winner is known, the share that checks annotators.")
     ] = 0.0,
@@ -108,7 +88,7 @@ def import_(
     workers: Workers = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add pairs to a project, which is made if there is none of that title. The same import again adds nothing.
+    """Add pairs or takes to a project, which is made if there is none of that title. Again, it adds nothing.
 
     All of a source is added, or nothing: what is wrong is named with its line and file. Files stay where they are.
 
@@ -119,24 +99,28 @@ def import_(
         cmi studio make pairs/ --pairs 100, then  cmi arena import pairs/ --gold 0.1
 
         cmi arena import takes/ --db postgresql://arena@localhost/arena
+
+        cmi arena import takes.csv --kind mushra --project "Codec study"
     """
     with require_extra(*ARENA):
-        from cmi.arena.exchange.importing import hear_source, import_pairs
         from cmi.arena.store import projects
 
+    there = rated.find_kind(db, project)
+    if kind and there and kind != there:
+        raise InputError(
+            f"--kind {kind}: the project is of the kind {there}, which never changes; name another --project"
+        )
+    kind = kind or there or "pairs"
+    options = rated.ImportOptions(kind, gold, mid_anchor, folder, workers)
     with progress() as bar:
-        heard = hear_source(source, workers, bar.counter("sounds heard"))
-    with _opened(db, make=True) as database:
-        known = projects.list_all(database)
-        if (project and _named(known, project) is None) or not known:
-            ours = projects.create(database, project or source.resolve().stem)
-        else:
-            ours = _chosen(database, project)
+        add = rated.hear(source, db, options, bar.counter("sounds heard"))
+    with open_arena(db, make=True) as database:
+        ours = rated.find_there(database, project)
+        ours = ours or projects.create(database, project or source.resolve().stem, kind=kind)
         if require_reference is not None:
             projects.change(database, ours.id, settings={"require_reference": require_reference})
-        done = import_pairs(database, ours.id, heard, gold)
-    sentence = f"{ours.title}: {done.added} pairs added ({done.gold} gold), {done.there} were there already"
-    _print({"project": ours.id, **done._asdict()}, [sentence], as_json)
+        record, sentence = add(database, ours.id)
+    print_sentences({"project": ours.id, **record}, [f"{ours.title}: {sentence}"], as_json)
 
 
 @app.command()
@@ -155,9 +139,12 @@ def export(
         str | None,
         typer.Option(help="Shares of prompts, such as train=0.8,valid=0.1,test=0.1; by default as imported."),
     ] = None,
+    everybody: rated.Everybody = False,
     as_json: AsJson = False,
 ) -> None:
     """Write votes as preferences, for `cmi train` and `cmi rewardbench`: two rows a vote, one for each axis.
+
+    Ratings (MOS, MUSHRA, ranking) are written as the votes on pairs that they amount to, and beside them as they are.
 
     Annotators are opaque ids, and votes of people who withdrew are not in it. With --split, no text, lyrics or
     recording is in two splits.
@@ -173,19 +160,23 @@ def export(
     from cmi.pairs.splits import parse_shares
 
     shares = None if split is None else parse_shares(split)
-    with _opened(db) as database:
+    with open_arena(db) as database:
         from cmi.arena.exchange.exporting import Selection
         from cmi.arena.exchange.exporting import export as write
 
+        ours = choose_project(database, project)
+        if ours.kind != "pairs":
+            print_sentences(*rated.export_rated(database, ours.id, folder, format_, audio, shares, everybody), as_json)
+            return
         selection = Selection(gold, repeats, hidden, shares)
-        done = write(database, _chosen(database, project).id, folder, format_, audio, selection)
+        done = write(database, ours.id, folder, format_, audio, selection)
     record = done._asdict() | {"path": str(done.path)}
     sentences = [f"{done.path}: {2 * done.votes} rows of {done.votes} votes, {done.sounds} sounds"]
     if done.hidden:
         sentences.append(f"{done.hidden} votes on hidden pairs are left out; --hidden includes them")
     if done.leaking:
         sentences.append(f"{done.leaking} votes are left out, because two splits would share a prompt or a recording")
-    _print(record, sentences, as_json)
+    print_sentences(record, sentences, as_json)
 
 
 @app.command()
@@ -226,10 +217,7 @@ def invite(
     count: Annotated[int, typer.Option(min=1, max=1000, help="Links; each lets one person in.")] = 1,
     days: Annotated[float, typer.Option(help="That the links can be used.")] = 14.0,
     quota: Annotated[int | None, typer.Option(min=1, help="Votes of each; by default the project's.")] = None,
-    url: Annotated[
-        str | None,
-        typer.Option(help=f"Where the arena is served; by default where it last was, or {URL}.", show_default=False),
-    ] = None,
+    url: ServedAt = None,
     as_json: AsJson = False,
 ) -> None:
     """Make links that let one person in each. They are shown this once: only their hashes are kept.
@@ -240,14 +228,14 @@ def invite(
 
         cmi arena invite --role owner
     """
-    with _opened(db) as database:
+    with open_arena(db) as database:
         from cmi.arena.store import people, projects
 
-        made = people.invite(database, _chosen(database, project).id, role, days, quota, count)
+        made = people.invite(database, choose_project(database, project).id, role, days, quota, count)
         address = url or projects.last_address(database) or URL
     links = [one.link(address) for one in made]
     records = [{"id": one.id, "link": link, "expires": one.expires} for one, link in zip(made, links, strict=True)]
-    _print(records, links, as_json)
+    print_sentences(records, links, as_json)
 
 
 @app.command()
@@ -255,20 +243,36 @@ def stats(
     db: Db = DB,
     project: ProjectName = None,
     minimum_votes: Annotated[int, typer.Option(min=1, help="Of a system or a person, to be ranked or screened.")] = 20,
+    margin: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001,
+            max=0.4,
+            help="Precision wanted of a win rate, 0.05 for ±5 points; by default the project's.",
+            show_default=False,
+        ),
+    ] = None,
+    hidden: Annotated[bool, typer.Option("--hidden", help="Count pairs that the owner hid, too.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say how a study stands: progress, time, agreement, confidence, annotators, and a ranking of systems.
+    """Say how a study stands: progress, time, agreement, confidence, annotators, ranking, and votes still needed.
 
-    Example:  cmi arena stats --db study.sqlite3
+    Examples:
+
+        cmi arena stats --db study.sqlite3
+
+        cmi arena stats --db study.sqlite3 --margin 0.1
     """
-    with _opened(db) as database:
+    with open_arena(db) as database:
         with require_extra(*ARENA):
             from cmi.arena.audio import sounds
             from cmi.arena.statistics import report_project, tables
 
-        ours = _chosen(database, project).id
-        found = report_project(database, ours, minimum_votes)
-        lost = len(sounds.troubles(database, ours))
+        ours = choose_project(database, project)
+        if ours.kind != "pairs" and (hidden or margin is not None):
+            raise InputError(f"--margin and --hidden are for projects of pairs, not of the kind {ours.kind}")
+        found = report_project(database, ours.id, minimum_votes, margin, hidden)
+        lost = len(sounds.troubles(database, ours.id))
     print_result(tables(found), found, as_json)
     if lost:
         note(f"{lost} sounds are missing or were changed: cmi arena check says which")
@@ -282,11 +286,11 @@ def check(db: Db = DB, project: ProjectName = None, as_json: AsJson = False) -> 
 
     Example:  cmi arena check --db study.sqlite3
     """
-    with _opened(db) as database:
+    with open_arena(db) as database:
         from cmi.arena.audio import sounds
         from cmi.arena.store import projects
 
-        chosen = [_chosen(database, project)] if project else projects.list_all(database)
+        chosen = [choose_project(database, project)] if project else projects.list_all(database)
         checked, found = 0, []
         with progress() as bar:
             step = bar.stepper("sounds checked")
@@ -300,7 +304,7 @@ def check(db: Db = DB, project: ProjectName = None, as_json: AsJson = False) -> 
     ]
     sentences.append(f"{checked - len(found)} of {checked} sounds are as they were imported")
     problems = [lost._asdict() | {"path": str(lost.path)} for lost in found]
-    _print({"checked": checked, "problems": problems}, sentences, as_json)
+    print_sentences({"checked": checked, "problems": problems}, sentences, as_json)
     if found:
         raise typer.Exit(1)
 
@@ -311,7 +315,7 @@ def backup(file: Annotated[Path, typer.Argument(help="A new file.")], db: Db = D
 
     Example:  cmi arena backup study-2026-03-01.sqlite3 --db study.sqlite3
     """
-    with _opened(db) as database:
+    with open_arena(db) as database:
         from cmi.arena.store.backup import backup as copy
 
         print(printable(str(copy(database, file))))
@@ -338,48 +342,26 @@ def restore(file: Annotated[Path, typer.Argument(help="A backup.")], db: Db = DB
 
 @app.command()
 def projects(db: Db = DB, as_json: AsJson = False) -> None:
-    """List the projects of a database, with their pairs, annotators and votes.
+    """List the projects of a database, with their pairs or trials, annotators and votes.
 
     Example:  cmi arena projects --db study.sqlite3
     """
-    with _opened(db) as database:
+    with open_arena(db) as database:
         from cmi.arena.store import pairs, people
         from cmi.arena.store import projects as all_projects
+        from cmi.arena.store.trials import count_trials
 
         records = []
         for one in all_projects.list_all(database):
             annotators = [who for who in people.list_people(database, one.id) if who.role == "annotator"]
-            counts = {"pairs": pairs.count(database, one.id), "annotators": len(annotators)}
+            counts = {"pairs": pairs.count(database, one.id), "trials": count_trials(database, one.id)}
+            counts["annotators"] = len(annotators)
             votes = {"votes": sum(who.votes for who in annotators)}
-            records.append({"id": one.id, "title": one.title, "state": one.state, **counts, **votes})
-    headers = ["id", "title", "state", "pairs", "annotators", "votes"]
+            about = {"id": one.id, "title": one.title, "kind": one.kind, "state": one.state}
+            records.append({**about, **counts, **votes})
+    headers = ["id", "title", "kind", "state", "pairs", "trials", "annotators", "votes"]
     rows = [[str(record[header]) for header in headers] for record in records]
-    print_result([Table(f"{len(rows)} projects", headers, rows, labels=3)], records, as_json)
-
-
-def _chosen(database: "Database", name: str | None) -> "Project":
-    """The project of that id or title, or the only one."""
-    from cmi.arena.store import projects
-
-    known = projects.list_all(database)
-    titles = ", ".join(repr(one.title) for one in known)
-    if name is None:
-        if len(known) != 1:
-            raise InputError(f"{database.name}: {len(known)} projects ({titles}); say which with --project")
-        return known[0]
-    found = _named(known, name)
-    if found is None:
-        raise InputError(f"{database.name}: no project is called {name!r}; there are {titles or 'none'}")
-    return found
-
-
-def _named(known: list["Project"], name: str) -> "Project | None":
-    found = [one for one in known if one.id == name] or [one for one in known if one.title == " ".join(name.split())]
-    if len(found) > 1:
-        raise InputError(
-            f"{len(found)} projects are called {name!r}; name one by its id: cmi arena projects lists them"
-        )
-    return found[0] if found else None
+    print_result([Table(f"{len(rows)} projects", headers, rows, labels=4)], records, as_json)
 
 
 def _demo_file() -> str:
@@ -388,7 +370,3 @@ def _demo_file() -> str:
     folder = cache_folder() / "arena-demo"
     make_folder(folder)
     return str(folder / DB)
-
-
-def _print(record: object, sentences: list[str], as_json: bool) -> None:
-    print(to_json(record).rstrip("\n") if as_json else "\n".join(map(printable, sentences)))

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from cmi._util.errors import InputError
-from cmi.cli import bench_analysis
+from cmi.cli import bench_analysis, bench_plugs
 from cmi.cli.bench_run import run
 from cmi.cli.options import (
     AS_TABLE,
     Annotations,
     BertScore,
     Embedder,
+    Html,
     Log,
     Protocol,
     Resamples,
@@ -21,12 +22,17 @@ from cmi.cli.options import (
     ShowOptions,
     Sources,
 )
-from cmi.cli.output import note, show
+from cmi.cli.output import note, show, write_page
 from cmi.cli.progress import progress
+from cmi.report.pictures import require_page
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cmi.bench.scoring.many_files import Settings
     from cmi.bench.scoring.one_file import BenchCell
+    from cmi.bench.scoring.tables import Table3Part
+    from cmi.report.tables import Table
 
 app = typer.Typer(no_args_is_help=True, help="CMI-Bench: do audio language models understand music?")
 app.command()(run)
@@ -38,6 +44,8 @@ app.command()(bench_analysis.prompts)
 app.command("map")(bench_analysis.map_)
 app.command()(bench_analysis.contamination)
 app.command()(bench_analysis.browse)
+app.command()(bench_plugs.inspect_log)
+app.command()(bench_plugs.lmms_eval)
 
 
 @dataclass(frozen=True)
@@ -65,6 +73,7 @@ def score(
         Literal["paper", "strict", "both"],
         typer.Option(help="`paper`: the printed numbers. `strict`: the right ones."),
     ] = "both",
+    html: Html = None,
     how: ShowOptions = AS_TABLE,
 ) -> None:
     """Score answers: every metric with its interval, its nulls and what could not be read.
@@ -76,13 +85,19 @@ def score(
         cmi bench score answers/ --annotations annotations/
 
         cmi bench score answers/qwen2 --protocol paper --json > qwen2.json
-    """
-    from cmi.bench.scoring.tables import score_tables
 
+        cmi bench score answers/ --annotations annotations/ --html leaderboard.html
+    """
+    from cmi.bench.scoring.tables import Table3Part, score_tables
+
+    require_page(html)
     settings = scoring.settings("paper", "strict") if protocol == "both" else scoring.settings(protocol)
     cells = _scored(responses, settings, scoring.log)
-    records = [cell.to_json() for cell in cells]
-    show(score_tables(cells), records, "cells", settings.provenance(), how)
+    records, tables = [cell.to_json() for cell in cells], score_tables(cells)
+    if html is not None:
+        shown = settings.protocols[-1]
+        _write_page(html, [cell for cell in cells if cell.protocol == shown], shown, Table3Part(), tables)
+    show(tables, records, "cells", settings.provenance(), how)
 
 
 @app.command()
@@ -93,6 +108,7 @@ def table(
     rows: Annotated[str, typer.Option(help="Only these rows, such as GTZ.,NI.")] = "",
     models: Annotated[str, typer.Option(help="Only these models, yours or published ones, such as mine,qwen2.")] = "",
     published: Annotated[bool, typer.Option("--published/--no-published", help="With the published numbers.")] = True,
+    html: Html = None,
     how: ShowOptions = AS_TABLE,
 ) -> None:
     """Show models in the layout of the paper's Table 3, beside its eleven models and the SOTA column.
@@ -106,10 +122,13 @@ def table(
         cmi bench table answers/ --annotations annotations/ --protocol strict
 
         cmi bench table mine.json --models mine,qwen2,salmonn --rows GTZ.,NI,NP --format latex
+
+        cmi bench table mine.json --html leaderboard.html
     """
     from cmi.bench.scoring.many_files import read_scores
     from cmi.bench.scoring.tables import Table3Part, counts_table, null_tables, table3
 
+    require_page(html)
     settings = scoring.settings(protocol)
     cells, to_score = [], []
     for source in sources or []:
@@ -123,6 +142,8 @@ def table(
     records = [cell.to_json() for cell in cells]
     provenance = settings.provenance() if to_score else {}
     tables = [table3(cells, protocol, part), *([counts_table(cells, protocol), *null_tables(cells)] if cells else [])]
+    if html is not None:
+        _write_page(html, cells, protocol, part, tables[1:])  # the first is the leaderboard itself
     show(tables, records, "cells", provenance, how)
 
 
@@ -240,6 +261,14 @@ def make(
     made = make_data(corpus, folder, audio, out, MakeOptions(variant, prompts, split, keep_missing))
     provenance = {"source": corpus.name, "variant": variant, "split": split}
     show([made_table(corpus, made)], made_records(made), "made", provenance, how)
+
+
+def _write_page(
+    html: Path, cells: "Sequence[BenchCell]", protocol: str, part: "Table3Part", tables: "Sequence[Table]"
+) -> None:
+    from cmi.bench.scoring.page import bench_page
+
+    write_page(html, bench_page(cells, protocol, part, tables))
 
 
 def _scored(responses: list[Path], settings: "Settings", log: Path | None) -> "list[BenchCell]":

@@ -16,6 +16,8 @@ from cmi.report.tables import missing_table, print_tables
 app = typer.Typer(no_args_is_help=True, help="Get data sets, check them, count what is in them, and publish yours.")
 app.command()(data_publish.stats)
 app.command()(data_publish.publish)
+app.command()(data_publish.to_datasets)
+app.command()(data_publish.from_datasets)
 
 Folder = Annotated[
     Path | None,

@@ -157,3 +157,61 @@ def publish(
         print(f"{done.folder}: {done.rows:,} rows, {done.recordings:,} recordings, {size}")
     if push:
         print(push_folder(out, push, public))
+
+
+def to_datasets(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SET", help="A file or folder of preferences, pairs, ratings or takes, or a published set."
+        ),
+    ],
+    out: Annotated[Path, typer.Argument(help="The folder to write.")],
+) -> None:
+    """Write a set as Hugging Face `datasets` have it: Parquet files whose rows contain their recordings.
+
+    All columns are written, raters' names too. To show it to others, give it the folder of `cmi data publish`.
+
+    Example:
+
+        cmi data to-datasets published/ hub/
+    """
+    from cmi.plugs.datasets_io import write_dataset
+    from cmi.publish.sources import find_source
+
+    with progress() as bar:
+        done = write_dataset(find_source(source), out, bar.stepper("rows"))
+    print(f"{done.path}: {done.rows:,} rows, {done.recordings:,} recordings")
+
+
+def from_datasets(
+    source: Annotated[str, typer.Argument(metavar="NAME", help="A data set on the hub, OWNER/NAME, or a folder.")],
+    out: Annotated[Path, typer.Argument(help="The folder to write.")],
+    rename: Annotated[
+        list[str] | None, typer.Option(help="THEIRS=OURS: a column of theirs and what we call it; may be repeated.")
+    ] = None,
+    config: Annotated[str, typer.Option(help="A configuration of the data set.")] = "",
+    split: Annotated[str, typer.Option(help="Only this split.")] = "",
+    revision: Annotated[str | None, typer.Option(help="Revision of a hub id.")] = None,
+) -> None:
+    """Read a Hugging Face data set into a folder of ours: recordings, and a file of pairs, ratings or takes.
+
+    Columns that we do not know are kept as x_NAME.
+
+    Example:
+
+        cmi data from-datasets OWNER/NAME votes/ --rename audio_1=a --rename audio_2=b --rename prompt=text
+    """
+    from cmi.plugs.datasets_io import read_dataset
+
+    renamed = dict(_renamed(one) for one in rename or ())
+    with progress() as bar:
+        done = read_dataset(source, out, config, split, revision, renamed, bar.stepper("rows"))
+    print(f"{done.path}: {done.rows:,} rows, {done.recordings:,} recordings")
+
+
+def _renamed(given: str) -> tuple[str, str]:
+    theirs, _, ours = given.partition("=")
+    if not theirs or not ours:
+        raise InputError(f"--rename {given!r}: expected THEIRS=OURS, such as audio_1=a")
+    return theirs, ours

@@ -32,4 +32,4 @@ def demo(
     page = out / "index.html"
     write_whole(page, page_of(found, out))
     print_tables(demo_tables(found))
-    print(f"The page, with the takes to listen to: {page}")
+    print(f"What to notice, and takes to listen to: {page}")

@@ -10,7 +10,16 @@ Format = Literal["table", "markdown", "latex", "csv", "json"]
 Protocol = Literal["paper", "strict"]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Html = Annotated[Path | None, typer.Option("--html", help="Write a page for people to this .html file, too.")]
+EmbedAudio = Annotated[
+    bool,
+    typer.Option("--embed-audio", help="Put recordings into the page (mono MP3, 64 MB in all); else it links to them."),
+]
 Log = Annotated[Path | None, typer.Option(help="Keep each result here; the same command resumes.")]
+LogTo = Annotated[
+    list[str] | None,
+    typer.Option(help="Write its numbers to tensorboard:FOLDER, wandb:PROJECT or trackio:PROJECT, too; repeatable."),
+]
 OnRay = Annotated[
     int, typer.Option("--ray", min=0, help="Use so many processes on Ray, with a GPU each if there are any.")
 ]

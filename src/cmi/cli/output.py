@@ -55,6 +55,12 @@ def print_result(tables: Sequence[Table], record: object, as_json: bool) -> None
         print_tables(tables)
 
 
+def write_page(path: Path, html: str) -> None:
+    """Write a page, and say where it is."""
+    write_whole(path, html)
+    note(f"the page is {path}")
+
+
 def set_verbosity(level: int) -> None:
     """-1: results and errors only; 0: progress and notes too; 1: also what is read, cached and downloaded."""
     global _verbosity

@@ -7,10 +7,10 @@ import typer
 
 from cmi._util.errors import InputError, require_extra
 from cmi._util.files import make_folder
-from cmi.cli.options import SCORERS, AsJson, CalibrationFile, Log
-from cmi.cli.output import note, note_if_nothing_asked, print_result
+from cmi.cli.options import SCORERS, AsJson, CalibrationFile, EmbedAudio, Html, Log
+from cmi.cli.output import note, note_if_nothing_asked, print_result, write_page
 from cmi.cli.progress import loading, progress
-from cmi.report.pictures import require_picture
+from cmi.report.pictures import require_page, require_picture
 
 
 def pick(
@@ -51,6 +51,8 @@ def pick(
         float, typer.Option(help="Leave out prompts whose best take is not so much above the worst.")
     ] = 0.0,
     plot: Annotated[Path | None, typer.Option(help="Draw the curve into this .png or .svg.")] = None,
+    html: Html = None,
+    embed_audio: EmbedAudio = False,
     calibration: CalibrationFile = None,
     log: Log = None,
     as_json: AsJson = False,
@@ -62,7 +64,7 @@ def pick(
 
     Examples:
 
-        cmi pick takes/ --copy-to best/
+        cmi pick takes/ --copy-to best/ --html picks.html
 
         cmi pick --manifest takes.jsonl --model CMI-RM/ --weights musicality=0.7,alignment=0.3 --log scores.jsonl --json
 
@@ -73,10 +75,12 @@ def pick(
         cmi pick takes/ --curve 1,3,10 --arena study/, then  cmi arena import study/
     """
     with require_extra("picking takes", "reward"), loading("torch"):
+        from cmi.report.players import page_links
         from cmi.reward.pick import dpo as pick_dpo
         from cmi.reward.pick import report as pick_report
         from cmi.reward.pick.candidates import read_folder, read_manifest
         from cmi.reward.pick.curve import parse_sizes, pick_curve, ranked_prompts, require_candidates
+        from cmi.reward.pick.page import pick_page
         from cmi.reward.pick.pick import copy_chosen, parse_weights, takes_of
         from cmi.reward.pick.pick import pick as pick_one
         from cmi.reward.pick.study import make_study, study_table
@@ -91,6 +95,9 @@ def pick(
     if model in (second or ()):
         raise InputError(f"--second {model}: the model that picks cannot judge its own picks; name another one")
     require_picture(plot)
+    require_page(html)
+    if embed_audio and html is None:
+        raise InputError("--embed-audio needs --html, the page that recordings are put into")
     pick_dpo.require_margin(dpo_margin)
     if dpo is not None:
         pick_dpo.require_dpo_file(dpo, [manifest, log])
@@ -148,6 +155,10 @@ def pick(
         pick_dpo.write_dpo_pairs(pairs.pairs, scorer.name, dpo)
         tables.append(pick_dpo.dpo_table(pairs, dpo_margin, dpo))
         record["dpo"] = pick_dpo.dpo_record(pairs, dpo_margin, dpo)
+    if html is not None:
+        with progress() as bar:
+            on_drawn = bar.stepper("waveforms drawn", len(ranked))
+            write_page(html, pick_page(report, tables, page_links(html, embed_audio), on_drawn))
     print_result(tables, record, as_json)
     if not ranked:
         raise InputError(f"nothing could be picked: none of {len(takes)} takes could be scored; the reasons are listed")

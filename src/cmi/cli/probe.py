@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from cmi._util.errors import require_extra
-from cmi.cli.options import SCORERS, AsJson, Device, Log, Revision
-from cmi.cli.output import print_result
+from cmi._util.errors import InputError, require_extra
+from cmi.cli.options import SCORERS, AsJson, Device, Html, Log, Revision
+from cmi.cli.output import print_result, write_page
 from cmi.cli.progress import loading, progress
-from cmi.report.pictures import require_picture
+from cmi.report.pictures import require_page, require_picture
 from cmi.report.tables import print_tables
 
 
@@ -40,7 +40,8 @@ def probe(
     order_bound: Annotated[
         float, typer.Option(min=0, max=1, help="The least share of songs that must prefer the fitting prompt.")
     ] = 0.8,
-    plot: Annotated[Path | None, typer.Option(help="Draw scores against strength into this .png or .svg.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw scores by flaw and strength into this .png or .svg.")] = None,
+    html: Html = None,
     revision: Revision = None,
     device: Device = "auto",
     log: Log = None,
@@ -53,7 +54,7 @@ def probe(
 
     Examples:
 
-        cmi probe CMI-RM/ --plot probe.png
+        cmi probe CMI-RM/ --html probe.html --plot probe.png
 
         cmi probe my_models:MyScorer --pieces 5
 
@@ -64,13 +65,17 @@ def probe(
     with require_extra("probing a scorer", "studio"), loading("torch"):
         from cmi.probe import report as probe_report
         from cmi.probe.accuracy import measure_accuracy
+        from cmi.probe.page import probe_page
         from cmi.probe.probe import Bounds
         from cmi.probe.probe import probe as run_probe
         from cmi.probe.versions import Song, compose_songs, read_songs
         from cmi.reward.scoring.scorers import load_scorer
 
     require_picture(plot)
+    require_page(html)
     if set_ is not None:
+        if html is not None:
+            raise InputError("--html shows the probes; leave out --set, which counts right answers instead")
         with loading(model):
             scorer = load_scorer(model, revision, device)
         print_tables(measure_accuracy(scorer, set_))
@@ -84,4 +89,6 @@ def probe(
         report = run_probe(scorer, songs, seed, bounds, bar.counter("takes scored"), [log] if log else [])
     if plot is not None:
         probe_report.draw(report, plot)
+    if html is not None:
+        write_page(html, probe_page(report))
     print_result(probe_report.tables(report), report.record(), as_json)

@@ -5,11 +5,12 @@ from typing import Annotated
 
 import typer
 
-from cmi._util.errors import InputError, require_extra
-from cmi._util.files import make_folder, write_whole
-from cmi.cli.options import SCORERS, AsJson, Device, Log
-from cmi.cli.output import note, print_result
+from cmi._util.errors import require_extra
+from cmi._util.files import write_whole
+from cmi.cli.options import SCORERS, AsJson, Device, EmbedAudio, Log
+from cmi.cli.output import print_result, write_page
 from cmi.cli.progress import loading, progress
+from cmi.report.pictures import require_page
 from cmi.report.tables import to_json
 
 
@@ -18,40 +19,66 @@ def report(
     against: Annotated[list[Path] | None, typer.Option(help="Another generator's takes; repeatable.")] = None,
     out: Annotated[Path, typer.Option(help="The page; the same in JSON is written beside it.")] = Path("report.html"),
     model: Annotated[str, typer.Option(help=f"{SCORERS}.")] = "nano",
-    embed_audio: Annotated[
-        bool, typer.Option("--embed-audio", help="Put the recordings into the page; else it links to the files.")
+    reference: Annotated[
+        Path | None, typer.Option(help="Music that the takes, as sets, are compared with: a folder or a list.")
+    ] = None,
+    transcribe: Annotated[
+        bool,
+        typer.Option("--transcribe", help="Recognise what is sung if a prompt has lyrics; up to 4 s a take."),
     ] = False,
+    embed_audio: EmbedAudio = False,
     device: Device = "auto",
     log: Log = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a page about a generator: scores with intervals, what is wrong and when, copies, and takes to listen to.
+    """Write a page about a generator: scores, prompts kept or not, what is wrong and when, and takes to listen to.
 
-    A take that cannot be heard is listed with the reason and left out.
+    Scores and measurements are kept beside the page, so that the same command resumes. A take that cannot be heard is
+    listed with the reason and left out.
 
     Examples:
 
         cmi report takes/
 
-        cmi report takes/ --against other-takes/ --out comparison.html --log scores.jsonl --embed-audio
+        cmi report takes/ --against other-takes/ --reference music/ --out comparison.html --embed-audio
     """
-    with require_extra("a report", "reward"), loading("torch"):
-        from cmi.generator_report.collect import collect, count_scores, list_takes, read_generators
-        from cmi.generator_report.page import embed, link_from, page_of, record_of, require_page, tables_of
-        from cmi.reward.scoring.scorers import load_scorer
+    with require_extra("a report", "reward"):
+        from cmi._util.workers import process_pool
+        from cmi.generator_report import inspect  # noqa: F401  # without torch: the pool starts before it is imported
+    with process_pool() as pool, require_extra("a report", "reward"):
+        with loading("torch"):
+            from cmi.generator_report.collect import CollectProgress, collect, count_scores, read_generators
+            from cmi.generator_report.distances import find_reference, measure_between
+            from cmi.generator_report.lyrics import COMMAND
+            from cmi.generator_report.page import page_of
+            from cmi.generator_report.summary import summarise
+            from cmi.generator_report.tables import record_of, tables_of
+            from cmi.report.players import page_links
+            from cmi.reward.scoring.scorers import load_scorer
 
-    require_page(out)
-    sources = read_generators([takes, *(against or [])])
-    count = sum(len(list_takes(source)) for source in sources)
-    make_folder(out.parent)
-    if not out.parent.is_dir():
-        raise InputError(f"{out.parent}: not a folder")
-    with loading(model):
-        scorer = load_scorer(model, device=device)
-    with progress() as bar:
-        on_scored = bar.stepper("scores", count_scores(sources))
-        found = collect(sources, scorer, [log] if log else [], on_scored, bar.stepper("takes inspected", count))
-    write_whole(out, page_of(found, embed if embed_audio else link_from(out.parent)))
+        require_page(out)
+        sources = read_generators([takes, *(against or [])])
+        music = None if reference is None else (reference.name, find_reference(reference))
+        rows = [row for source in sources for row in source.rows]
+        sung = sum(bool(row.take.prompt.lyrics.strip()) for row in rows)
+        with loading(model):
+            scorer = load_scorer(model, device=device)
+        with progress() as bar:
+            steps = CollectProgress(
+                bar.stepper("scores", count_scores(sources)),
+                bar.stepper("takes inspected", len({row.path for row in rows})),
+                bar.stepper("sections", len(rows)) if scorer.reward_model else lambda: None,
+                bar.stepper("lyrics", sung) if transcribe and sung else lambda: None,
+            )
+            logs = (log or out.with_suffix(".scores.jsonl"), out.with_suffix(".inspected.jsonl"))
+            measured = collect(sources, scorer, pool, *logs, transcribe and bool(sung), steps)
+        with loading("distances between sets"):
+            distances, notes = measure_between(sources, music, device)
+    if any(take.odds is None for one in measured for take in one.takes):
+        notes.append("musicnn's weights could not be loaded: what prompts name, voices and variety are not checked.")
+    if sung and not transcribe:
+        notes.append(f"{sung} takes have lyrics; --transcribe compares them with the words that are heard ({COMMAND}).")
+    found = summarise(scorer.name, measured, distances, notes)
+    write_page(out, page_of(found, page_links(out, embed_audio)))
     write_whole(out.with_suffix(".json"), to_json(record_of(found)))
     print_result(tables_of(found), record_of(found), as_json)
-    note(f"the page is {out}")

@@ -12,9 +12,23 @@ from cmi._util.files import make_folder, write_whole
 from cmi._util.hub import require_packages
 from cmi._util.printable import printable
 from cmi.cli.judge import JudgeChoice, ask_judge, ask_rater
-from cmi.cli.options import AS_TABLE, SCORERS, BothOrders, Device, Log, OnRay, Protocol, Resamples, ShowOptions
-from cmi.cli.output import note, note_if_nothing_asked, show
+from cmi.cli.options import (
+    AS_TABLE,
+    SCORERS,
+    BothOrders,
+    Device,
+    Html,
+    Log,
+    LogTo,
+    OnRay,
+    Protocol,
+    Resamples,
+    ShowOptions,
+)
+from cmi.cli.output import note, note_if_nothing_asked, show, write_page
 from cmi.cli.progress import progress
+from cmi.report.metric_writers import check_places, open_writers
+from cmi.report.pictures import require_page
 from cmi.report.tables import print_tables, to_csv
 
 app = typer.Typer(no_args_is_help=True, help="CMI-RewardBench: does a reward model agree with people?")
@@ -52,6 +66,7 @@ def run(
         list[Path] | None, typer.Option(help="A file of `cmi calibrate` for one of the models; repeatable.")
     ] = None,
     log: Log = None,
+    log_to: LogTo = None,
 ) -> None:
     """Score the takes of a benchmark, one model after the other, and say where each stands.
 
@@ -72,10 +87,12 @@ def run(
     from cmi.reward.engine.windows import find_window
     from cmi.reward.scoring.calibration import read_calibration
     from cmi.rewardbench.data.own import NAME as OWN
+    from cmi.rewardbench.evaluation.cells import named_values
     from cmi.rewardbench.evaluation.tables import full_tables
     from cmi.rewardbench.runs import run as running
     from cmi.rewardbench.runs.sources import read_sources
 
+    check_places(log_to or [])
     if window:
         find_window(window)
         running.require_windows(model)
@@ -97,7 +114,11 @@ def run(
             if sentence:
                 note(sentence)
     for source in read_sources([out]):
-        print_tables([*full_tables(source.evaluate("strict"), "strict"), *source.ceilings, *source.look_tables])
+        found = source.evaluate("strict")
+        print_tables([*full_tables(found, "strict"), *source.ceilings, *source.look_tables])
+        for name, values in named_values(found.cells).items() if log_to else ():
+            with open_writers(log_to or [], f"{out.resolve().name}-{name}") as writer:
+                writer.write(0, values)
 
 
 @app.command()
@@ -106,6 +127,7 @@ def table(
     protocol: ProtocolOption = "paper",
     resamples: Resamples = 2000,
     plots: Plots = None,
+    html: Html = None,
     how: ShowOptions = AS_TABLE,
 ) -> None:
     """Show models in the layout of the paper's Tables 2 and 3, with nulls and all published rows.
@@ -120,17 +142,21 @@ def table(
         cmi rewardbench table runs/nano runs/mine --protocol strict --plots pictures/
 
         cmi rewardbench table results.jsonl --format latex -o tables.tex
+
+        cmi rewardbench table runs/nano --html leaderboard.html
     """
     require_packages("CMI-RewardBench", "rewardbench", "soundfile", "soxr")
     from cmi.ablate.published import published_ablations
     from cmi.reward.pick.report import table_5
     from cmi.rewardbench.analysis.analyse import published_tables
+    from cmi.rewardbench.evaluation.page import rewardbench_page
     from cmi.rewardbench.evaluation.plots import draw_reliability, picture_folder
     from cmi.rewardbench.evaluation.tables import calibration_records, full_tables, paper_table
     from cmi.rewardbench.runs.sources import by_modality, read_sources
     from cmi.stats.comparison import SEED
 
     folder = picture_folder(plots) if plots else None
+    require_page(html)
     read = read_sources(sources or [])
     evaluations = [source.evaluate(protocol, resamples, by_modality) for source in read]
     cells = [cell for one in evaluations for cell in one.cells]
@@ -146,6 +172,8 @@ def table(
     provenance["looks"] = [look._asdict() for source in read for look in source.looks]
     provenance["versus"] = [versus.to_json() for one in evaluations for versus in one.versus]
     provenance["calibration"] = calibration_records([r for one in evaluations for r in one.reliability])
+    if html is not None:
+        write_page(html, rewardbench_page(cells, protocol, tables))
     show(tables, [cell.to_json() for cell in cells], "cells", provenance, how)
 
 
@@ -199,7 +227,10 @@ def analyse(
         if not any(drawn):
             note(f"{folder}: no picture: accuracies in groups are drawn, and there are none")
     silent = [name for name, one in found.items() if not one.records]
+    notes = [note for source in read for note in source.notes]
+    tables[0] = replace(tables[0], notes=[*tables[0].notes, *notes])
     provenance = {"cmi": __version__, "protocol": protocol, "resamples": resamples, "not_in_the_data": silent}
+    provenance["notes"] = notes
     provenance["looks"] = [look._asdict() for source in read for look in source.looks]
     show(tables, flat(found), "records", provenance, how)
 

@@ -11,14 +11,17 @@ import typer
 
 from cmi._util.errors import InputError, require_extra
 from cmi._util.remote import to_path
-from cmi.cli.options import SCORERS, AsJson, CalibrationFile, Device, Log, OnRay, Revision
-from cmi.cli.output import note, note_if_nothing_asked
+from cmi.cli.options import SCORERS, AsJson, CalibrationFile, Device, EmbedAudio, Html, Log, OnRay, Revision
+from cmi.cli.output import note, note_if_nothing_asked, write_page
 from cmi.cli.progress import loading, progress
+from cmi.report.pictures import require_page
 from cmi.report.tables import print_tables, to_json_line
 
 
 def score(
-    audio: Annotated[list[str] | None, typer.Argument(help="Takes of one prompt: paths or addresses.")] = None,
+    audio: Annotated[
+        list[str] | None, typer.Argument(help="Takes of one prompt, or folders: paths or addresses.")
+    ] = None,
     text: Annotated[str, typer.Option(help="What was asked for in words.")] = "",
     lyrics: Annotated[str, typer.Option(help="What was to be sung.")] = "",
     reference: Annotated[Path | None, typer.Option(help="How it was to sound.", parser=to_path)] = None,
@@ -35,6 +38,8 @@ def score(
         bool, typer.Option("--all-words", help="Read texts and lyrics beyond 512 tokens in further windows.")
     ] = False,
     explain: Annotated[Path | None, typer.Option(help="Draw the scores over time into this .png or .svg.")] = None,
+    html: Html = None,
+    embed_audio: EmbedAudio = False,
     device: Device = "auto",
     cache_gb: Annotated[
         float, typer.Option("--cache-gb", min=0, help="Keep what was heard, up to so much; 0 for nothing.")
@@ -46,11 +51,14 @@ def score(
 ) -> None:
     """Score takes: musicality and alignment to the prompt. Higher is better; scores compare takes, they have no unit.
 
+    A folder stands for its recordings or, if it has none, for its subfolders: prompt.txt and the takes of that prompt.
     A file that can't be heard is listed with the reason, and the exit code is then 2; the others are scored.
 
     Examples:
 
         cmi score take1.wav take2.wav --text "slow sad piano with rain"
+
+        cmi score takes/ --html scores.html --embed-audio
 
         cmi score song.mp3 --lyrics "$(cat song.txt)" --window full --explain song.png
 
@@ -63,16 +71,24 @@ def score(
         cmi score --manifest takes.jsonl --calibration nano-offsets.json
     """
     with require_extra("scoring takes", "reward"), loading("torch"):
+        from cmi.report.players import page_links
         from cmi.reward.engine.windows import find_window
         from cmi.reward.scoring.calibration import read_calibration
         from cmi.reward.scoring.explain import WINDOW as EXPLAINED_WINDOW
         from cmi.reward.scoring.explain import annotated, check_picture, draw, explain_takes
         from cmi.reward.scoring.on_ray import open_scorer
+        from cmi.reward.scoring.page import draw_takes, open_takes, score_page
         from cmi.reward.scoring.score_log import score_records, scores_table
         from cmi.reward.scoring.scorers import is_reward_model, make_scorer
-        from cmi.take import Prompt, Take, read_generated_takes, read_takes
+        from cmi.take import Prompt, Take, read_generated_takes, read_takes, takes_in
 
-    named = [(str(path), Take(Prompt(text, lyrics, reference), path)) for path in map(to_path, audio or [])]
+    prompt = Prompt(text, lyrics, reference)
+    given = [
+        take
+        for path in map(to_path, audio or [])
+        for take in (takes_in(path, prompt) if path.is_dir() else [Take(prompt, path)])
+    ]
+    named = [(str(take.audio), take) for take in given]
     count = len(named) + (_count_takes(manifest) if manifest else 0)
     if not count:
         raise InputError("nothing to score: name audio files, or a list of them with --manifest")
@@ -88,6 +104,9 @@ def score(
     if offsets is not None and not any(generators()):
         raise InputError("--calibration needs the generator of each take: a column 'generator' of --manifest")
     find_window(window)
+    require_page(html)
+    if embed_audio and html is None:
+        raise InputError("--embed-audio needs --html, the page that recordings are put into")
     if explain is not None:
         check_picture(explain, count)
     if explain is not None and not is_reward_model(model):
@@ -108,20 +127,27 @@ def score(
         on_scored = bar.stepper("takes scored", count)
         for record in score_records(takes(), scorer, log, on_scored, offsets, generators()):
             broken += "error" in record
-            if as_json and explain is None:
+            if as_json and explain is None and html is None:
                 out.write(to_json_line(record))
             else:
                 kept.append(record)
-        if explain is not None:
-            assert scorer.reward_model is not None
+        shown_by = offsets.name if offsets else scorer.name
+        explanations = []
+        if scorer.reward_model is not None and (explain or html):
             explainer = make_scorer(scorer.reward_model, EXPLAINED_WINDOW, all_words, cache_gb)
-            explanations = explain_takes(list(takes()), explainer, bar.stepper("takes explained", count))
+            every = list(takes())
+            chosen = every if explain else [every[i] for i in open_takes(kept)]
+            explanations = explain_takes(chosen, explainer, bar.stepper("takes explained", len(chosen)))
+        if html is not None:
+            drawn = draw_takes(kept, takes(), explanations, bar.stepper("waveforms drawn", count))
+            write_page(html, score_page(*drawn, shown_by, page_links(html, embed_audio)))
+        if explain is not None:
             draw(explanations, explain, scorer.name)
             kept = annotated(kept, explanations)
     if as_json:
         sys.stdout.writelines(map(to_json_line, kept))
     else:
-        print_tables([scores_table(kept, offsets.name if offsets else scorer.name)])
+        print_tables([scores_table(kept, shown_by)])
     if broken:
         raise InputError(f"{broken} of {count} takes could not be heard; the reasons are listed with the scores")
 

@@ -9,9 +9,10 @@ import typer
 
 from cmi._util.errors import require_extra
 from cmi._util.hub import require_packages
-from cmi.cli.options import AsJson, Device
+from cmi.cli.options import AsJson, Device, LogTo
 from cmi.cli.output import note
 from cmi.cli.progress import progress
+from cmi.report.metric_writers import check_places, open_writers
 from cmi.report.tables import print_tables, to_json_line
 
 
@@ -25,6 +26,7 @@ def train(
         bool, typer.Option("--dry-run", help="Count data, parameters, memory and disk, and stop.")
     ] = False,
     device: Device = "auto",
+    log_to: LogTo = None,
     as_json: AsJson = False,
 ) -> None:
     """Train a reward model: a head on a frozen encoder, on preferences and ratings.
@@ -47,6 +49,7 @@ def train(
         accelerate launch --num_processes 8 -m cmi train paper-stage1
     """
     require_packages("training", "train", "torch", "yaml", "safetensors", "soundfile", "accelerate", "tensorboard")
+    check_places(log_to or [])
     with require_extra("training", "train"):
         from cmi.reward.train.config import load_config
 
@@ -63,8 +66,8 @@ def train(
         costs = count_costs(settings, device)
         tables, record = dry_run_tables(costs), costs
     else:
-        with progress() as bar:
-            outcome = run(settings, folder, device, bar.report)
+        with open_writers(log_to or [], folder.resolve().name) as writer, progress() as bar:
+            outcome = run(settings, folder, device, bar.report, writer=writer)
         if outcome is None:  # another process of the same launch speaks
             return
         tables, record = [outcome_table(outcome)], asdict(outcome)

@@ -10,23 +10,31 @@
     stuck        up to 2.6 s are repeated exactly, several times in a row
     one-sided    one channel is much quieter than the other
     phase        the channels cancel each other when they are added
+    tempo jump   the tempo is steady, and then steadily another
+    no voice     lyrics were given, and no voice is heard: by musicnn's tags, which `observe_voice` is told
 
 Thresholds were chosen on the studio's pieces of seeds that no error rate is measured on (`recipes/critic`).
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import soxr
 from numpy.typing import NDArray
 
 from cmi.audio import LONGEST, load_channels
+from cmi.features import tempo
+from cmi.features.tempo import TempoCurve, find_tempo
 from cmi.report.numbers import clock
 
 Channels = NDArray[np.float32]  # (n, channels)
 Array = NDArray[np.float64]
 
+LOW_RATE = tempo.RATE
 FRAME = 0.01  # seconds
 QUIET = 45.0  # dB below the loud frames: nothing is heard there
 SHORTEST_GAP = 0.3  # seconds
@@ -46,9 +54,16 @@ HUM_ABOVE = 15.0  # dB above what is between the harmonics
 HUM_STEADY = 2.0  # dB of deviation over time
 STUCK_LAG = (0.05, 2.6)  # seconds
 STUCK_HOP = 2  # seconds
+STUCK_BLOCK = 8192  # a Fourier transform of a multiple of this many samples is fast
 ALIKE = 0.98  # correlation
+FADED = 0.03  # of the sound: what is so much softer later on is not compared with it
 ONE_SIDED = 15.0  # dB
 CANCELLED = -0.5  # correlation
+JUMP_WINDOWS = 4  # windows of 8 s, a second apart, that are steady on either side of a jump
+JUMP_SPREAD = 0.03  # relative deviation of steady windows
+SMALLEST_JUMP = 0.045  # relative change of the tempo
+JUMP_CLARITY = 0.2  # of the pulse on either side
+VOICE = 0.7  # share of a bank of music below which no voice is heard
 
 
 class Observation(NamedTuple):
@@ -59,34 +74,83 @@ class Observation(NamedTuple):
     value: float  # the measurement behind it
 
 
+@dataclass(frozen=True)
+class ObservedSound:
+    """A recording, and what several observations need of it, computed once."""
+
+    samples: Channels
+    rate: int
+
+    @property
+    def seconds(self) -> float:
+        return len(self.samples) / self.rate
+
+    @cached_property
+    def mono(self) -> NDArray[np.float32]:
+        channels = self.samples.shape[1]
+        return self.samples @ np.full(channels, 1 / channels, np.float32)
+
+    @cached_property
+    def low(self) -> NDArray[np.float32]:
+        """In mono at LOW_RATE."""
+        return np.asarray(soxr.resample(self.mono, self.rate, LOW_RATE), np.float32)
+
+    @cached_property
+    def peaks(self) -> NDArray[np.float32]:
+        """The largest magnitude of all channels, at each sample."""
+        found = np.abs(self.samples[:, 0])
+        for channel in self.samples.T[1:]:
+            np.maximum(found, np.abs(channel), out=found)
+        return found
+
+    @cached_property
+    def levels(self) -> Array:
+        """Levels in dB of full scale of frames of 10 ms, over all channels: (frames,)."""
+        size = max(1, round(FRAME * self.rate))
+        count = max(1, len(self.samples) // size)
+        frames = np.resize(self.samples, (count * size, self.samples.shape[1])).reshape(count, -1)
+        power = np.square(frames, dtype=np.float64).mean(axis=1)
+        return np.asarray(10 * np.log10(power + 1e-12))
+
+    @cached_property
+    def loud(self) -> float:
+        """The level of the loud frames: that which a tenth exceeds."""
+        return float(np.quantile(self.levels, 0.9))
+
+    @cached_property
+    def heard(self) -> int:
+        """How many frames of `levels` there are until the last that is heard."""
+        places = np.flatnonzero(self.levels > max(self.loud - SILENT, -90))
+        return int(places[-1]) + 1 if places.size else 0
+
+    @cached_property
+    def tempo(self) -> TempoCurve | None:
+        return find_tempo(self.low)
+
+
 def observe(path: Path, seconds: float = LONGEST) -> list[Observation]:
     """Return what is wrong with a recording, in time."""
-    samples, rate = load_channels(path, seconds)
-    return observe_sound(samples, rate)
+    return observe_sound(ObservedSound(*load_channels(path, seconds)))
 
 
-def observe_sound(samples: Channels, rate: int) -> list[Observation]:
-    found = [one for kind in KINDS.values() for one in kind(samples, rate)]
+def observe_sound(sound: ObservedSound) -> list[Observation]:
+    found = [one for kind in KINDS.values() for one in kind(sound)]
     return sorted(found, key=lambda one: (one.start, one.kind))
 
 
-def frame_levels(samples: Channels, rate: int) -> Array:
-    """Levels in dB of full scale of frames of 10 ms, over all channels: (frames,)."""
-    size = max(1, round(FRAME * rate))
-    count = max(1, len(samples) // size)
-    frames = np.resize(samples, (count * size, samples.shape[1])).reshape(count, -1)
-    power = np.square(frames, dtype=np.float64).mean(axis=1)
-    return np.asarray(10 * np.log10(power + 1e-12))
+def observe_voice(voice: float, seconds: float) -> list[Observation]:
+    """What is wrong with a take whose prompt has lyrics; `voice` is the share of a bank with less of a voice."""
+    if voice >= VOICE:
+        return []
+    sentence = (
+        "No voice is heard, though lyrics were given: by musicnn's tags there is less of a voice than in "
+        f"{1 - voice:.0%} of a bank of music."
+    )
+    return [Observation(NO_VOICE, 0.0, seconds, sentence, voice)]
 
 
-def loud_level(levels: Array) -> float:
-    """The level of the loud frames: that which a tenth exceeds."""
-    return float(np.quantile(levels, 0.9))
-
-
-def find_gaps(samples: Channels, rate: int) -> Iterator[Observation]:
-    levels = frame_levels(samples, rate)
-    silent = levels < max(loud_level(levels) - QUIET, -90)
+def find_gaps(sound: ObservedSound) -> Iterator[Observation]:
+    silent = sound.levels < max(sound.loud - QUIET, -90)
     heard = np.flatnonzero(~silent)
     if not heard.size:
         return
@@ -97,8 +161,8 @@ def find_gaps(samples: Channels, rate: int) -> Iterator[Observation]:
             yield Observation("gap", start, end, f"No sound from {_clock(start)} to {_clock(end)}.", seconds)
 
 
-def find_dropouts(samples: Channels, rate: int) -> Iterator[Observation]:
-    peaks = np.abs(samples).max(axis=1)
+def find_dropouts(sound: ObservedSound) -> Iterator[Observation]:
+    peaks, rate = sound.peaks, sound.rate
     short, long = (round(limit * rate) for limit in DROPOUT)
     places = [
         first
@@ -111,12 +175,11 @@ def find_dropouts(samples: Channels, rate: int) -> Iterator[Observation]:
         yield Observation("dropouts", start, end, sentence, float(len(places)))
 
 
-def find_cut(samples: Channels, rate: int) -> Iterator[Observation]:
+def find_cut(sound: ObservedSound) -> Iterator[Observation]:
     """Whether the sound, wherever it ends, ends while it is loud."""
-    levels = frame_levels(samples, rate)
-    loud, last = loud_level(levels), _last_heard(levels)
-    below = loud - float(levels[max(0, last - CUT_FRAMES) : last].mean()) if last else 0.0
-    if below < CUT and loud > -70:
+    last = sound.heard
+    below = sound.loud - float(sound.levels[max(0, last - CUT_FRAMES) : last].mean()) if last else 0.0
+    if below < CUT and sound.loud > -70:
         seconds = last * FRAME
         sentence = (
             f"It breaks off at {_clock(seconds)}: the last moment is {max(below, 0):.0f} dB below the loud parts."
@@ -124,53 +187,47 @@ def find_cut(samples: Channels, rate: int) -> Iterator[Observation]:
         yield Observation("cut", max(0.0, seconds - CUT_FRAMES * FRAME), seconds, sentence, below)
 
 
-def find_tail(samples: Channels, rate: int) -> Iterator[Observation]:
-    levels = frame_levels(samples, rate)
-    end, seconds = _last_heard(levels) * FRAME, len(samples) / rate
+def find_tail(sound: ObservedSound) -> Iterator[Observation]:
+    end, seconds = sound.heard * FRAME, sound.seconds
     if end > 0 and seconds - end >= LONGEST_TAIL:
         sentence = f"It ends at {_clock(end)}; {seconds - end:.0f} s of silence follow."
         yield Observation("tail", end, seconds, sentence, seconds - end)
 
 
-def _last_heard(levels: Array) -> int:
-    """How many frames there are until the last that is heard."""
-    heard = np.flatnonzero(levels > max(loud_level(levels) - SILENT, -90))
-    return int(heard[-1]) + 1 if heard.size else 0
-
-
-def find_clipping(samples: Channels, rate: int) -> Iterator[Observation]:
-    peak = float(np.abs(samples).max())
+def find_clipping(sound: ObservedSound) -> Iterator[Observation]:
+    peak = float(sound.peaks.max())
     if peak < 0.01:
         return
     runs = [
         first
-        for channel in samples.T
-        for side in (channel, -channel)
-        for first, last in _runs(side >= 0.9995 * peak)
+        for channel in sound.samples.T
+        for side in (channel >= 0.9995 * peak, channel <= -0.9995 * peak)
+        for first, last in _runs(side)
         if last - first >= FLAT_RUN
     ]
-    seconds = len(samples) / rate
+    seconds = sound.seconds
     if len(runs) / seconds >= FLAT_RUNS:
-        starts = np.array(runs) / rate
+        starts = np.array(runs) / sound.rate
         sentence = f"Clipped: {len(runs) / seconds:.0f} flat peaks a second, the first at {_clock(starts.min())}."
         yield Observation("clipping", float(starts.min()), float(starts.max()), sentence, len(runs) / seconds)
 
 
-def find_muffled(samples: Channels, rate: int) -> Iterator[Observation]:
-    spectrum, frequencies = _long_term(samples, rate)
+def find_muffled(sound: ObservedSound) -> Iterator[Observation]:
+    spectrum, frequencies = _long_term(sound.mono, sound.rate)
     level = 10 * np.log10(spectrum + 1e-20)
     smooth = np.convolve(level, np.ones(9) / 9, mode="same")
     audible = np.flatnonzero(smooth > smooth.max() - EDGE_DROP)
     edge = float(frequencies[audible[-1]]) if audible.size else 0.0
-    if 0 < edge < HIGHEST_EDGE and rate / 2 > HIGHEST_EDGE:
-        yield Observation("muffled", 0.0, len(samples) / rate, f"Muffled: nothing above {edge:,.0f} Hz.", edge)
+    if 0 < edge < HIGHEST_EDGE and sound.rate / 2 > HIGHEST_EDGE:
+        yield Observation("muffled", 0.0, sound.seconds, f"Muffled: nothing above {edge:,.0f} Hz.", edge)
 
 
-def find_hum(samples: Channels, rate: int) -> Iterator[Observation]:
-    mono, size = samples.mean(axis=1), 2 * rate  # half a hertz apart
+def find_hum(sound: ObservedSound) -> Iterator[Observation]:
+    mono, size = sound.mono, 2 * sound.rate  # half a hertz apart
     if len(mono) < 2 * size:
         return
-    frames = np.lib.stride_tricks.sliding_window_view(mono, size)[:: size // 2] * np.hanning(size)
+    window = np.hanning(size).astype(np.float32)
+    frames = np.lib.stride_tricks.sliding_window_view(mono, size)[:: size // 2] * window
     power = 10 * np.log10(np.square(np.abs(np.fft.rfft(frames))) + 1e-12)  # (T, bins)
     for mains in (50, 60):
         lines = [2 * mains * k for k in (1, 2, 3)]
@@ -178,25 +235,25 @@ def find_hum(samples: Channels, rate: int) -> Iterator[Observation]:
         steady = [float(power[:, line].std()) for line in lines]
         if sum(a > HUM_ABOVE and s < HUM_STEADY for a, s in zip(above, steady, strict=True)) >= 2:
             sentence = f"Hum at {mains} Hz and its harmonics throughout."
-            yield Observation("hum", 0.0, len(samples) / rate, sentence, float(max(above)))
+            yield Observation("hum", 0.0, sound.seconds, sentence, float(max(above)))
             return
 
 
-def find_stuck(samples: Channels, rate: int) -> Iterator[Observation]:
+def find_stuck(sound: ObservedSound) -> Iterator[Observation]:
     """A lag at which the sound equals itself exactly, for longer than the lag."""
-    mono = samples.mean(axis=1).astype(np.float64)
+    rate = LOW_RATE
     shortest, longest = (round(limit * rate) for limit in STUCK_LAG)
     window = 2 * longest
-    for start in range(0, len(mono) - window - longest, STUCK_HOP * rate):
-        own = mono[start : start + window + longest]
-        energy = np.square(own)
+    size = -(-(window + longest) // STUCK_BLOCK) * STUCK_BLOCK  # no more is needed: lags end at `longest`
+    for start in range(0, len(sound.low) - window - longest, STUCK_HOP * rate):
+        own = sound.low[start : start + window + longest]
+        energy = np.square(own, dtype=np.float64)
         if energy.mean() < 1e-8:
             continue
-        size = 2 ** int(np.ceil(np.log2(len(own) + window)))
         products = np.fft.irfft(np.conj(np.fft.rfft(own[:window], size)) * np.fft.rfft(own, size))
         sums = np.concatenate([[0], np.cumsum(energy)])
         norms = np.sqrt(sums[window] * (sums[window + shortest : window + longest + 1] - sums[shortest : longest + 1]))
-        alike = products[shortest : longest + 1] / np.maximum(norms, 1e-12)
+        alike = products[shortest : longest + 1] / np.maximum(norms, FADED * sums[window])
         if alike.max() > ALIKE:
             lag, at = (shortest + int(alike.argmax())) / rate, start / rate
             sentence = f"Stuck from {_clock(at)}: {lag:.2g} s are repeated exactly."
@@ -204,28 +261,52 @@ def find_stuck(samples: Channels, rate: int) -> Iterator[Observation]:
             return
 
 
-def find_one_sided(samples: Channels, rate: int) -> Iterator[Observation]:
-    if samples.shape[1] != 2:
+def find_one_sided(sound: ObservedSound) -> Iterator[Observation]:
+    if sound.samples.shape[1] != 2:
         return
-    left, right = (10 * np.log10(float(np.square(channel, dtype=np.float64).mean()) + 1e-12) for channel in samples.T)
+    left, right = (
+        10 * np.log10(float(np.square(channel, dtype=np.float64).mean()) + 1e-12) for channel in sound.samples.T
+    )
     if max(left, right) > -70 and abs(left - right) > ONE_SIDED:
         side = "left" if left < right else "right"
         sentence = f"The {side} channel is {abs(left - right):.0f} dB quieter than the other."
-        yield Observation("one-sided", 0.0, len(samples) / rate, sentence, abs(left - right))
+        yield Observation("one-sided", 0.0, sound.seconds, sentence, abs(left - right))
 
 
-def find_phase(samples: Channels, rate: int) -> Iterator[Observation]:
-    if samples.shape[1] != 2:
+def find_phase(sound: ObservedSound) -> Iterator[Observation]:
+    if sound.samples.shape[1] != 2:
         return
-    left, right = samples.T.astype(np.float64)
+    left, right = sound.samples.T.astype(np.float64)
     norm = float(np.sqrt(np.square(left).sum() * np.square(right).sum()))
     correlation = float(left @ right) / norm if norm > 0 else 0.0
     if correlation < CANCELLED:
         sentence = f"The channels cancel each other (correlation {correlation:.2f}): in mono little is left."
-        yield Observation("phase", 0.0, len(samples) / rate, sentence, correlation)
+        yield Observation("phase", 0.0, sound.seconds, sentence, correlation)
 
 
-KINDS: dict[str, Callable[[Channels, int], Iterator[Observation]]] = {
+def find_tempo_jump(sound: ObservedSound) -> Iterator[Observation]:
+    """The largest change from one steady tempo to another."""
+    curve = sound.tempo
+    if curve is None:
+        return
+    tempos, width = np.log(curve.tempos), JUMP_WINDOWS
+    jumps = []
+    for place in range(width, len(tempos) - width + 1):
+        sides = slice(place - width, place), slice(place, place + width)
+        before, after = (float(np.median(tempos[side])) for side in sides)
+        spread = max(np.abs(tempos[side] - own).max() for side, own in zip(sides, (before, after), strict=True))
+        clarity = min(np.median(curve.clarities[side]) for side in sides)
+        if spread <= JUMP_SPREAD and clarity >= JUMP_CLARITY and abs(after - before) >= SMALLEST_JUMP:
+            jumps.append((abs(after - before), float(curve.times[place - 1 : place + 1].mean()), before, after))
+    if jumps:
+        _, at, before, after = max(jumps)
+        old, new = np.exp(before), np.exp(after)
+        sentence = f"The tempo jumps at {_clock(at)} from {old:.0f} to {new:.0f} beats a minute."
+        yield Observation("tempo jump", at, at, sentence, new / old - 1)
+
+
+NO_VOICE = "no voice"
+KINDS: dict[str, Callable[[ObservedSound], Iterator[Observation]]] = {
     "gap": find_gaps,
     "dropouts": find_dropouts,
     "cut": find_cut,
@@ -236,6 +317,7 @@ KINDS: dict[str, Callable[[Channels, int], Iterator[Observation]]] = {
     "stuck": find_stuck,
     "one-sided": find_one_sided,
     "phase": find_phase,
+    "tempo jump": find_tempo_jump,
 }
 
 
@@ -245,11 +327,12 @@ def _runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
     return [(int(first), int(last)) for first, last in edges.reshape(-1, 2)]
 
 
-def _long_term(samples: Channels, rate: int) -> tuple[Array, Array]:
+def _long_term(mono: NDArray[np.float32], rate: int) -> tuple[Array, Array]:
     """The mean power spectrum, and the frequencies of its bins."""
     size = 4096
-    padded = np.pad(samples.mean(axis=1), (0, max(0, size - len(samples))))
-    frames = np.lib.stride_tricks.sliding_window_view(padded, size)[:: size // 2] * np.hanning(size)
+    padded = np.pad(mono, (0, max(0, size - len(mono))))
+    window = np.hanning(size).astype(np.float32)
+    frames = np.lib.stride_tricks.sliding_window_view(padded, size)[:: size // 2] * window
     power = np.zeros(size // 2 + 1)
     for part in np.array_split(frames, max(1, len(frames) // 256)):
         power += np.square(np.abs(np.fft.rfft(part))).sum(axis=0)

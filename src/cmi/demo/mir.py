@@ -9,12 +9,14 @@ Clips are distributed over one process per core, as shards of `cmi bench run`.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from cmi._util.cache import cache_folder
+from cmi._util.records import read_records
 from cmi._util.workers import process_pool
 from cmi.bench.ask import Listener
 from cmi.bench.ask.answer_log import Shard
@@ -24,19 +26,40 @@ from cmi.bench.ask.run import RunPlan, Summary, is_done, model_name, read_data, 
 from cmi.bench.catalog import DATASETS
 from cmi.bench.evaluation import Protocol
 from cmi.bench.scoring.many_files import DEFAULT_EMBEDDER, Settings, score_all
+from cmi.bench.scoring.names import METRICS
 from cmi.bench.scoring.one_file import BenchCell
 from cmi.bench.scoring.responses import find_responses
-from cmi.bench.scoring.tables import score_tables
+from cmi.bench.scoring.tables import MARKS, score_tables
 from cmi.demo import Progress, counter
 from cmi.report.numbers import interval, number
 from cmi.report.tables import Table
 from cmi.studio.mir import make_mir_set
 
 PROTOCOL: Protocol = "strict"
+MARKS_NOTE = "▲ above the best null, ▼ below it, · not told apart (Holm-adjusted p < .05)."
+MAIN_METRICS = ("FM@70ms", "RPA")  # of a task that has one of them; else its first metric
 
 
-def answer_mir(folder: Path, listener: str, clips: int, seconds: int, seed: int, on_progress: Progress) -> list[Table]:
-    """Return the listener beside the nulls, then each in full. Call it before torch starts threads, because it forks.
+class MirAnswer(NamedTuple):
+    """The right answer to a question about a clip, and the listener's ('' if it gave none)."""
+
+    task: str
+    truth: str
+    answer: str
+
+
+class AnsweredClip(NamedTuple):
+    audio: Path
+    answers: list[MirAnswer]
+
+
+class MirPart(NamedTuple):
+    tables: list[Table]  # the main metrics, the listener beside each null, then each listener in full
+    clips: list[AnsweredClip]
+
+
+def answer_mir(folder: Path, listener: str, clips: int, seconds: int, seed: int, on_progress: Progress) -> MirPart:
+    """Have the listener and the nulls answer, and score them. Call it before torch starts threads, because it forks.
 
     Questions that failed, for lack of a package or network, are asked again by the next call.
     """
@@ -50,11 +73,64 @@ def answer_mir(folder: Path, listener: str, clips: int, seconds: int, seed: int,
     for null in NULLS:
         run(NullListener(null), RunPlan(folder / "nulls", model_name(null), null, data))
     cells = _score(folder, answers, asked)
-    title = f"What can be heard: {clips} pieces of {seconds} s, {clips} notes, protocol {PROTOCOL}"
+    title = f"{clips} pieces of {seconds} s and {clips} notes, protocol {PROTOCOL}"
     notes = [f"Listener: {named.full}.", *_explain_failures(asked), _NULLS_NOTE]
     nulls = [null.removeprefix("null:") for null in NULLS]
     headers = ["task", "metric", "n", named.short, "95 %", "unparsed", "failed", *nulls, "best null", "its value"]
-    return [Table(title, headers, _rows(cells, named.short), labels=2, notes=notes), *score_tables(cells)]
+    full = Table("The listener and each null", headers, _rows(cells, named.short), labels=2, notes=notes[-1:])
+    main = [cell for cell in main_cells(cells) if cell.model == named.short]
+    cut = main_table(title, named.short, main, 0, [_notice(named.short, main), *notes[:-1]])
+    return MirPart([cut, full, *score_tables(cells)], _clips(folder, asked))
+
+
+def main_cells(cells: Iterable[BenchCell]) -> list[BenchCell]:
+    """Of each model and row the metric that matters most, without null baselines that were not asked."""
+    chosen: dict[tuple[str, str], BenchCell] = {}
+    for cell in cells:
+        if not cell.is_null and ((cell.model, cell.row) not in chosen or cell.metric in MAIN_METRICS):
+            chosen[cell.model, cell.row] = cell
+    return list(chosen.values())
+
+
+def main_table(title: str, model: str, cells: Iterable[BenchCell], digits: int, notes: Sequence[str]) -> Table:
+    """One row for each of a model's main cells. The first note is what to notice."""
+    rows = []
+    for cell in cells:
+        words = [_TASKS[cell.row], METRICS.get(cell.metric, cell.metric)]
+        values = [number(cell.value, digits), interval((cell.low, cell.high), digits)]
+        null = [number(cell.null_value, digits), cell.best_null or "", MARKS[cell.verdict]]
+        rows.append([*words, str(cell.n), *values, *null])
+    headers = ["task", "metric", "n", model, "95 %", "best null", "which is", "verdict"]
+    return Table(title, headers, rows, labels=2, notes=[*notes, MARKS_NOTE])
+
+
+def _notice(listener: str, cells: Sequence[BenchCell]) -> str:
+    """Two sentences: where the listener is above the nulls, and where it is not."""
+    if not cells:
+        return f"The listener {listener} answered nothing. The reasons are below, and the same command asks again."
+    below = [cell for cell in cells if (cell.value or 0.0) <= (cell.null_value or 0.0)]
+    count = f"{len(cells) - len(below)} of {len(cells)}"
+    above = f"The listener {listener} is above the best null, which never hears a clip, on {count} tasks."
+    if below:
+        named = ", ".join(f"{_TASKS[c.row]} ({number(c.value, 0)} against {number(c.null_value, 0)})" for c in below)
+        return f"{above} It is not on {named}: with {below[0].n} clips that may be chance."
+    return f"{above} With {cells[0].n} clips of each kind this shows that it works, not how well."
+
+
+def _clips(folder: Path, asked: Sequence[Summary]) -> list[AnsweredClip]:
+    answers = {
+        record["id"]: str(record.get("response", ""))
+        for summary in asked
+        if summary.answered
+        for _, record in read_records(Path(summary.path))
+    }
+    clips: dict[str, list[MirAnswer]] = {}
+    for file in sorted((folder / "annotations").glob("*.jsonl")):
+        for _, item in read_records(file):
+            task = DATASETS[item["uuid"].rpartition("-")[0]].task.replace("_", " ")
+            answer = MirAnswer(task, item["output"], answers.get(item["uuid"], ""))
+            clips.setdefault(item["audio_path"][0], []).append(answer)
+    return [AnsweredClip(folder / audio, found) for audio, found in sorted(clips.items())]
 
 
 def _ask(listener: str, plan: RunPlan, clips: int, on_progress: Progress) -> list[Summary]:

@@ -14,12 +14,12 @@ Each part is stored as it is made; the same call reuses it.
 
 import json
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cmi import __version__
 from cmi._util.cache import cache_folder
@@ -27,14 +27,18 @@ from cmi._util.errors import InputError
 from cmi._util.files import make_folder, write_whole
 from cmi._util.records import read_records
 from cmi.bench.scoring.many_files import DEFAULT_EMBEDDER, Settings, score_all
+from cmi.bench.scoring.names import task_title
+from cmi.bench.scoring.one_file import BenchCell
 from cmi.bench.scoring.responses import find_responses
 from cmi.bench.scoring.tables import score_tables
 from cmi.demo import Progress, counter
-from cmi.demo.mir import answer_mir
+from cmi.demo.mir import MirPart, answer_mir, main_cells, main_table
 from cmi.demo.small_probe import small_probe
-from cmi.preferences import read_preferences
+from cmi.preferences import Preference, read_preferences
 from cmi.probe.accuracy import (
+    ALL,
     Accuracy,
+    OrderedTakes,
     accuracies,
     answers,
     asked_takes,
@@ -77,6 +81,19 @@ class DemoPlan:
     listener: str = "reference"
 
 
+class JudgedPair(NamedTuple):
+    """A pair, what makes its worse take worse, and how far the scorer puts the better one above it."""
+
+    question: OrderedTakes
+    difference: str
+    margin: float
+
+
+class BenchPart(NamedTuple):
+    tables: list[Table]  # the main metrics of the first model, each model in full, then the nulls
+    above: dict[str, list[bool]]  # of each model: whether it is above the best null on each metric
+
+
 @dataclass(frozen=True)
 class Demo:
     model: str
@@ -84,10 +101,11 @@ class Demo:
     pick: Pick
     truths: Mapping[str, Mapping[str, Any]]  # by the name of the take, as the generator wrote them
     accuracies: list[Accuracy]
+    judged: list[JudgedPair]
     rewardbench: list[Table]
-    probe: list[Table]  # the summary first
-    bench: list[Table]  # the scores first, then the nulls
-    mir: list[Table]  # listeners side by side first, then each in full
+    probe: list[Table]  # the summary first; the first note of a first table is what to notice
+    bench: BenchPart
+    mir: MirPart
     versions: dict[str, str]
 
 
@@ -100,12 +118,14 @@ def run_demo(out: Path, load: Callable[[], NamedScorer], plan: DemoPlan, on_prog
     make_set(out / "pairs", plan.pairs, plan.pairs_seed, on_made=lambda *step: on_progress("pairs recorded", *step))
     mir = answer_mir(out / "mir", plan.listener, plan.clips, plan.clip_seconds, plan.clips_seed, on_progress)
     scorer = load()  # after the studio's processes were forked, which need no model
+    found, judged = _judge(out, scorer, on_progress)
     return Demo(
         model=scorer.name,
         plan=plan,
         pick=_pick(out, scorer, on_progress),
         truths={Path(row["audio"]).name: row["truth"] for _, row in read_records(manifest)},
-        accuracies=_judge(out, scorer, on_progress),
+        accuracies=found,
+        judged=judged,
         rewardbench=_rewardbench(out, scorer, on_progress),
         probe=_probe(out / "probe.json", scorer, plan, on_progress),
         bench=_bench(out / "bench.jsonl", on_progress),
@@ -126,14 +146,28 @@ def _pick(out: Path, scorer: NamedScorer, on_progress: Progress) -> Pick:
     return pick(group, dict(zip(takes, scored, strict=True)), Weights())
 
 
-def _judge(out: Path, scorer: NamedScorer, on_progress: Progress) -> list[Accuracy]:
+def _judge(out: Path, scorer: NamedScorer, on_progress: Progress) -> tuple[list[Accuracy], list[JudgedPair]]:
     """Uses all splits, because no scorer was trained on these pieces."""
     pairs = list(read_preferences(out / "pairs" / "preferences.jsonl"))
     asked = [*questions(pairs), *prompt_questions(pairs)]
     takes = asked_takes(asked)
     scores = require_scores(_score(out, takes, scorer, "takes of pairs scored", on_progress))
-    right = answers(asked, dict(zip(takes, scores, strict=True)))
-    return accuracies(asked, right, read_heard(out / "pairs"))
+    by_take = dict(zip(takes, scores, strict=True))
+    differences = {one.id: _difference(one) for one in pairs}
+    judged = [
+        JudgedPair(
+            one, differences[one.id], getattr(by_take[one.better], one.axis) - getattr(by_take[one.worse], one.axis)
+        )
+        for one in asked
+        if ALL in one.groups
+    ]
+    return accuracies(asked, answers(asked, by_take), read_heard(out / "pairs")), judged
+
+
+def _difference(pair: Preference) -> str:
+    """'ringing 0.55', the worse take's flaw and its strength; or the attribute that it does not have."""
+    truth = pair.about["truth"]
+    return f"{truth['flaw']} {truth['strength']:.2f}" if truth["flaw"] else f"another {truth['kind']}"
 
 
 def _rewardbench(out: Path, scorer: NamedScorer, on_progress: Progress) -> list[Table]:
@@ -159,7 +193,13 @@ def _score(
 
 
 def _probe(path: Path, scorer: NamedScorer, plan: DemoPlan, on_progress: Progress) -> list[Table]:
-    settings = {"model": scorer.name, "songs": plan.songs, "seconds": plan.seconds, "seed": plan.songs_seed}
+    settings = {
+        "model": scorer.name,
+        "songs": plan.songs,
+        "seconds": plan.seconds,
+        "seed": plan.songs_seed,
+        "format": 2,
+    }
     kept = _kept(path, settings)
     if kept is None:
         songs = compose_songs(plan.songs, plan.seconds, plan.songs_seed)
@@ -179,9 +219,30 @@ def _kept(path: Path, settings: dict[str, Any]) -> dict[str, Any] | None:
         raise InputError(f"{path}: not written by `cmi demo` ({error}); remove it") from error
 
 
-def _bench(log: Path, on_progress: Progress) -> list[Table]:
+def _bench(log: Path, on_progress: Progress) -> BenchPart:
     with as_file(files("cmi.bench").joinpath("samples")) as samples:
         found = find_responses([samples / "responses"])
         on_scored = counter(on_progress, "sample answers scored", len(found))
         settings = Settings(samples / "annotations", ["strict"], DEFAULT_EMBEDDER, "", 1000, cache_folder())
-        return score_tables(score_all(found, settings, log, lambda name: on_scored(1), on_embedded=lambda count: None))
+        cells = score_all(found, settings, log, lambda name: on_scored(1), on_embedded=lambda count: None)
+    above: dict[str, list[bool]] = {}
+    for cell in cells:
+        if not cell.is_null and cell.verdict:
+            above.setdefault(cell.model, []).append(cell.verdict == "above null")
+    model = next(iter(above))
+    of_task: dict[str, BenchCell] = {}  # its first data set
+    for cell in main_cells(cells):
+        if cell.model == model:
+            of_task.setdefault(task_title(cell.row), cell)
+    main = main_table("One metric of each task, protocol strict", model, of_task.values(), 2, [_notice(above)])
+    return BenchPart([main, *score_tables(cells)], above)
+
+
+def _notice(above: Mapping[str, Sequence[bool]]) -> str:
+    """Two sentences: how often each model is above the nulls, and what that says."""
+    (model, own), *others = above.items()
+    rest = "".join(f", {name}'s on {sum(one)}" for name, one in others)
+    return (
+        f"{model}'s sample answers are above the best null on {sum(own)} of {len(own)} metrics{rest}. parrot repeats "
+        "the prompt's example: a model that is not above the nulls has not been shown to use the audio."
+    )

@@ -1,8 +1,8 @@
 """A small version of `cmi probe`: a few versions of a few songs, and how often the scores behave as they should.
 
-hold still    the same music in another file: musicality changes by no more than the probe's bound
-fall          a flaw: musicality is lower than the clean song's
-fit           a prompt that does not fit: alignment is lower than with one that does
+keep    the same music in another file: musicality changes by no more than the probe's bound
+fall    a flaw: musicality is lower than the clean song's
+fit     a wrong prompt: alignment is lower than with the right one
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,8 +20,8 @@ from cmi.stats.intervals import wilson
 from cmi.take import Score
 
 BOUND = Bounds().change  # in standard deviations of the clean songs' scores
-STILL, FALL = "musicality holds still in another file", "a flaw lowers musicality"
-FIT = "a prompt that does not fit lowers alignment"
+STILL, FALL = "another file keeps musicality", "a flaw lowers musicality"
+FIT = "a wrong prompt lowers alignment"
 # How often a scorer that draws normal scores at random would pass.
 RANDOM = {STILL: erf(BOUND / 2), FALL: 0.5, FIT: 0.5}
 
@@ -67,8 +67,9 @@ def small_probe(
             ["what should be", "n", "is so (%)", "95 %", "random scorer"],
             [[kind, *_count_cells(found), f"{100 * RANDOM[kind]:.0f}"] for kind, found in kinds.items()],
             notes=[
-                f"To hold still is to change by at most {BOUND:g} standard deviations of the clean songs' musicality. "
-                "Unlike `cmi probe`, the intervals assume that versions of a song are independent."
+                _notice(scorer.name.partition("@")[0], kinds, outcomes),
+                f"To keep musicality is to change it by at most {BOUND:g} standard deviations of the clean songs' "
+                "scores. Unlike `cmi probe`, the intervals assume that versions of a song are independent.",
             ],
         ),
         Table(
@@ -78,6 +79,22 @@ def small_probe(
             labels=3,
         ),
     ]
+
+
+def _notice(name: str, kinds: Mapping[str, list[bool]], outcomes: Mapping[Expected, list[bool]]) -> str:
+    """Two sentences: how often scores fall as they should, and what moves them that should not."""
+    fall, fit, still = (kinds[kind] for kind in (FALL, FIT, STILL))
+    falls = (
+        f"{FALL.capitalize()} in {percent(sum(fall) / len(fall), 0)} % of {len(fall)} cases, and {FIT} in "
+        f"{percent(sum(fit) / len(fit), 0)} % of {len(fit)}."
+    )
+    if all(still):
+        return f"{falls} Another file of the same song never moves it."
+    worst = max((one for one in outcomes if one.what == STILL), key=lambda one: outcomes[one].count(False))
+    moved = percent(still.count(False) / len(still), 0)
+    return (
+        f"{falls} Another file of the same song should not move {name}, and does in {moved} %, {worst.name} most often."
+    )
 
 
 def _outcomes(expected: Expected, heard: Mapping[VersionKey, Score], spread: float) -> list[bool]:

@@ -1,1 +1,1 @@
-"""One report for a generator, or for several: scores, prompts kept, what is wrong and when, copies; a page."""
+"""One report for a generator, or for several: scores, prompts followed, what is wrong and when, copies; a page."""

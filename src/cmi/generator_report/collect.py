@@ -1,13 +1,16 @@
 """Measure generators' takes: everything that the report shows.
 
-score       musicality and alignment of every take, by a scorer
-prompt      whether a take fits its own prompt better than another one of the same set: chance is one half
-critic      what is wrong with the recording, and when (`cmi.critic`)
-copies      takes that are the same recording as another take of the same generator
+score        musicality and alignment of every take, by a scorer; of sections of 10 s, by a reward model
+prompt       whether a take fits its own prompt better than another one of the same set: chance is one half
+attributes   what the prompt names, and whether it is heard (`attributes`)
+inspection   what is wrong with the recording, and when; tempo, key and loudness (`inspect`)
+lyrics       the words that are heard, if that is asked for (`lyrics`)
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,23 +18,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cmi._util.errors import InputError
-from cmi.audio import LONGEST, load, load_channels
-from cmi.critic import Observation
-from cmi.critic.observe import observe_sound
-from cmi.features import RATE
-from cmi.pairs.fingerprint import SAME, SECONDS, fingerprint, similarities
+from cmi.bench.tasks.key import parse as parse_key
+from cmi.critic.observe import Observation, observe_voice
+from cmi.generator_report.attributes import (
+    HeardAttribute,
+    NamedAttribute,
+    TagBank,
+    TakeMeasurements,
+    is_heard,
+    named_in,
+)
+from cmi.generator_report.inspect import Inspection, inspecting
+from cmi.generator_report.lyrics import HeardLyrics, transcribe_takes
+from cmi.reward.model.encoders.nano import TAGS, Nano
 from cmi.reward.pick.candidates import Group, read_folder, read_manifest
+from cmi.reward.scoring.explain import WINDOW
 from cmi.reward.scoring.score_log import score_takes
-from cmi.reward.scoring.scorers import NamedScorer, ScoredTake
-from cmi.stats import Interval, bootstrap, bootstrap_interval, share_interval
+from cmi.reward.scoring.scorers import NamedScorer, ScoredTake, TakeSection, make_scorer
+from cmi.reward.scoring.tags import TagScorer, load_tags, read_bank
 from cmi.take import Prompt, Score, Take
 
-MOST_COMPARED = 500  # takes of a generator that are compared with each other
-PEAKS = 240  # of a waveform as it is drawn
-RESAMPLES = 1000
-THREADS = 2  # that inspect recordings
-
 Array = NDArray[np.float64]
+Steps = Callable[[int], None]
 
 
 class Sources(NamedTuple):
@@ -40,49 +48,90 @@ class Sources(NamedTuple):
     name: str
     groups: list[Group]
 
-
-class Inspection(NamedTuple):
-    """What a recording is like, without a model."""
-
-    seconds: float
-    peaks: list[float]  # of the waveform, 0 to 1
-    observations: list[Observation]
+    @property
+    def rows(self) -> "list[GeneratorTake]":
+        return [GeneratorTake(group.name, own.name, own.take) for group in self.groups for own in group.candidates]
 
 
-class HeardTake(NamedTuple):
+class GeneratorTake(NamedTuple):
     prompt_name: str
     name: str
     take: Take
+
+    @property
+    def path(self) -> Path:
+        assert isinstance(self.take.audio, Path)
+        return self.take.audio
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.prompt_name}/{self.name}"
+
+
+@dataclass(frozen=True)
+class HeardTake:
+    row: GeneratorTake
     scored: ScoredTake
     other_alignment: float | None  # under another take's prompt
-    seconds: float
-    peaks: list[float]  # of the waveform, 0 to 1
-    observations: list[Observation]
+    sections: tuple[TakeSection, ...]  # of 10 s; empty if the scorer hears none
+    inspection: Inspection
+    odds: Array | None  # (100,), of musicnn's tags; None without its weights
+    shares: Mapping[str, float]  # by attribute: the share of a bank of music that has less of it
+    lyrics: HeardLyrics | None
 
     @property
     def score(self) -> Score:
         return self.scored.score
 
+    @property
+    def overall(self) -> float:
+        return self.score.musicality + self.score.alignment
 
-class Mean(NamedTuple):
-    value: float
-    interval: Interval
+    @cached_property
+    def measurements(self) -> TakeMeasurements:
+        key = self.inspection.key
+        return TakeMeasurements(self.shares, self.inspection.tempo, None if key is None else parse_key(key))
+
+    @cached_property
+    def asked(self) -> list[NamedAttribute]:
+        """What the prompt names; lyrics ask for a voice."""
+        prompt = self.row.take.prompt
+        named = named_in(prompt.text)
+        silent = prompt.lyrics.strip() and not any(one.attribute == "voice" for one in named)
+        return [*named, NamedAttribute("voice", "voice")] if silent else named
+
+    @cached_property
+    def attributes(self) -> list[HeardAttribute]:
+        return [is_heard(one, self.measurements) for one in self.asked]
+
+    @cached_property
+    def observations(self) -> list[Observation]:
+        """What is wrong, in time."""
+        lyrics = self.row.take.prompt.lyrics.strip()
+        is_known = lyrics and "voice" in self.shares
+        voice = observe_voice(self.shares["voice"], self.inspection.seconds) if is_known else []
+        return [*voice, *self.inspection.observations]
+
+    @property
+    def kinds(self) -> set[str]:
+        """Of what is wrong."""
+        return {one.kind for one in self.observations}
 
 
-class GeneratorReport(NamedTuple):
+class MeasuredGenerator(NamedTuple):
     name: str
-    prompts: int
     takes: list[HeardTake]
     left_out: list[tuple[str, str]]  # takes that could not be heard, and why
-    copies: list[tuple[str, str, float]]
-    musicality: Mean
-    alignment: Mean
-    own_prompt: Mean | None  # how often the own prompt fits better than another one; None for a single prompt
 
 
-class ReportOfGenerators(NamedTuple):
-    model: str
-    generators: list[GeneratorReport]  # the best first
+@dataclass(frozen=True)
+class CollectProgress:
+    """How far `collect` is."""
+
+    on_scored: Steps = lambda done: None
+    on_inspected: Callable[[], None] = lambda: None
+    on_sections: Callable[[], None] = lambda: None
+    on_transcribed: Callable[[], None] = lambda: None
 
 
 def read_generators(places: Sequence[Path]) -> list[Sources]:
@@ -92,8 +141,10 @@ def read_generators(places: Sequence[Path]) -> list[Sources]:
     if len(set(names)) < len(names):
         found = [source._replace(name=str(place)) for source, place in zip(found, places, strict=True)]
     for source, place in zip(found, places, strict=True):
-        if not any(group.candidates for group in source.groups):
+        if not source.rows:
             raise InputError(f"{place}: no takes in it")
+    if len({source.name for source in found}) < len(found):
+        raise InputError("the same takes are named twice; name each generator once")
     return found
 
 
@@ -104,118 +155,109 @@ def _name(place: Path) -> str:
 def collect(
     sources: Sequence[Sources],
     scorer: NamedScorer,
-    logs: Sequence[Path] = (),
-    on_scored: Callable[[int], None] = lambda done: None,
-    on_heard: Callable[[], None] = lambda: None,
-) -> ReportOfGenerators:
-    """Score and inspect every take; the generators come in the order of their mean score."""
-    asked = [list_takes(source) for source in sources]
-    takes = [take for rows in asked for _, _, take in rows]
-    others = [[Take(prompt, take.audio) for (_, _, take), prompt in _with_other_prompts(rows)] for rows in asked]
-    results = iter(score_takes(takes, scorer, logs, on_scored))
-    elsewhere = iter(score_takes([take for own in others for take in own], scorer, logs, on_scored))
-    with ThreadPoolExecutor(THREADS) as pool:
-        inspected = pool.map(_inspect, takes)
-        reports = [
-            _report(source.name, rows, own_others, results, elsewhere, inspected, on_heard)
-            for source, rows, own_others in zip(sources, asked, others, strict=True)
-        ]
-    reports.sort(key=lambda report: -(report.musicality.value + report.alignment.value))
-    return ReportOfGenerators(scorer.name, reports)
-
-
-def _report(
-    source: str,
-    rows: Sequence[tuple[str, str, Take]],
-    others: Sequence[Take],
-    results: Iterator[ScoredTake | InputError],
-    elsewhere: Iterator[ScoredTake | InputError],
-    inspected: Iterator[Inspection | InputError],
-    on_heard: Callable[[], None],
-) -> GeneratorReport:
-    """The report of one generator, whose results come next."""
-    heard, left_out = [], []
-    for prompt_name, name, take in rows:
-        scored, other, inspection = next(results), next(elsewhere) if others else None, next(inspected)
-        wrong = other.score.alignment if isinstance(other, ScoredTake) else None
-        if isinstance(scored, ScoredTake) and isinstance(inspection, Inspection):
-            heard.append(HeardTake(prompt_name, name, take, scored, wrong, *inspection))
-        else:
-            reason = scored if isinstance(scored, InputError) else inspection
-            left_out.append((f"{prompt_name}/{name}", str(reason)))
-        on_heard()
-    if not heard:
-        raise InputError(f"{source}: none of {len(rows)} takes could be heard: {left_out[0][1]}")
-    return _summarise(source, heard, left_out)
-
-
-def list_takes(source: Sources) -> list[tuple[str, str, Take]]:
-    """The prompt's name, the take's name and the take."""
-    return [(group.name, own.name, own.take) for group in source.groups for own in group.candidates]
+    pool: ProcessPoolExecutor,
+    scores_log: Path,
+    inspections_log: Path,
+    transcribe: bool = False,
+    progress: CollectProgress = CollectProgress(),  # noqa: B008 (it does nothing)
+) -> list[MeasuredGenerator]:
+    """Score and inspect every take. A take that cannot be heard is left out with the reason."""
+    rows = [row for source in sources for row in source.rows]
+    takes = [row.take for row in rows]
+    with inspecting(pool, [row.path for row in rows], inspections_log, progress.on_inspected) as wait:
+        scored = score_takes(takes, scorer, [scores_log], progress.on_scored)
+        others = [other_prompts(source.rows) for source in sources]
+        elsewhere = score_takes([take for own in others for take in own], scorer, [scores_log], progress.on_scored)
+        sections = hear_sections(takes, scorer, progress.on_sections)
+        odds = list(hear_tags(takes, scorer))
+        inspections = wait()
+    words = transcribe_takes(_with_lyrics(takes, inspections), progress.on_transcribed) if transcribe else {}
+    bank = TagBank(TAGS, read_bank())
+    results, wrong = iter(zip(rows, scored, sections, odds, strict=True)), iter(elsewhere)
+    generators = []
+    for source, own_others in zip(sources, others, strict=True):
+        found = MeasuredGenerator(source.name, [], [])
+        for _ in source.rows:
+            row, score, own_sections, own_odds = next(results)
+            other = next(wrong) if own_others else None
+            inspection = inspections[row.path]
+            failed = next((one for one in (score, inspection, own_odds) if isinstance(one, InputError)), None)
+            if failed is not None:
+                found.left_out.append((row.full_name, str(failed)))
+                continue
+            assert isinstance(score, ScoredTake)
+            assert isinstance(inspection, Inspection)
+            assert not isinstance(own_odds, InputError)
+            alignment = other.score.alignment if isinstance(other, ScoredTake) else None
+            shares = {} if own_odds is None else bank.shares(own_odds)
+            heard = HeardTake(row, score, alignment, own_sections, inspection, own_odds, shares, words.get(row.take))
+            found.takes.append(heard)
+        if not found.takes:
+            count, why = len(source.rows), found.left_out[0][1]
+            raise InputError(f"{source.name}: none of {count} takes could be heard: {why}")
+        generators.append(found)
+    return generators
 
 
 def count_scores(sources: Sequence[Sources]) -> int:
     """How many takes `collect` scores, under their own prompts and under others."""
-    asked = [list_takes(source) for source in sources]
-    return sum(len(rows) + len(_with_other_prompts(rows)) for rows in asked)
+    return sum(len(source.rows) + len(other_prompts(source.rows)) for source in sources)
 
 
-def _with_other_prompts(rows: Sequence[tuple[str, str, Take]]) -> list[tuple[tuple[str, str, Take], Prompt]]:
-    """Each take with the prompt that comes after its own; none if there is only one."""
-    prompts = list({name: take.prompt for name, _, take in rows}.items())
+def other_prompts(rows: Sequence[GeneratorTake]) -> list[Take]:
+    """Each take under the prompt that comes after its own; none if there is only one."""
+    prompts: list[tuple[str, Prompt]] = list({row.prompt_name: row.take.prompt for row in rows}.items())
     after = {name: prompts[(i + 1) % len(prompts)][1] for i, (name, _) in enumerate(prompts)}
-    return [(row, after[row[0]]) for row in rows] if len(prompts) > 1 else []
+    return [Take(after[row.prompt_name], row.path) for row in rows] if len(prompts) > 1 else []
 
 
-def _inspect(take: Take) -> Inspection | InputError:
-    assert isinstance(take.audio, Path)
+def hear_sections(
+    takes: Sequence[Take], scorer: NamedScorer, on_heard: Callable[[], None] = lambda: None
+) -> list[tuple[TakeSection, ...]]:
+    """Sections of 10 s, each judged on its own by the reward model; none by other scorers."""
+    if scorer.reward_model is None:
+        return [() for _ in takes]
+    found = []
+    for judged in make_scorer(scorer.reward_model, WINDOW).judge(takes):
+        found.append(judged.sections if isinstance(judged, ScoredTake) else ())
+        on_heard()
+    return found
+
+
+def hear_tags(takes: Sequence[Take], scorer: NamedScorer) -> Iterator[Array | InputError | None]:
+    """Log-odds (100,) of musicnn's tags: those that nano heard, or musicnn's own; None if that cannot be loaded."""
+    tagger: TagScorer | InputError | None = None
+    for take in takes:
+        known = tags_known(take, scorer)
+        if known is None and tagger is None:
+            tagger = load_tagger()
+        if known is not None or not isinstance(tagger, TagScorer):
+            yield known
+            continue
+        try:
+            yield tagger.odds(take.audio)
+        except InputError as error:
+            yield error
+
+
+def load_tagger() -> TagScorer | InputError:
     try:
-        samples, rate = load_channels(take.audio, LONGEST)
-    except InputError as error:
+        return load_tags()[1]
+    except InputError as error:  # no connection, and the weights are not here
         return error
-    parts = np.array_split(np.abs(samples).max(axis=1), min(PEAKS, len(samples)))
-    peaks = [round(float(part.max()), 3) for part in parts]
-    return Inspection(len(samples) / rate, peaks, observe_sound(samples, rate))
 
 
-def _summarise(name: str, takes: list[HeardTake], left_out: list[tuple[str, str]]) -> GeneratorReport:
-    prompts = sorted({take.prompt_name for take in takes})
-    clusters = np.array([prompts.index(take.prompt_name) for take in takes])
-    musicality, alignment = (
-        _mean(np.array([getattr(take.score, axis) for take in takes]), clusters) for axis in ("musicality", "alignment")
-    )
-    return GeneratorReport(
-        name, len(prompts), takes, left_out, find_copies(takes), musicality, alignment, _own_prompt(takes, clusters)
-    )
-
-
-def _mean(values: Array, clusters: NDArray[np.int64]) -> Mean:
-    draws = bootstrap(lambda weights: weights @ values / weights.sum(axis=1), clusters, RESAMPLES)
-    return Mean(float(values.mean()), bootstrap_interval(draws, len(np.unique(clusters))))
-
-
-def _own_prompt(takes: Sequence[HeardTake], clusters: NDArray[np.int64]) -> Mean | None:
-    """How often a take fits its own prompt better; a tie counts as half."""
-    asked = [i for i, take in enumerate(takes) if take.other_alignment is not None]
-    if not asked:
+def tags_known(take: Take, scorer: NamedScorer) -> Array | None:
+    """What nano heard of a take that it has scored; None if another model scored it."""
+    encoder = None if scorer.reward_model is None else scorer.reward_model.encoder
+    if not isinstance(encoder, Nano) or not encoder.tagged:
         return None
-    differences = np.array([takes[i].score.alignment - (takes[i].other_alignment or 0.0) for i in asked])
-    wins = (np.sign(differences) + 1) / 2
-    codes = np.unique(clusters[asked], return_inverse=True)[1]
-    draws = bootstrap(lambda weights: weights @ wins / weights.sum(axis=1), codes, RESAMPLES)
-    return Mean(float(wins.mean()), share_interval(float(wins.mean()), draws, int(codes.max()) + 1))
+    for job, loaded in scorer.read(take).items():
+        if job.sound == take.audio and (entry := getattr(loaded, "entry", None)) is not None:
+            return np.asarray(encoder.tags_beside(entry.tokens).double().numpy())
+    return None
 
 
-def find_copies(takes: Sequence[HeardTake]) -> list[tuple[str, str, float]]:
-    """Pairs of takes that are the same recording, at any level and shifted by up to some seconds."""
-    compared = list(takes)[:MOST_COMPARED]
-    prints = [fingerprint(load(Path(str(take.take.audio)), RATE, SECONDS)) for take in compared]
-    alike = similarities(prints)
-    return [
-        (_full_name(compared[i]), _full_name(compared[j]), float(alike[i, j]))
-        for i, j in np.argwhere(np.triu(alike >= SAME, 1)).tolist()
-    ]
-
-
-def _full_name(take: HeardTake) -> str:
-    return f"{take.prompt_name}/{take.name}"
+def _with_lyrics(takes: Sequence[Take], inspections: Mapping[Path, Inspection | InputError]) -> list[Take]:
+    heard = {path for path, found in inspections.items() if isinstance(found, Inspection)}
+    return [take for take in takes if take.prompt.lyrics.strip() and take.audio in heard]

@@ -1,82 +1,23 @@
 """The report as a page: one HTML file; recordings are linked, or inside it."""
 
-import base64
-import io
-import os
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
-from pathlib import Path
-from urllib.parse import quote
 
-import soundfile
+from cmi.generator_report.attributes import TAGGED, HeardAttribute
+from cmi.generator_report.collect import HeardTake
+from cmi.generator_report.inspect import KEY_SECONDS
+from cmi.generator_report.summary import GeneratorReport, ReportOfGenerators
+from cmi.generator_report.tables import tables_of
+from cmi.report.html import cells, fact_list, page, table_html, table_of_rows
+from cmi.report.numbers import clock
+from cmi.report.players import WAVE_HEIGHT, Link, moment, play_button, player, ranked_cards, wave
+from cmi.reward.scoring.scorers import TakeSection
+from cmi.take import Score
 
-from cmi._util.errors import InputError
-from cmi.audio import load
-from cmi.critic import KINDS
-from cmi.generator_report.collect import GeneratorReport, HeardTake, Mean, ReportOfGenerators
-from cmi.report.html import details, fact_list, page, table_html
-from cmi.report.numbers import clock, interval, number, percent
-from cmi.report.tables import Table
-from cmi.stats.comparison import finite
-
-OPEN_TAKES = 12  # shown of each end; the others are folded
-WAVE_HEIGHT = 40
-EMBEDDED_RATE = 32_000
-Link = Callable[[Path], str]
-
-
-def tables_of(report: ReportOfGenerators) -> list[Table]:
-    tables = [_ranking(report), _findings(report)]
-    copies = [[one.name, a, b, number(alike, 3)] for one in report.generators for a, b, alike in one.copies]
-    if copies:
-        tables.append(Table("Takes that are copies of another take", ["generator", "take", "take", "alike"], copies, 3))
-    left_out = [[one.name, take, why] for one in report.generators for take, why in one.left_out]
-    if left_out:
-        tables.append(Table("Takes left out", ["generator", "take", "why"], left_out, 3))
-    return tables
-
-
-def _ranking(report: ReportOfGenerators) -> Table:
-    rows = [
-        [
-            one.name,
-            str(one.prompts),
-            str(len(one.takes)),
-            *_cells(one.musicality),
-            *_cells(one.alignment),
-            *(["-", "-"] if one.own_prompt is None else _cells(one.own_prompt, percent, 100)),
-        ]
-        for one in report.generators
-    ]
-    headers = ["generator", "prompts", "takes", "musicality", "95 %", "alignment", "95 %", "own prompt, %", "95 %"]
-    notes = [
-        f"Means of scores by {report.model}; scores compare takes and have no unit. Intervals draw prompts; there is "
-        "none for fewer than ten. Own prompt: how often a take fits its own prompt better than another prompt of the "
-        "same set; 50 is chance."
-    ]
-    return Table("Generators, the best first", headers, rows, notes=notes)
-
-
-def _cells(mean: Mean, shown: Callable[[float], str] = number, scale: float = 1.0) -> list[str]:
-    return [shown(mean.value), interval(mean.interval, 2 if scale == 1 else 0, scale)]
-
-
-def _findings(report: ReportOfGenerators) -> Table:
-    rows = []
-    for kind in KINDS:
-        counts = [
-            sum(any(o.kind == kind for o in take.observations) for take in one.takes) for one in report.generators
-        ]
-        if any(counts):
-            rows.append([kind, *(f"{n} of {len(one.takes)}" for n, one in zip(counts, report.generators, strict=True))])
-    clean = [sum(not take.observations for take in one.takes) for one in report.generators]
-    rows.append(["nothing", *(f"{n} of {len(one.takes)}" for n, one in zip(clean, report.generators, strict=True))])
-    notes = ["By measurement alone, without a model; docs/report.md says how often each errs."]
-    return Table(
-        "Takes in which something is wrong", ["found", *(one.name for one in report.generators)], rows, notes=notes
-    )
+LOUDNESS_RANGE = 24.0  # dB from the top of a waveform to its bottom
+TEMPO_RANGE = 0.3  # relative, from the middle of a waveform to its top
+HEARD = {True: "heard", False: "not heard", None: "not checked"}
 
 
 def page_of(report: ReportOfGenerators, link: Link) -> str:
@@ -90,122 +31,112 @@ def page_of(report: ReportOfGenerators, link: Link) -> str:
         *(table_html(table) for table in tables_of(report)),
         *(_takes(one, link) for one in report.generators),
     ]
-    style, script = (
-        files("cmi.generator_report").joinpath(f"page.{kind}").read_text("utf-8") for kind in ("css", "js")
-    )
-    return page(f"Report: {names}", "\n".join(body), style, script)
+    style = files("cmi.generator_report").joinpath("page.css").read_text("utf-8")
+    return page(f"Report: {names}", "\n".join(body), style)
 
 
 def _takes(one: GeneratorReport, link: Link) -> str:
-    ranked = sorted(one.takes, key=_overall, reverse=True)
-    best, rest, worst = ranked[:OPEN_TAKES], ranked[OPEN_TAKES:-OPEN_TAKES], ranked[OPEN_TAKES:][-OPEN_TAKES:]
-    parts = [f"<h2>{escape(one.name)}: takes, the best first</h2>", _cards(best, link, 1)]
-    if rest:
-        parts.append(details(f"{len(rest)} takes between", [_cards(rest, link, 1 + OPEN_TAKES)]))
-    if worst:
-        parts.append(_cards(worst, link, 1 + len(ranked) - len(worst)))
-    return "\n".join(parts)
-
-
-def _overall(take: HeardTake) -> float:
-    return take.score.musicality + take.score.alignment
-
-
-def _cards(takes: Sequence[HeardTake], link: Link, first: int) -> str:
-    return f'<ol class="takes" start="{first}">\n' + "\n".join(_card(take, link) for take in takes) + "\n</ol>"
+    cards = [_card(take, link) for take in sorted(one.takes, key=lambda take: take.overall, reverse=True)]
+    return f"""<h2>{escape(one.name)}: takes, the best first</h2>
+<p class="quiet">On a waveform, the solid line is the loudness and the dashed line the tempo; shaded is where something
+is wrong. Sections of 10 s are judged on their own: ▲ is the strongest, ▼ the weakest.</p>
+{ranked_cards(cards)}"""
 
 
 def _card(take: HeardTake, link: Link) -> str:
-    assert isinstance(take.take.audio, Path)
-    name, asked = f"{take.prompt_name}/{take.name}", take.take.prompt
-    lyrics = f'<p class="quiet">Lyrics: {escape(asked.lyrics)}</p>' if asked.lyrics else ""
-    score = f"musicality {take.score.musicality:.2f}, alignment {take.score.alignment:.2f}, {clock(take.seconds)}"
-    said = [
-        f'<li><button data-at="{one.start:.2f}" aria-label="play {escape(name)} from {clock(one.start)}">'
-        f"{clock(one.start)}</button> <span>{escape(one.sentence)}</span></li>"
-        for one in take.observations
-    ]
+    name, asked = take.row.full_name, take.row.take.prompt
+    score = (
+        f"musicality {take.score.musicality:.2f}, alignment {take.score.alignment:.2f}, "
+        f"{clock(take.inspection.seconds)}"
+    )
+    said = [moment(name, one.start, one.sentence) for one in take.observations]
     said += [f"<li>{escape(note)}</li>" for note in take.scored.notes]
     return f"""<li class="take"><h3>{escape(name)}</h3>
-<p>{escape(asked.text)}</p>{lyrics}
-<p class="scores quiet">{score}</p>
-{_wave(take, name)}
-<audio controls preload="none" src="{link(take.take.audio)}" aria-label="{escape(name)}"></audio>
+<p>{escape(asked.text)}</p>{_lyrics(take)}{_attributes(take)}
+<p class="quiet">{score}</p>
+{wave(name, take.inspection.outline, _marked(take), _lines(take))}
+<p class="quiet">{escape(_course(take))}</p>
+{player(name, link(take.row.path))}
+{_sections(take, name)}
 <ul class="observations">{"".join(said)}</ul></li>"""
 
 
-def _wave(take: HeardTake, name: str) -> str:
-    """The waveform, with what is wrong marked; a click plays from there."""
-    width, middle = len(take.peaks), WAVE_HEIGHT / 2
-    loudest = max(take.peaks) or 1.0
-    above = " ".join(f"L{i} {middle - peak / loudest * middle:.1f}" for i, peak in enumerate(take.peaks))
-    below = " ".join(
-        f"L{i} {middle + peak / loudest * middle:.1f}" for i, peak in reversed(list(enumerate(take.peaks)))
+def _lyrics(take: HeardTake) -> str:
+    asked = take.row.take.prompt.lyrics
+    parts = [f"Lyrics: {asked}"] if asked.strip() else []
+    if take.lyrics is not None:
+        parts.append(f"Heard: {take.lyrics.text or 'no words'} (word errors {take.lyrics.rate:.0%})")
+    return "".join(f'<p class="quiet lyrics">{escape(part)}</p>' for part in parts)
+
+
+def _attributes(take: HeardTake) -> str:
+    if not take.attributes:
+        return ""
+    chips = "".join(
+        f'<li class="{HEARD[one.heard].replace(" ", "-")}" title="{escape(one.measured)}">{escape(_said(one))}</li>'
+        for one in take.attributes
     )
-    marks = "".join(
-        f'<rect x="{one.start / take.seconds * width:.1f}" y="0" '
-        f'width="{max(1.0, (one.end - one.start) / take.seconds * width):.1f}" height="{WAVE_HEIGHT}"/>'
-        for one in take.observations
-        if one.end - one.start < take.seconds / 2
+    return f'<ul class="asked" aria-label="asked for">{chips}</ul>'
+
+
+def _said(one: HeardAttribute) -> str:
+    is_number = one.attribute not in TAGGED and one.heard is not None
+    return f"{one.name}: {HEARD[one.heard]}" + (f" ({one.measured})" if is_number else "")
+
+
+def _course(take: HeardTake) -> str:
+    """Loudness, tempo and key in words."""
+    sound = take.inspection
+    parts = ["silent" if sound.loudness is None else f"loudness {sound.loudness:.1f} LUFS"]
+    if sound.loudness_over_time:
+        parts[0] += f" ({min(sound.loudness_over_time):.0f} to {max(sound.loudness_over_time):.0f})"
+    if sound.tempo is None:
+        parts.append("no pulse")
+    else:
+        tempos = [tempo for _, tempo in sound.tempo_over_time]
+        parts.append(f"tempo {sound.tempo:.0f} beats a minute ({min(tempos):.0f} to {max(tempos):.0f})")
+    return "; ".join([*parts, f"key {sound.key}" if sound.key else "no pitch"])
+
+
+def _sections(take: HeardTake, name: str) -> str:
+    """A column for each 10 s: when, key, both scores."""
+    sound = take.inspection
+    starts = [one.start for one in take.sections] or [i * KEY_SECONDS for i in range(len(sound.keys))]
+    keys = [sound.keys[min(int(start / KEY_SECONDS), len(sound.keys) - 1)] or "-" for start in starts]
+    rows = [("key", keys)] + [(axis, list(_scores(take.sections, axis))) for axis in Score._fields if take.sections]
+    if len(starts) < 2:
+        return ""
+    head = cells(["from"]) + "".join(f"<td>{play_button(name, start)}</td>" for start in starts)
+    lines = [f'<th scope="row">{label}</th>{cells(own)}' for label, own in rows]
+    return table_of_rows(f"sections of {name}", head, lines, kind="sections")
+
+
+def _scores(sections: Sequence[TakeSection], axis: str) -> Iterable[str]:
+    values = [float(getattr(section.score, axis)) for section in sections]
+    marks = {max(values): " ▲", min(values): " ▼"} if len(set(values)) > 1 else {}
+    return (f"{value:.2f}{marks.get(value, '')}" for value in values)
+
+
+def _marked(take: HeardTake) -> list[tuple[float, float]]:
+    """Spans that are worth a mark: what lasts longer is said in words alone."""
+    spans = [(one.start, one.end) for one in take.observations]
+    return [(start, end) for start, end in spans if end - start < take.inspection.seconds / 2]
+
+
+def _lines(take: HeardTake) -> str:
+    """Loudness below its loudest, and the tempo around its own, as lines on the waveform."""
+    sound = take.inspection
+    width = len(sound.outline.peaks)
+    loud = max(sound.loudness_over_time, default=0.0)
+    lines = {"loudness": [(1.5 + i, (loud - one) / LOUDNESS_RANGE) for i, one in enumerate(sound.loudness_over_time)]}
+    if sound.tempo is not None:
+        lines["tempo"] = [(at, 0.5 - (one / sound.tempo - 1) / TEMPO_RANGE / 2) for at, one in sound.tempo_over_time]
+    return "".join(
+        f'<polyline class="{kind}" points="'
+        + " ".join(
+            f"{at / sound.seconds * width:.1f},{min(max(down, 0.02), 0.98) * WAVE_HEIGHT:.1f}" for at, down in points
+        )
+        + '"/>'
+        for kind, points in lines.items()
+        if len(points) > 1
     )
-    return (
-        f'<svg class="wave" data-seconds="{take.seconds:.2f}" viewBox="0 0 {width} {WAVE_HEIGHT}" '
-        f'preserveAspectRatio="none" role="img" aria-label="waveform of {escape(name)}">'
-        f'<path d="M0 {middle} {above} {below} Z"/>{marks}</svg>'
-    )
-
-
-def link_from(folder: Path) -> Link:
-    """Addresses relative to the page's folder."""
-    return lambda path: escape(quote(os.path.relpath(path.resolve(), folder.resolve()).replace(os.sep, "/")))
-
-
-def embed(path: Path) -> str:
-    """The recording itself, in mono, as Ogg Vorbis."""
-    sound = load(path, EMBEDDED_RATE)
-    encoded = io.BytesIO()
-    soundfile.write(encoded, sound.samples.clip(-1, 1), EMBEDDED_RATE, format="OGG", subtype="VORBIS")
-    return f"data:audio/ogg;base64,{base64.b64encode(encoded.getvalue()).decode('ascii')}"
-
-
-def record_of(report: ReportOfGenerators) -> dict[str, object]:
-    """For machines: everything on the page but the recordings."""
-    return {
-        "model": report.model,
-        "generators": [
-            {
-                "name": one.name,
-                "prompts": one.prompts,
-                "takes": len(one.takes),
-                **{
-                    axis: {"mean": mean.value, "low": finite(mean.interval.low), "high": finite(mean.interval.high)}
-                    for axis in ("musicality", "alignment", "own_prompt")
-                    if (mean := getattr(one, axis)) is not None
-                },
-                "found": dict(Counter(o.kind for take in one.takes for o in take.observations)),
-                "copies": [{"a": a, "b": b, "alike": alike} for a, b, alike in one.copies],
-                "left_out": [{"take": take, "why": why} for take, why in one.left_out],
-                "each": [_take_record(take) for take in one.takes],
-            }
-            for one in report.generators
-        ],
-    }
-
-
-def _take_record(take: HeardTake) -> dict[str, object]:
-    return {
-        "prompt": take.prompt_name,
-        "take": take.name,
-        "audio": str(take.take.audio),
-        "seconds": round(take.seconds, 2),
-        **take.score._asdict(),
-        "alignment_elsewhere": take.other_alignment,
-        "notes": list(take.scored.notes),
-        "observations": [one._asdict() for one in take.observations],
-    }
-
-
-def require_page(path: Path) -> None:
-    """InputError unless the name is that of a page."""
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"{path}: expected a name that ends in .html")

@@ -12,6 +12,7 @@ from cmi.judge.labels import count as count_labels
 from cmi.judge.run import ORDERS, Judged
 from cmi.report.numbers import count, interval, number, percent
 from cmi.report.tables import Table, to_plain
+from cmi.reward.model.validation import validation_notes
 from cmi.stats import Interval, Share
 
 SHOWN = 10  # failures that a table names
@@ -109,7 +110,7 @@ def audit_record(audit: Audit) -> dict[str, Any]:
 
 def _notes(judged: Judged) -> list[str]:
     unparsed = [verdict.why for verdict in judged.verdicts.values() if not verdict.opinions and not verdict.marks]
-    notes = [f"judge: {judged.judge}", *judged.cut_notes]
+    notes = [f"judge: {judged.judge}", *validation_notes(judged.judge), *judged.cut_notes]
     if unparsed:
         notes.append(
             f"{len(unparsed):,} of {len(judged.verdicts):,} answers are not a verdict; they are kept as they came"

@@ -8,7 +8,7 @@ listener is asked only with a studio's truth: a take under its own prompt agains
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from cmi._util.runlog import read_records
 from cmi.preferences import Preference, read_preferences
 from cmi.report.numbers import interval, percent
 from cmi.report.tables import Table
+from cmi.reward.model.validation import validation_notes
 from cmi.reward.scoring.score_log import score_takes
 from cmi.reward.scoring.scorers import NamedScorer, require_scores
 from cmi.stats.intervals import Interval, wilson
@@ -158,4 +159,4 @@ def measure_accuracy(scorer: NamedScorer, folder: Path, splits: Sequence[str] = 
         own = [one for one in pairs if one.about["split"] == split]
         asked = [*questions(own), *prompt_questions(own)]
         tables.append(table(f"{scorer.name}: {split}", accuracies(asked, ask(asked, scorer), heard)))
-    return tables
+    return [*tables[:-1], *(replace(last, notes=validation_notes(scorer.name)) for last in tables[-1:])]

@@ -25,6 +25,7 @@ from cmi.audio import content_hash
 from cmi.probe import versions as probes
 from cmi.probe.versions import CLEAN, FEWEST, STRENGTHS, Composed, Song
 from cmi.report.tables import to_plain
+from cmi.reward.model.validation import validation_notes
 from cmi.reward.scoring.score_log import score_takes
 from cmi.reward.scoring.scorers import NamedScorer, require_scores
 from cmi.stats import Interval, bootstrap, bootstrap_interval, spearman, wilson
@@ -192,6 +193,7 @@ def _report(model: str, songs: Sequence[Song], seed: int, bounds: Bounds, heard:
     notes = [f"All clean songs have the same {axis}." for axis, value in spread.items() if not value]
     if composed and not _scores(heard, probes.SUNG, "alignment"):
         notes.append("Lyrics are not probed: singing needs the studio extra, pip install 'cmi[studio]'.")
+    notes += validation_notes(model)
     return ProbeReport(
         model=model,
         source=f"{len(songs)} pieces by the studio" if composed else f"{len(songs)} recordings",

@@ -1,13 +1,15 @@
 """A probe's report for people: three tables and a picture."""
 
+from itertools import product
 from pathlib import Path
 
 from cmi.probe.probe import HALF, RANDOM_CHANGE, ProbeReport
 from cmi.probe.versions import STRENGTHS
-from cmi.report.numbers import interval, number, percent
-from cmi.report.pictures import QUIET, SERIES, new_figure, new_panels, save_picture
+from cmi.report.numbers import interval, number, percent, signed
+from cmi.report.pictures import new_figure, new_panels, save_picture
 from cmi.report.tables import Table
 
+FULL_COLOUR = 2.0  # spreads; the same for all scorers, so that pictures can be compared
 VERDICTS = {True: "pass", False: "FAIL", None: "-"}
 
 
@@ -44,7 +46,7 @@ def _falls(report: ProbeReport) -> Table:
     ]
     rows.append(["(random scorer)", "any", "", "50", "", "0.00", "", ""])
     bound = report.falls[0]
-    families = {family: [f.passed for f in report.falls if f.family == family] for family in _families(report)}
+    families = {family: [f.passed for f in report.falls if f.family == family] for family in families_of(report)}
     counts = "; ".join(f"{family} {sum(passed)} of {len(passed)}" for family, passed in families.items())
     return Table(
         f"{report.model}: should lower musicality, the more the stronger",
@@ -70,11 +72,12 @@ def _orders(report: ProbeReport) -> Table:
         f"{report.model}: should have the higher alignment",
         ["prompt", "n", "songs (%)", "95 %", "chance", "bound", "verdict"],
         rows,
-        notes=[*report.notes, _summary(report)],
+        notes=[*report.notes, summary(report)],
     )
 
 
-def _summary(report: ProbeReport) -> str:
+def summary(report: ProbeReport) -> str:
+    """Say how many probes pass, and on what."""
     font = f", soundfont {report.soundfont}" if report.soundfont else ""
     return (
         f"{sum(report.verdicts)} of {len(report.verdicts)} probes pass. {report.takes} takes scored: {report.source}, "
@@ -83,25 +86,31 @@ def _summary(report: ProbeReport) -> str:
 
 
 def draw(report: ProbeReport, path: Path) -> None:
-    """Mean change of musicality against strength, one panel for each family and one line for each flaw."""
-    families = _families(report)
-    figure = new_figure(1 + 4 * len(families), 4.5)
-    panels = new_panels(figure, columns=len(families))
-    for axes, family in zip(panels, families, strict=True):
-        flaws = [fall for fall in report.falls if fall.family == family]
-        for i, fall in enumerate(flaws):
-            colour, mark = SERIES[i % len(SERIES)], "osD^v"[i % 5]
-            style = "-" if fall.passed else ":"
-            axes.plot((0, *STRENGTHS), (0, *fall.curve), style, marker=mark, color=colour, label=fall.flaw)
-        axes.axhline(0, color=QUIET, linewidth=0.8)
-        axes.set_title(family, loc="left", fontsize=10)
-        axes.set_xlabel("strength")
-        axes.legend(frameon=False, fontsize=8)
-    panels[0].set_ylabel("change of musicality, in spreads of clean songs")
-    title = f"{report.model}: mean over {report.songs} songs; lines should fall, dotted ones fail"
-    figure.suptitle(title, fontsize=9)
+    """Mean change of musicality by flaw and strength: a panel for each family, a row for each flaw."""
+    families = {family: [fall for fall in report.falls if fall.family == family] for family in families_of(report)}
+    rows = [len(falls) for falls in families.values()]
+    figure = new_figure(6.5, 1.6 + 0.3 * sum(rows) + 0.5 * len(rows))
+    panels = new_panels(figure, rows=len(rows), sharex=True, gridspec_kw={"height_ratios": rows})
+    for panel, (family, falls) in zip(panels, families.items(), strict=True):
+        values = [fall.curve for fall in falls]
+        image = panel.imshow(values, cmap="BrBG_r", vmin=-FULL_COLOUR, vmax=FULL_COLOUR, aspect="auto")
+        panel.set_title(family, loc="left", fontsize=10)
+        panel.set_yticks(range(len(falls)), [fall.flaw + ("" if fall.passed else " (fails)") for fall in falls])
+        panel.tick_params(length=0)
+        panel.spines[:].set_visible(False)
+        for row, column in product(range(len(falls)), range(len(STRENGTHS))):
+            value = values[row][column]
+            ink = "white" if abs(value) > 0.7 * FULL_COLOUR else "black"
+            panel.text(column, row, signed(value), ha="center", va="center", fontsize=8, color=ink)
+    panels[-1].set_xticks(range(len(STRENGTHS)), [f"{strength:g}" for strength in STRENGTHS])
+    panels[-1].set_xlabel("strength of the flaw")
+    figure.colorbar(
+        image, ax=panels, shrink=0.6, extend="both", label="change of musicality, in spreads of clean songs"
+    )
+    figure.suptitle(f"{report.model}: mean over {report.songs} songs; every row should fall", fontsize=9)
     save_picture(figure, path)
 
 
-def _families(report: ProbeReport) -> list[str]:
+def families_of(report: ProbeReport) -> list[str]:
+    """Return the families of the flaws, in order."""
     return list(dict.fromkeys(fall.family for fall in report.falls))

@@ -129,7 +129,7 @@ def _front_matter(text: CardText, facts: CardFacts) -> str:
         "size_categories": [sizes[0] if sizes else "n>1M"],
         "configs": [
             {"config_name": "rows", "default": True, "data_files": rows},
-            {"config_name": RECORDINGS, "data_files": [{"split": "all", "path": f"data/{RECORDINGS}-*.parquet"}]},
+            {"config_name": RECORDINGS, "data_files": [{"split": "train", "path": f"data/{RECORDINGS}-*.parquet"}]},
         ],
     }
     dumped: str = yaml.safe_dump(front, sort_keys=False, allow_unicode=True, width=120)

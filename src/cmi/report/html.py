@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 
@@ -31,22 +31,20 @@ form-action 'none'">
 </html>
 """
 
-ONE_AT_A_TIME = """
-document.addEventListener("play", ({ target }) => {
-  for (const player of document.querySelectorAll("audio")) if (player !== target) player.pause();
-}, true);
-"""
-
 _BAR, _HEIGHT = 180, 16  # pixels
+_LONG = 40  # characters
 
 
-def page(title: str, body: str, style: str = "", script: str = ONE_AT_A_TIME) -> str:
-    """Return a whole page. `body` is HTML, `style` is added to the common CSS, and `script` is the only script."""
+def page(title: str, body: str, style: str = "", script: str | None = None) -> str:
+    """Return a whole page. `body` is HTML, `style` is added to the common CSS; `script` replaces the common one."""
+    script = _text("page.js") if script is None else script
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
-    shared = css_variables() + files("cmi.report").joinpath("style.css").read_text(encoding="utf-8")
-    return _PAGE.format(
-        title=escape(title), script_hash=f"sha256-{digest}", style=shared + style, body=body, script=script
-    )
+    style = css_variables() + _text("style.css") + style
+    return _PAGE.format(title=escape(title), script_hash=f"sha256-{digest}", style=style, body=body, script=script)
+
+
+def _text(name: str) -> str:
+    return files("cmi.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def fact_list(facts: Mapping[str, str]) -> str:
@@ -55,19 +53,36 @@ def fact_list(facts: Mapping[str, str]) -> str:
     return f'<dl class="facts">\n{terms}\n</dl>'
 
 
-def table_html(table: Table) -> str:
-    """Return a table with its title and notes."""
-    head = "".join(_cell("th", header, i < table.labels) for i, header in enumerate(table.headers))
-    rows = "\n".join(
-        f"<tr>{''.join(_cell('td', cell, i < table.labels) for i, cell in enumerate(row))}</tr>" for row in table.rows
+def table_html(table: Table, is_sortable: bool = False) -> str:
+    """Return a table with its title and notes; a reader can sort it by a column."""
+    head, *rows = (
+        cells(line[: table.labels], tag) + numbers(line[table.labels :], tag)
+        for tag, line in [("th", table.headers), *(("td", row) for row in table.rows)]
     )
     notes = "\n".join(f'<p class="quiet">{escape(note)}</p>' for note in table.notes)
-    shown = f"<caption>{escape(table.title)}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>"
-    return f'<div class="scroll"><table>\n{shown}\n</table></div>\n{notes}'
+    return f"{table_of_rows(table.title, head, rows, is_sortable, has_caption=True)}\n{notes}"
 
 
-def _cell(tag: str, text: str, is_label: bool) -> str:
-    return f"<{tag}>{escape(text)}</{tag}>" if is_label else f'<{tag} class="number">{escape(text)}</{tag}>'
+def table_of_rows(
+    title: str, head: str, rows: Iterable[str], is_sortable: bool = False, has_caption: bool = False, kind: str = ""
+) -> str:
+    """Return a table of rows whose cells are HTML. It scrolls by itself if it is wider than the page."""
+    body = "\n".join(row if row.startswith("<tr") else f"<tr>{row}</tr>" for row in rows)
+    caption = f"<caption>{escape(title)}</caption>\n" if has_caption else ""
+    classes = " ".join(filter(None, ["sortable" if is_sortable else "", kind]))
+    start = f'<table class="{classes}">' if classes else "<table>"
+    table = f"{start}\n{caption}<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
+    return f'<div class="scroll" role="group" tabindex="0" aria-label="{escape(title)}">{table}</div>'
+
+
+def cells(texts: Iterable[str], tag: str = "td", kind: str = "") -> str:
+    """Return cells of words; a header without a word is an ordinary cell, as it heads nothing."""
+    return "".join(f"<{(own := tag if text else 'td')}{kind}>{escape(text)}</{own}>" for text in texts)
+
+
+def numbers(texts: Iterable[str], tag: str = "td") -> str:
+    """Return cells of numbers, to the right; lists of numbers may wrap."""
+    return "".join(cells([text], tag, f' class="number{" long" if len(text) > _LONG else ""}"') for text in texts)
 
 
 def details(summary: str, parts: Sequence[str]) -> str:
@@ -77,14 +92,27 @@ def details(summary: str, parts: Sequence[str]) -> str:
 
 def interval_bar(label: str, value: float, interval: Interval, chance: float, kind: str) -> str:
     """Draw a share and its interval on a line from 0 to 1, with a mark at chance. `kind` is a CSS class."""
-    low, high, at, mark = (round(_BAR * share, 1) for share in (*interval, value, chance))
-    middle = _HEIGHT / 2
     said = f"{label}: {value:.0%}, 95 % from {interval.low:.0%} to {interval.high:.0%}; chance {chance:.0%}"
-    lines = (
-        f'<line class="axis" x1="0" y1="{middle:g}" x2="{_BAR}" y2="{middle:g}"/>'
-        f'<line class="chance" x1="{mark}" y1="0" x2="{mark}" y2="{_HEIGHT}"/>'
-        f'<rect x="{low}" y="{middle - 3:g}" width="{max(1.0, high - low):.1f}" height="6" rx="3"/>'
-        f'<circle cx="{at}" cy="{middle:g}" r="4.5"/>'
-    )
+    return range_bar(said, value, interval, chance, Interval(0.0, 1.0), kind)
+
+
+def range_bar(
+    said: str, value: float, interval: Interval | None, mark: float | None, scale: Interval, kind: str
+) -> str:
+    """Draw a number and its interval on a line from one end of the scale to the other. `said` is for screen readers."""
+
+    def place(number: float) -> float:
+        share = (number - scale.low) / ((scale.high - scale.low) or 1.0)
+        return round(_BAR * min(1.0, max(0.0, share)), 1)
+
+    middle = _HEIGHT / 2
+    lines = [f'<line class="axis" x1="0" y1="{middle:g}" x2="{_BAR}" y2="{middle:g}"/>']
+    if mark is not None:
+        lines.append(f'<line class="chance" x1="{place(mark)}" y1="0" x2="{place(mark)}" y2="{_HEIGHT}"/>')
+    if interval is not None:
+        low, high = map(place, interval)
+        width = f"{max(1.0, high - low):.1f}"
+        lines.append(f'<rect x="{low}" y="{middle - 3:g}" width="{width}" height="6" rx="3"/>')
+    lines.append(f'<circle cx="{place(value)}" cy="{middle:g}" r="4.5"/>')
     view = f'viewBox="-5 0 {_BAR + 10} {_HEIGHT}" width="{_BAR + 10}" height="{_HEIGHT}"'
-    return f'<svg class="bar {escape(kind)}" {view} role="img" aria-label="{escape(said)}">{lines}</svg>'
+    return f'<svg class="bar {escape(kind)}" {view} role="img" aria-label="{escape(said)}">{"".join(lines)}</svg>'

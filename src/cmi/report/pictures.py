@@ -1,11 +1,12 @@
-"""The colours of all pages and pictures; pictures drawn with matplotlib."""
+"""The colours of all pages and pictures, and whether they can be written; pictures drawn with matplotlib."""
 
 import importlib.util
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from cmi._util.errors import InputError, MissingExtra
-from cmi._util.files import whole_file
+from cmi._util.files import make_folder, whole_file
 
 FORMATS = (".png", ".svg")
 
@@ -62,6 +63,17 @@ def require_picture(path: Path | None) -> None:
     require_matplotlib()
 
 
+def require_page(path: Path | None) -> None:
+    """Check before a long run that the page `path` (None for no page) can be written after it, and make its folder."""
+    if path is None:
+        return
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{path}: expected a name that ends in .html")
+    if path.is_dir():
+        raise InputError(f"{path}: a folder, expected the name of a file")
+    make_folder(path.parent)
+
+
 def require_matplotlib() -> None:
     if importlib.util.find_spec("matplotlib") is None:
         raise MissingExtra("drawing pictures", "plots")
@@ -82,6 +94,22 @@ def new_panels(figure: Any, rows: int = 1, columns: int = 1, **how: Any) -> list
         panel.set_prop_cycle(color=SERIES)
         panel.spines[["top", "right"]].set_visible(False)
     return panels
+
+
+def spread_labels(figure: Any, labels: Sequence[Any]) -> None:
+    """Move annotations of points up until none covers another one or a point."""
+    from matplotlib.transforms import Bbox
+
+    figure.draw_without_rendering()  # which gives the labels their places
+    points = figure.dpi / 72
+    centres = [label.axes.transData.transform(label.xy) for label in labels]
+    placed = [Bbox.from_extents(*(centre - 3 * points), *(centre + 3 * points)) for centre in centres]
+    for label in sorted(labels, key=lambda one: one.get_window_extent().y0):
+        box = label.get_window_extent()
+        while any(box.overlaps(other) for other in placed):
+            label.xyann = (label.xyann[0], label.xyann[1] + 1)
+            box = box.translated(0, points)
+        placed.append(box)
 
 
 def save_picture(figure: Any, path: Path) -> None:

@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,8 @@ from rich.text import Text
 
 from cmi._util.printable import printable
 
+_GAP = 2  # between columns
+_READABLE = 12  # width of a column of words in a terminal
 _MARKDOWN = str.maketrans({"<": "&lt;", "|": r"\|"})
 _LATEX = str.maketrans(
     {"<": r"\textless{}", ">": r"\textgreater{}"}
@@ -45,23 +47,73 @@ def missing_table(name: str, missing: Sequence[tuple[str, str]], shown: int = 10
 
 
 def print_tables(tables: Sequence[Table], console: Console | None = None) -> None:
-    """Print tables to a terminal (by default standard output), uncropped: rows wider than the window wrap."""
+    """Print tables (by default to standard output): to a terminal so that they fit it, otherwise as wide as they are.
+
+    In a terminal words wrap, and columns of numbers that do not fit continue in a block below, beside the same labels.
+    """
     console = console or Console()
     for table in map(_plain, tables):
-        shown = RichTable(
-            title=Text(table.title), title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0)
-        )
-        widths = [max(cell_len(line[i]) for line in [table.headers, *table.rows]) for i in range(len(table.headers))]
-        for i, header in enumerate(table.headers):
-            justify: JustifyMethod = "left" if i < table.labels else "right"
-            shown.add_column(Text(header), justify=justify, no_wrap=True, min_width=widths[i])
-        for row in table.rows:
-            shown.add_row(*(Text(cell) for cell in row))
-        console.width = max(console.width, sum(widths) + 2 * len(widths) + 2)
-        console.print(shown)
+        natural = [max(cell_len(line[i]) for line in [table.headers, *table.rows]) for i in range(len(table.headers))]
+        wide = sum(natural) + _GAP * len(natural) + 1
+        if wide <= console.width or not console.is_terminal:
+            console.width = max(console.width, wide)
+            blocks = [dict(enumerate(natural))]
+        else:
+            blocks = _fit(table, natural, console.width - 1)
+        for number, widths in enumerate(blocks):
+            console.print(_rich_table(table, widths, f"{table.title}, continued" if number else table.title))
         for note in table.notes:
-            console.print(Text(note), highlight=False, soft_wrap=True)
+            console.print(Text(note), highlight=False, soft_wrap=not console.is_terminal)
         console.print()
+
+
+def _rich_table(table: Table, widths: Mapping[int, int], title: str) -> RichTable:
+    shown = RichTable(
+        title=Text(title), title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0)
+    )
+    for i, width in widths.items():
+        justify: JustifyMethod = "left" if i < table.labels else "right"
+        shown.add_column(Text(table.headers[i]), justify=justify, width=width, overflow="fold")
+    for row in table.rows:
+        shown.add_row(*(Text(row[i]) for i in widths))
+    return shown
+
+
+def _fit(table: Table, natural: Sequence[int], room: int) -> list[dict[int, int]]:
+    """Return the widths of columns, by their numbers, for each block of a table that is wider than the room.
+
+    >>> _fit(Table("", ["model", "a", "b"], [["m" * 30, "1" * 9, "2" * 9]]), [30, 9, 9], 40)
+    [{0: 16, 1: 9, 2: 9}]
+    """
+    narrow = [max(map(cell_len, [*header.split(), *column])) for header, column in _columns(table)]
+    numbers = {i: narrow[i] for i in range(table.labels, len(narrow))}
+    left = room - _GAP * len(narrow) - sum(numbers.values())
+    readable = sum(min(width, _READABLE) for width in natural[: table.labels])
+    if left < readable:  # not in one block
+        most = room - _GAP * (table.labels + 1) - max(numbers.values(), default=0)
+        left = min(max(room // 2, readable), most)
+    labels = _shrink(natural[: table.labels], left)
+    left = max(1, room - sum(labels) - _GAP * len(labels))
+    blocks: list[dict[int, int]] = [{}]
+    for i, width in numbers.items():
+        fitting = max(1, min(width, left - _GAP))
+        if blocks[-1] and sum(blocks[-1].values()) + _GAP * len(blocks[-1]) + fitting + _GAP > left:
+            blocks.append({})
+        blocks[-1][i] = fitting
+    return [{**dict(enumerate(labels)), **block} for block in blocks]
+
+
+def _columns(table: Table) -> Iterator[tuple[str, list[str]]]:
+    for i, header in enumerate(table.headers):
+        yield header, [row[i] for row in table.rows]
+
+
+def _shrink(widths: Sequence[int], room: int) -> list[int]:
+    """Make the widest column narrower until all fit the room."""
+    found = list(widths)
+    while sum(found) > room and max(found) > 1:
+        found[found.index(max(found))] -= 1
+    return found
 
 
 def _plain(table: Table) -> Table:
@@ -125,6 +177,11 @@ def to_csv(records: Sequence[dict[str, Any]]) -> str:
         for record in records:
             writer.writerow({k: "; ".join(v) if isinstance(v, list | tuple) else v for k, v in record.items()})
     return out.getvalue()
+
+
+def spreadsheet_value(value: Any) -> Any:
+    """Mark text by an apostrophe if a spreadsheet would take it for a formula."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
 
 def to_plain(value: Any) -> Any:

@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, Literal
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -21,6 +21,7 @@ from cmi import __version__
 from cmi._util.errors import HttpRefusal, InputError
 from cmi._util.web_requests import as_refusal, refusal_response
 from cmi.report.html import page
+from cmi.reward.model.validation import validation_notes, validation_record
 from cmi.reward.scoring.calibration import Calibration
 from cmi.reward.scoring.scorers import ScoredTake
 from cmi.serve.bodies import (
@@ -43,6 +44,7 @@ from cmi.serve.takes import FORM, Folders, SentTake, make_take, named_waveform, 
 from cmi.take import Prompt, Take
 
 READERS = 4  # threads that decode
+VALIDATED_ON = "X-CMI-Validated-On"  # for clients that take nothing but numbers in an answer
 REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": RefusalBody, "description": said}
     for status, said in {
@@ -101,6 +103,7 @@ class _Routes:
         self._folders = folders
         self._calibration = calibration
         self._model = calibration.name if calibration else queue.scorer.name
+        self._about: dict[str, Any] = {"model": self._model, **validation_record(queue.scorer.name)}
         self._axes = [axis for axis in queue.scorer.axes if axis != "overall"]
         self._readers = ThreadPoolExecutor(READERS, "cmi-read")
 
@@ -143,26 +146,26 @@ class _Routes:
         if all(isinstance(one, FailedTake) for one in scored):
             assert isinstance(scored[0], FailedTake)
             raise HttpRefusal("sound", scored[0].error, 422)
-        return ScoreAnswer(model=self._model, takes=scored)
+        return ScoreAnswer(**self._about, takes=scored)
 
     async def compare(self, request: Request) -> CompareAnswer:
         """Say how probably take a is preferred to take b."""
         body = await self._body(request, CompareBody)
         a, b = await self._scores(body, {"a": body.a, "b": body.b})
-        chance = {
+        chance: dict[str, Any] = {
             axis: _logistic(getattr(a, axis) - getattr(b, axis)) for axis in ("musicality", "alignment", "overall")
         }
         preferred: Literal["a", "b", "tie"] = "tie" if a.overall == b.overall else "a" if a.overall > b.overall else "b"
-        return CompareAnswer(model=self._model, **chance, preferred=preferred, a=a, b=b)
+        return CompareAnswer(**self._about, **chance, preferred=preferred, a=a, b=b)
 
     async def rank(self, request: Request) -> RankAnswer:
         """Rank takes of one prompt, best first; equal ones stay in their order."""
         body = await self._body(request, RankBody)
         scores = await self._scores(body, {f"take {i}": sound for i, sound in enumerate(body.takes, 1)})
         ranked = [RankedTake(index=i, **score.model_dump()) for i, score in enumerate(scores)]
-        return RankAnswer(model=self._model, ranking=sorted(ranked, key=lambda take: -getattr(take, body.by)))
+        return RankAnswer(**self._about, ranking=sorted(ranked, key=lambda take: -getattr(take, body.by)))
 
-    async def verl_omni(self, request: Request) -> VerlAnswer:
+    async def verl_omni(self, request: Request, response: Response) -> VerlAnswer:
         """Answer a reward request of verl-omni, version 1, with the overall score and both axes."""
         body = await self._body(request, VerlBody)
         sound = await run_in_threadpool(
@@ -176,11 +179,14 @@ class _Routes:
         sent = SentTake(Take(Prompt(body.prompt, lyrics), sound), None, {}, generator)
         score = (await self._require_scores([sent]))[0]
         seconds = sound.seconds if score.seconds is None else score.seconds
-        return VerlAnswer(score=score.overall, musicality=score.musicality, alignment=score.alignment, seconds=seconds)
+        if "validated_on" in self._about:
+            response.headers[VALIDATED_ON] = self._about["validated_on"]
+        scores = {"musicality": score.musicality, "alignment": score.alignment}
+        return VerlAnswer(score=score.overall, **scores, seconds=seconds, noted=int(bool(score.notes)))
 
     async def healthz(self) -> dict[str, str]:
-        """Tell that the server is up, and which model it serves."""
-        return {"model": self._model}
+        """Tell that the server is up, which model it serves, and what that was validated on."""
+        return self._about
 
     async def metrics(self) -> PlainTextResponse:
         """Tell Prometheus how much was asked, scored and remembered."""
@@ -195,8 +201,9 @@ class _Routes:
                 for path, methods in app.openapi()["paths"].items()
                 for method, about in methods.items()
             )
+            about = "".join(f"<p>{escape(sentence)}</p>\n" for sentence in validation_notes(self._model))
             body = (
-                f"<h1>cmi serve</h1>\n<p>{escape(self._model)} scores music here.</p>\n<dl>\n{rows}\n</dl>\n"
+                f"<h1>cmi serve</h1>\n<p>{escape(self._model)} scores music here.</p>\n{about}<dl>\n{rows}\n</dl>\n"
                 '<p>All fields and answers: <a href="openapi.json">openapi.json</a>.</p>'
             )
             return page("cmi serve", body)

@@ -117,15 +117,22 @@ class FailedTake(BaseModel):
     error: str
 
 
-class ScoreAnswer(BaseModel):
+class JudgedBy(BaseModel):
+    """What every answer says about the model."""
+
     model: str
+    validated_on: Annotated[
+        str | None, Field(description="Of a model that comes with cmi: what it was validated on.")
+    ] = None
+
+
+class ScoreAnswer(JudgedBy):
     takes: list[TakeScore | FailedTake]
 
 
-class CompareAnswer(BaseModel):
+class CompareAnswer(JudgedBy):
     """Probabilities that `a` is preferred: the logistic function of the difference of scores."""
 
-    model: str
     musicality: float
     alignment: float
     overall: float
@@ -138,16 +145,18 @@ class RankedTake(TakeScore):
     index: Annotated[int, Field(description="The take's place in the request, from 0.")]
 
 
-class RankAnswer(BaseModel):
-    model: str
+class RankAnswer(JudgedBy):
     ranking: Annotated[list[RankedTake], Field(description="Best first.")]
 
 
 class VerlAnswer(BaseModel):
+    """Finite numbers alone, as verl-omni wants; the header X-CMI-Validated-On says what the model was validated on."""
+
     score: float
     musicality: float
     alignment: float
     seconds: float
+    noted: Annotated[int, Field(description="1 if /score would add notes: too short, cut off, or not music.")]
 
 
 class RefusalBody(BaseModel):

@@ -5,6 +5,7 @@ comparison     the comparison engine of both benchmarks: metrics, cells, draws, 
 ranking        systems ranked from votes: Bradley-Terry, Davidson, win rates
 agreement      rater agreement: rates and Krippendorff's alpha
 correlation    Pearson, Spearman, Kendall, also with weights
+listening      MUSHRA's post-screening, and scores compared in pairs
 predictions    probabilistic predictions: Brier score, calibration, ROC-AUC
 
 >>> from cmi.stats import wilson

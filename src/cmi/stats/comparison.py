@@ -188,7 +188,7 @@ def compare(difference: float, draws_a: ArrayLike, draws_b: ArrayLike, clusters:
 def paired_bootstrap(difference: float, draws_a: ArrayLike, draws_b: ArrayLike) -> Comparison:
     """Compare two systems by bootstrap draws made with the same weights; `difference` is a minus b on all items.
 
-    The interval is the percentile interval of the draws' differences. The p value is that of |difference| / standard
+    The interval is the percentile interval of the draws' differences. The p value is that of `|difference|` / standard
     error under the normal law, not the share of draws beyond 0: that share cannot fall below 1 / resamples, too coarse
     for Holm's correction over the 34 rows of a table with 1000 draws (0.05 / 34 = 0.0015).
     Pairs of draws that are not both finite are left out; with fewer than two left, p is NaN. If the standard error is

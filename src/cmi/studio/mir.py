@@ -18,7 +18,7 @@ import numpy as np
 
 from cmi._util.files import claim, make_folder, write_whole
 from cmi.bench.instruction import Instruction
-from cmi.bench.tasks.key import TONICS
+from cmi.features.key import TONICS
 from cmi.studio.compose import compose
 from cmi.studio.piece import Attributes, InstrumentPart, MusicalKey, Note, Piece, even_beats
 from cmi.studio.recordings import RATE, SECONDS, write_flac

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cmi._util.files import make_folder, whole_file, write_whole
-from cmi.bench.tasks.key import TONICS
+from cmi.features.key import TONICS
 from cmi.report.html import fact_list, page
 from cmi.report.pictures import PALETTE, new_figure, require_matplotlib
 from cmi.studio.captions import caption, facts

@@ -11,7 +11,8 @@ from cmi.arena.statistics import charts, report, tables
 from cmi.arena.store.study import CountedVote
 from cmi.report.tables import print_tables, to_csv
 
-KEYS = ["progress", "time", "agreement", "confidence", "axes", "screening", "win_rates", "ranking", "covariates"]
+KEYS = ["progress", "time", "agreement", "confidence", "axes", "screening"]
+KEYS += ["win_rates", "ranking", "needed", "covariates"]
 
 
 def test_a_report_of_nothing_is_complete_and_says_nothing():
@@ -19,7 +20,7 @@ def test_a_report_of_nothing_is_complete_and_says_nothing():
     assert list(empty) == KEYS
     json.dumps(empty, allow_nan=False)
     assert empty["agreement"][0]["alpha"] is None and empty["ranking"]["systems"] == []
-    assert len(tables(empty)) == len(KEYS)
+    assert len(tables(empty)) == len(KEYS) + 1  # `needed` has two
 
 
 def test_every_chart_of_a_study_is_a_table_of_its_own(simulate):
@@ -33,7 +34,13 @@ def test_every_chart_of_a_study_is_a_table_of_its_own(simulate):
 def test_the_tables_of_a_study_can_be_printed(simulate):
     screen = io.StringIO()
     print_tables(tables(report(*simulate(0, [0.3, 0.0, -0.3]), resamples=50)), Console(file=screen, width=200))
-    for title in ("Progress", "Agreement of annotators", "Ranking of systems", "What else wins votes"):
+    for title in (
+        "Progress",
+        "Agreement of annotators",
+        "Ranking of systems",
+        "Votes needed for ±5 points",
+        "What else wins votes",
+    ):
         assert title in screen.getvalue()
 
 

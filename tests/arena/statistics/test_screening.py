@@ -1,6 +1,10 @@
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import cmi.arena
 from cmi.arena.statistics.inputs import Annotator
 from cmi.arena.statistics.screening import ERROR, screening
 
@@ -186,3 +190,24 @@ def test_people_without_a_vote_and_votes_without_a_person_both_have_a_row(vote):
     found = screening([vote("bob")], [Annotator("ann", "Ann", "active", None)], 20)["people"]
     assert [(row["person"], row["name"], row["votes"]) for row in found] == [("ann", "Ann", 0), ("bob", None, 1)]
     assert found[0]["verdict"] == "can't tell yet"
+
+
+def test_every_reason_can_be_said_in_every_language(vote):
+    """The page words the parts; their English is the same as the sentence."""
+    folder = Path(cmi.arena.__file__).parent / "web" / "pages" / "words"
+    words = {path.stem: json.loads(path.read_text("utf-8")) for path in folder.glob("*.json")}
+    usual = [vote("ann", f"p{n}", swapped=bool(n % 2), alignment_confidence=1 + n % 5) for n in range(60)]
+    hasty = [
+        vote("bob", f"p{n}", "b", "b", seconds=3.0, alignment_confidence=5, musicality_confidence=5, swapped=True)
+        for n in range(60)
+    ]
+    new = [vote("eve", "p1")]
+    rows = screening([*usual, *hasty, *new], [], 20)["people"]
+    said = [part for row in rows for part in row["reason_parts"]]
+    assert {part["code"] for part in said} >= {"few-votes", "few-checks", "checks", "first", "fast", "confidence"}
+    for row in rows:
+        for part in row["reason_parts"]:
+            for language in words.values():
+                sentence = language[f"reason.{part['code']}"].format(**part)
+                assert sentence and "{" not in sentence
+            assert words["en"][f"reason.{part['code']}"].format(**part) in "; ".join(row["reasons"])

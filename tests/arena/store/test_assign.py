@@ -152,6 +152,16 @@ def test_the_same_seed_gives_the_same_order_and_another_seed_another(sqlite_data
     assert texts(1) == texts(1) != texts(2)
 
 
+def test_the_seed_alone_determines_which_takes_are_swapped(database, new_study, new_people):
+    """PostgreSQL draws the order itself; it must be the same."""
+    project = new_study(database, 20, gold=4, repeat_share=0.0, seed=7)
+    [person] = new_people(database, project)
+    vote_all(database, person)
+    cast = list(counted(database, project.id))
+    assert len(cast) >= 16
+    assert all(one.swapped == (pairs.chance(7, "order", one.pair, person) < 0.5) for one in cast)
+
+
 def test_about_half_of_the_takes_are_shown_swapped(sqlite_database, new_study, new_people):
     project = new_study(sqlite_database, 60, overlap_share=0.0, repeat_share=0.0)
     [person] = new_people(sqlite_database, project)

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from cmi.arena.statistics.screening import screening
 from cmi.arena.store.assign import View, begin, next_page
 from cmi.arena.store.browse import PairFilter, VoteFilter, find_pairs, find_systems, find_votes, read_pair
 from cmi.arena.store.errors import NotFound
@@ -41,8 +42,16 @@ def test_votes_are_found_as_the_statistics_count_them(database, study):
     def is_study(vote):
         return vote.kind == "ordinary" and vote.repeat_of is None
 
+    def lead(vote, axis):
+        """Of take a among the others."""
+        others = [one for one in every if one.pair == vote.pair and one.person != vote.person and not one.repeat_of]
+        return sum(1 if getattr(one, axis) == "a" else -1 for one in others)
+
     expected = {
         VoteFilter(): lambda vote: True,
+        VoteFilter(kind="first-views"): lambda vote: vote.repeat_of is None,
+        VoteFilter(decided=True, axis="alignment"): lambda vote: lead(vote, "alignment") != 0,
+        VoteFilter(decided=True, kind="study"): lambda vote: is_study(vote) and lead(vote, "musicality") != 0,
         VoteFilter(kind="study"): is_study,
         VoteFilter(kind="gold"): lambda vote: vote.kind == "gold",
         VoteFilter(kind="repeat"): lambda vote: vote.repeat_of is not None,
@@ -124,3 +133,14 @@ def test_a_pair_is_read_with_its_recordings_and_history_in_its_own_project_only(
             read_pair(database, study.id, wrong)
     with pytest.raises(NotFound):
         read_pair(database, new_study(database, 1).id, hidden["id"])
+
+
+def test_the_votes_behind_a_screening_number_are_as_many_as_it_says(database, study):
+    rows = screening(list(counted(database, study.id)), [], 20)["people"]
+    for row in rows:
+        for axis in ("alignment", "musicality"):
+            others = VoteFilter(person=row["person"], axis=axis, kind="study", decided=True)
+            first = VoteFilter(person=row["person"], axis=axis, kind="first-views")
+            assert find_votes(database, study.id, others).total == row[f"{axis}_others_n"]
+            assert find_votes(database, study.id, first).total == row[f"{axis}_first_n"]
+    assert sum(row["musicality_others_n"] for row in rows) > 0

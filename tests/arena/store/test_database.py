@@ -42,12 +42,21 @@ def test_opening_again_keeps_what_is_there(tmp_path: Path):
 
 
 ADDED = {  # columns, by the migration that added them
+    "0005": ["projects.kind"],
+    "0004": [*(f"people.{name}" for name in ("checked", "qualified", "screened_out", "outcome")), "views.qualifying"],
     "0003": ["pairs.hidden", "pairs.replaces", "votes.alignment_touched", "votes.musicality_touched", "servers.url"],
     "0002": ["sounds.size", "sounds.modified", "sounds.problem", "pairs.broken"],
 }
 
 
-@pytest.mark.parametrize("version", ["0001", "0002"])
+ADDED_TABLES = {
+    "0005": ["ratings", "sittings", "stimuli", "trials"],
+    "0004": ["participants", "recruiting", "sound_checks"],
+    "0002": ["servers"],
+}
+
+
+@pytest.mark.parametrize("version", ["0001", "0002", "0003", "0004"])
 def test_a_study_of_an_earlier_version_is_kept_by_the_migrations(tmp_path: Path, new_people, new_study, version):
     path = str(tmp_path / "a.sqlite3")
     database = open_database(path)
@@ -62,8 +71,8 @@ def test_a_study_of_an_earlier_version_is_kept_by_the_migrations(tmp_path: Path,
         for step, columns in ADDED.items():
             for table_, column in (name.split(".") for name in columns if step > version):
                 connection.execute(f"ALTER TABLE {table_} DROP COLUMN {column}")
-        if version < "0002":
-            connection.execute("DROP TABLE servers")
+        for table_ in (name for step, names in ADDED_TABLES.items() for name in names if step > version):
+            connection.execute(f"DROP TABLE {table_}")
         connection.execute(f"UPDATE {VERSION_TABLE} SET version_num = '{version}'")
     again = open_database(path)
     assert [one.view for one in counted(again, project.id)] == [view.key]

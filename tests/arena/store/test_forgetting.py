@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cmi.arena.store import database as database_module
-from cmi.arena.store import people, projects
+from cmi.arena.store import people, projects, recruit
 from cmi.arena.store.assign import begin, next_page
 from cmi.arena.store.backup import backup
 from cmi.arena.store.database import Database, open_database
@@ -49,6 +49,20 @@ def test_name_and_feedback_are_in_no_file_and_in_no_later_backup(
     subprocess.run(["cp", *map(str, tmp_path.iterdir()), str(copied)], check=True)
     assert {"arena.sqlite3", "arena.sqlite3-wal", "copy.sqlite3"} <= {path.name for path in copied.iterdir()}
     assert files_with_traces(copied) == []
+
+
+def test_ids_of_a_recruiting_platform_are_in_no_file_either(
+    sqlite_database, new_study, tmp_path: Path, tmp_path_factory
+):
+    project = new_study(sqlite_database, 2, participant="id", proof="proof").id
+    token = recruit.recruiting_link(sqlite_database, project).token
+    ids = {"id": NAME.replace(" ", "_"), "proof": WORDS}
+    person = recruit.enter(sqlite_database, token, ids, True).person
+    people.withdraw(sqlite_database, project, person)
+    copied = tmp_path_factory.mktemp("copied")
+    subprocess.run(["cp", *map(str, tmp_path.iterdir()), str(copied)], check=True)
+    assert files_with_traces(copied) == []
+    assert not any(ids["id"].encode() in path.read_bytes() for path in copied.iterdir())
 
 
 def test_what_is_deleted_is_overwritten_whatever_sqlite_was_built_with(sqlite_database):

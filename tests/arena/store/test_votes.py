@@ -10,12 +10,15 @@ from itertools import count
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 
 from cmi.arena.store import people, projects
+from cmi.arena.store import votes as votes_store
 from cmi.arena.store.assign import View, begin, look, next_page
 from cmi.arena.store.database import open_database
 from cmi.arena.store.errors import NotFound, Refused
+from cmi.arena.store.pairs import take
+from cmi.arena.store.schema import pairs, views
 from cmi.arena.store.schema import votes as votes_table
 from cmi.arena.store.views import turned
 from cmi.arena.store.votes import (
@@ -324,3 +327,38 @@ def test_the_reference_is_heard_before_a_vote_if_the_study_requires_it(database,
 def stored(database, project):
     with database.reading() as connection:
         return connection.execute(latest_votes(project.id)).all()
+
+
+@pytest.mark.parametrize("meanwhile", ["a vote", "a release", "a withdrawal"])
+def test_on_postgresql_a_vote_is_stored_only_on_the_view_that_was_read(
+    postgres_database, new_study, new_people, monkeypatch, meanwhile
+):
+    """Something happens between reading the view and storing the vote, which are transactions of their own."""
+    database = postgres_database
+    project = new_study(database, 1, overlap_share=0.0)
+    [person] = new_people(database, project)
+    view, read, is_first = opened(database, person), votes_store.require_view, [True]
+
+    def interrupt(*arguments):
+        found = read(*arguments)
+        if is_first:
+            is_first.clear()
+            if meanwhile == "a vote":
+                save(database, person, view.key, BALLOT._replace(musicality="a"))
+            elif meanwhile == "a withdrawal":
+                people.withdraw(database, project.id, person)
+            else:
+                with database.writing() as connection:
+                    connection.execute(update(views).values(held=None))
+                    take(connection, view.pair, -1)
+        return found
+
+    monkeypatch.setattr(votes_store, "require_view", interrupt)
+    if meanwhile == "a withdrawal":
+        with pytest.raises(Refused, match="withdrawn"):
+            save(database, person, view.key, BALLOT)
+        assert rows(database) == 0
+        return
+    assert save(database, person, view.key, BALLOT).number == (2 if meanwhile == "a vote" else 1)
+    with database.reading() as connection:
+        assert connection.scalar(select(pairs.c.taken)) == 1

@@ -16,8 +16,8 @@ from cmi._util.wheels import find_wheel, read_wheel
 from cmi.bench.ask import Question
 from cmi.bench.ask.reference import MADMOM, ReferenceListener, beat_network, known_as, version
 from cmi.bench.ask.reference.bars import BEATS_PER_BAR, FASTEST, SLOWEST, find_beats
-from cmi.bench.ask.reference.key_profiles import RATE, chroma, find_key
 from cmi.bench.tasks.key import KEYS
+from cmi.features.key import RATE, chroma, find_key
 
 PYPROJECT = Path(__file__).parents[3] / "pyproject.toml"
 FRAMES_PER_SECOND = 50

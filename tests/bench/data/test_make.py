@@ -17,7 +17,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("name", DATASETS.corpora)
+@pytest.mark.parametrize("name", sorted(set(DATASETS.corpora) - {"mirdata"}))  # which has tests of its own
 def test_a_listener_that_repeats_the_truth_is_perfect_under_strict(name, built, tmp_path, tools):
     out = tmp_path / "out"
     made = make(find_corpus(name), built(name), None, out, MakeOptions())
@@ -35,7 +35,7 @@ def test_a_listener_that_repeats_the_truth_is_perfect_under_strict(name, built, 
             assert metric.not_computed or value == pytest.approx(best, abs=1e-4), (dataset.name, metric.name)
 
 
-@pytest.mark.parametrize("name", DATASETS.corpora)
+@pytest.mark.parametrize("name", sorted(set(DATASETS.corpora) - {"mirdata"}))  # which has tests of its own
 def test_the_same_files_give_the_same_bytes_and_unique_ids(name, built, tmp_path):
     folder = built(name)
     make(find_corpus(name), folder, None, tmp_path / "out", MakeOptions(split="all"))

@@ -6,7 +6,7 @@ from cmi._util.errors import InputError
 from cmi.bench.catalog import DATASETS
 from cmi.bench.prompts import read_wordings, wordings_of
 
-FREE = {"EMO_arousal", "EMO_valence", "Nsynth_pitch", "SDD", "MusicCaps", "DSing", "MedleyDB"}
+FREE = {"EMO_arousal", "EMO_valence", "Nsynth_pitch", "SDD", "MusicCaps", "DSing", "MedleyDB", "mirdata_melody"}
 FREE |= {name for name in DATASETS if name.endswith("beat")}
 TAGGING = {"MTT", "MTG_genre", "MTG_emotion", "MTG_instrument", "MTG_top50tags"}
 

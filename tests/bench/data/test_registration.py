@@ -107,12 +107,13 @@ def test_one_file_each_goes_from_prompt_to_score(added):
 
 
 def test_a_row_that_was_not_published_comes_after_those_that_were(added):
-    assert DATASETS.rows[-1] == "ENS"
-    assert list(DATASETS.corpora)[-2:] == ["ensembles", "released"]
+    assert "ENS" in DATASETS.rows[20:]
+    assert {*list(DATASETS.corpora)[-3:-1]} == {"ensembles", "mirdata"}
+    assert list(DATASETS.corpora)[-1] == "released"
 
 
 def test_the_catalog_is_in_the_order_of_the_published_table():
     assert list(DATASETS)[:3] == ["GS_key", "EMO_arousal", "EMO_valence"]
-    assert DATASETS.rows == tuple(
+    assert DATASETS.rows[:20] == tuple(
         "GS-K EMO MTT M-G M-E M-I M-50 GTZ. VS-T NI NP SDD MC DS G-B G-D BR-B BR-D MDB GZ".split()
     )

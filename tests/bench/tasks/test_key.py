@@ -1,7 +1,8 @@
 import mir_eval.key
 import pytest
 
-from cmi.bench.tasks.key import TONICS, Key, parse, parse_paper, weighted
+from cmi.bench.tasks.key import parse, parse_paper, weighted
+from cmi.features.key import TONICS, Key
 
 KEYS = [Key(tonic, mode) for mode in ("major", "minor") for tonic in range(12)]
 

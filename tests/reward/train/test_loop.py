@@ -1,5 +1,6 @@
 """Training as a whole: it learns, it can be killed, and it does not matter how many processes there are."""
 
+import contextlib
 import itertools
 import json
 import math
@@ -11,6 +12,7 @@ import pytest
 import soundfile
 import torch
 from safetensors.torch import load_file
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from typer.testing import CliRunner
 
 from cmi import Prompt, RewardModel, Take
@@ -19,6 +21,7 @@ from cmi.cli import app
 from cmi.reward.train import loop
 from cmi.reward.train.config import Optimizer, load_config
 from cmi.reward.train.forward import objective, score
+from cmi.reward.train.journal import Journal
 from cmi.reward.train.loop import learning_rate, train
 from cmi.reward.train.outcome import outcome_table
 
@@ -142,6 +145,24 @@ def test_a_killed_run_ends_as_if_it_had_not_been(write_config, music, tmp_path, 
     assert curve(tmp_path / "killed") == curve(tmp_path / "whole")
     one, other = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "killed"))
     assert all(torch.equal(one[key], other[key]) for key in one)
+
+
+def test_what_a_resumed_run_repeats_is_written_elsewhere_once(tmp_path):
+    class Elsewhere:
+        def __init__(self):
+            self.steps = []
+
+        def write(self, step, values):
+            self.steps.append((step, values["train/loss"]))
+
+        def close(self): ...
+
+    elsewhere = Elsewhere()
+    for first, steps in ((0, (1, 2, 3)), (2, (3, 4))):  # stopped after 3, resumed from the state of 2
+        with contextlib.closing(Journal(tmp_path, first, True, elsewhere)) as journal:
+            for step in steps:
+                journal.step(step, step / 2, 1.0, 0.1)
+    assert elsewhere.steps == [(1, 0.5), (2, 1.0), (3, 1.5), (4, 2.0)]
 
 
 def test_two_processes_learn_what_one_does(write_config, music, tmp_path, command):
@@ -313,8 +334,14 @@ def test_the_rate_rises_and_falls():
 
 def test_the_command_scores_with_what_it_trained(write_config, music, tmp_path):
     out, runner = str(tmp_path / "out"), CliRunner()
-    shown = runner.invoke(app, ["train", str(write_config(steps=2)), "--out", out, "--device", "cpu"])
+    place = f"tensorboard:{tmp_path / 'curves'}"
+    arguments = ["train", str(write_config(steps=2)), "--out", out, "--device", "cpu", "--log-to", place]
+    shown = runner.invoke(app, arguments)
     assert shown.exit_code == 0, shown.output
     assert "musicality, accuracy" in shown.output
+    events = EventAccumulator(str(tmp_path / "curves" / "out"))
+    events.Reload()
+    assert [one.value for one in events.Scalars("train/loss")] == pytest.approx(losses(tmp_path / "out"))
+    assert [one.step for one in events.Scalars("validation/musicality accuracy")] == [0, 2]
     scored = runner.invoke(app, ["score", str(music / "t0.wav"), "--model", out, "--device", "cpu", "--json"])
     assert "musicality" in json.loads(scored.stdout)

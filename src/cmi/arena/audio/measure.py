@@ -16,8 +16,8 @@ import soundfile
 from numpy.typing import NDArray
 
 from cmi._util.errors import InputError
-from cmi.arena.audio.loudness import LoudnessMeter
 from cmi.audio import LONGEST, SHORTEST, content_hash, duration
+from cmi.features.loudness import LoudnessMeter
 
 PEAKS = 400
 BLOCK = 2**17  # frames decoded at once, approximately

@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, insert, select, update
 
+from cmi._util.cache import cache_folder
 from cmi._util.errors import InputError
 from cmi._util.printable import printable
 from cmi.arena.audio.measure import SoundMeasurement, measure
-from cmi.arena.store.database import Database, require_id
+from cmi.arena.store.database import Database, parse_url, require_id
 from cmi.arena.store.errors import NotFound
 from cmi.arena.store.pairs import mark_broken
-from cmi.arena.store.schema import new_id, note, pairs, sounds
+from cmi.arena.store.schema import new_id, note, pairs, sounds, stimuli, trials
 from cmi.arena.store.views import Original, Problem
 from cmi.audio import content_hash
 
@@ -26,13 +27,21 @@ log = logging.getLogger("cmi.arena")
 _ORIGINALS = select(*(sounds.c[name] for name in Original._fields))
 
 
+def sounds_folder(db: str) -> Path:
+    """The folder for uploads and anchors: beside an SQLite file, else in the cache folder."""
+    url = parse_url(db)
+    if url.drivername == "sqlite" and url.database:
+        return Path(f"{url.database}.sounds").absolute()
+    return cache_folder() / "arena-sounds"
+
+
 class Trouble(NamedTuple):
     """A sound that cannot be used, as shown to the project's owner."""
 
     sound: str
     path: Path
     problem: Problem
-    pairs: list[str]  # source ids
+    pairs: list[str]  # source ids, or those of trials
 
 
 def register(connection: Connection, project: str, path: Path, measured: SoundMeasurement | None = None) -> str:
@@ -104,9 +113,17 @@ def troubles(database: Database, project: str) -> list[Trouble]:
         found = connection.execute(_ORIGINALS.where(broken)).all()
         asked = select(pairs.c.source_id, pairs.c.a, pairs.c.b, pairs.c.reference).order_by(pairs.c.position)
         waiting = connection.execute(asked.where((pairs.c.project == project) & pairs.c.broken)).all()
-    return [
-        Trouble(one.id, Path(one.path), one.problem, [row[0] for row in waiting if one.id in row[1:]]) for one in found
-    ]
+        lost = [one.id for one in found]
+        parts = (
+            select(trials.c.source_id, stimuli.c.sound, trials.c.reference)
+            .join(stimuli, stimuli.c.trial == trials.c.id)
+            .where(trials.c.project == project)
+            .where(stimuli.c.sound.in_(lost) | trials.c.reference.in_(lost))
+            .order_by(trials.c.position)
+        )
+        waiting = [*waiting, *connection.execute(parts)]
+    needing = {one.id: list(dict.fromkeys(row[0] for row in waiting if one.id in row[1:])) for one in found}
+    return [Trouble(one.id, Path(one.path), one.problem, needing[one.id]) for one in found]
 
 
 def _stamp(path: str) -> tuple[int | None, int | None]:

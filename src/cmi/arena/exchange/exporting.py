@@ -33,6 +33,7 @@ from cmi._util.files import cannot_write, copy_whole, make_folder
 from cmi.arena.store import projects
 from cmi.arena.store.database import Database, require_sound, storable
 from cmi.arena.store.schema import pairs, sounds
+from cmi.arena.store.study import modality_of
 from cmi.arena.store.views import turned
 from cmi.arena.store.votes import latest_votes
 from cmi.audio import content_hash
@@ -107,42 +108,64 @@ def export(
         files = paths if audio == "leave" else {part: folder / "audio" / name for part, name in names.items()}
         found.extend(_preferences(row, files, splits))
         votes += 1
-    _require_unchanged(kept, None if audio == "leave" else folder / "audio")
+    require_unchanged(kept, None if audio == "leave" else folder / "audio")
     if audio != "leave":
-        _collect(kept, folder / "audio", audio)
+        collect_sounds(kept, folder / "audio", audio)
     path = folder / f"{NAME}.{format_}"
     write_preferences(found, path)
     return Exported(path, votes, len(kept), left_out["hidden"], left_out["leaking"])
 
 
-def find_splits(database: Database, project: str, shares: Mapping[str, float] | None) -> dict[str, str] | None:
-    """The split of each pair, '' for one that would leak: no text, lyrics or recording is in two splits.
+class SplitItem(NamedTuple):
+    """What decides the split of a pair or a trial."""
 
-    All pairs of the project count, voted on or not, so later votes change no split. A split that a pair states is kept
-    if it can be. The study's seed draws the others.
-    """
+    id: str
+    text: str
+    lyrics: str
+    reference: str | None  # digest
+    stated: object
+    digests: frozenset[str]  # of all its recordings
+
+
+def find_splits(database: Database, project: str, shares: Mapping[str, float] | None) -> dict[str, str] | None:
+    """The split of each pair, '' for one that would leak; see `draw_splits`."""
     if shares is None:
         return None
     parts = {part: sounds.alias() for part in PARTS}
     asked = select(pairs, *(sound.c.digest.label(f"{part}_digest") for part, sound in parts.items()))
     for part, sound in parts.items():
         asked = asked.outerjoin(sound, sound.c.id == pairs.c[part])
-    groups: dict[tuple[str, ...], list[Row[Any]]] = defaultdict(list)
     with database.reading() as connection:
-        for row in connection.execute(asked.where(pairs.c.project == project).order_by(pairs.c.position)):
-            stated = split_name(str(row.about.get("split") or ""))
-            groups[row.modality, row.text, row.lyrics, row.reference_digest or "", stated].append(row)
+        rows = connection.execute(asked.where(pairs.c.project == project).order_by(pairs.c.position))
+        items = [_split_item(row) for row in rows]
+    return draw_splits(items, shares, projects.get(database, project).settings.seed)
+
+
+def _split_item(row: Row[Any]) -> SplitItem:
+    digests = frozenset(filter(None, (getattr(row, f"{part}_digest") for part in PARTS)))
+    return SplitItem(row.id, row.text, row.lyrics, row.reference_digest, row.about.get("split"), digests)
+
+
+def draw_splits(items: Iterable[SplitItem], shares: Mapping[str, float], seed: int) -> dict[str, str]:
+    """The split of each item, '' for one that would leak: no text, lyrics or recording is in two splits.
+
+    All items of a project count, voted on or not, so later votes change no split. A split that an item states is kept
+    if it can be. The seed draws the others.
+    """
+    groups: dict[tuple[str, ...], list[SplitItem]] = defaultdict(list)
+    for item in items:
+        stated, modality = split_name(str(item.stated or "")), modality_of(item.lyrics, item.reference)
+        groups[modality, item.text, item.lyrics, item.reference or "", stated].append(item)
     prompts = [
         SplitPrompt(cast(Modality, modality), _find_traits(text, lyrics, group), len(group), stated)
         for (modality, text, lyrics, _, stated), group in groups.items()
     ]
-    rng = random.Random(projects.get(database, project).settings.seed)  # noqa: S311
-    drawn = assign_splits(prompts, shares, rng)
-    return {row.id: split for group, split in zip(groups.values(), drawn, strict=True) for row in group}
+    drawn = assign_splits(prompts, shares, random.Random(seed))  # noqa: S311
+    return {item.id: split for group, split in zip(groups.values(), drawn, strict=True) for item in group}
 
 
-def _find_traits(text: str, lyrics: str, group: Iterable[Row[Any]]) -> frozenset[Trait]:
-    digests = {getattr(row, f"{part}_digest") for row in group for part in PARTS} - {None}
+def _find_traits(text: str, lyrics: str, group: Iterable[SplitItem]) -> frozenset[Trait]:
+    digests = {digest for item in group for digest in item.digests}
     return frozenset({*prompt_traits(Prompt(text, lyrics)), *(Trait("recording", digest) for digest in digests)})
 
 
@@ -178,7 +201,7 @@ def _preferences(row: Row[Any], sounds: Mapping[str, Path], splits: Mapping[str,
         "shown_as_b": turned("b", row.swapped),
         "feedback": row.feedback,
         "seconds": round(row.seconds, 3),
-        "voted": datetime.fromtimestamp(row.created, UTC).isoformat(timespec="milliseconds"),
+        "voted": as_time(row.created),
         "corrections": row.number - 1,
         "kind": row.kind,
         "repeat": row.repeat_of is not None,
@@ -188,7 +211,7 @@ def _preferences(row: Row[Any], sounds: Mapping[str, Path], splits: Mapping[str,
         ours["split"] = splits[row.pair]
     others = {
         COLUMNS.own(key): value
-        for key, value in _as_json(row.about).items()
+        for key, value in as_json(row.about).items()
         if key not in (*FIELDS, *ours, "confidence_touched")
     }
     for axis in RATED:
@@ -197,12 +220,12 @@ def _preferences(row: Row[Any], sounds: Mapping[str, Path], splits: Mapping[str,
         yield Preference(pair, axis, choice, confidence, row.person, f"{row.id}-{axis}", about)
 
 
-def _as_json(value: Any) -> Any:
+def as_json(value: Any) -> Any:
     """Replace non-JSON numbers by null and characters by U+FFFD, in pairs imported before imports refused them."""
     if isinstance(value, dict):
-        return {storable(key): _as_json(one) for key, one in value.items()}
+        return {storable(key): as_json(one) for key, one in value.items()}
     if isinstance(value, list):
-        return [_as_json(one) for one in value]
+        return [as_json(one) for one in value]
     if isinstance(value, str):
         return storable(value)
     return None if isinstance(value, float) and not math.isfinite(value) else value
@@ -211,10 +234,18 @@ def _as_json(value: Any) -> Any:
 def _name_sounds(row: Row[Any]) -> dict[str, str]:
     """Name the sounds of a pair by their content."""
     parts = {part: (getattr(row, f"{part}_digest"), getattr(row, f"{part}_media_type")) for part in PARTS}
-    return {part: f"{digest[:24]}{SUFFIXES[kind]}" for part, (digest, kind) in parts.items() if digest}
+    return {part: name_sound(digest, kind) for part, (digest, kind) in parts.items() if digest}
 
 
-def _require_unchanged(sounds: dict[str, Path], exported: Path | None) -> None:
+def name_sound(digest: str, media_type: str) -> str:
+    return f"{digest[:24]}{SUFFIXES[media_type]}"
+
+
+def as_time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+
+
+def require_unchanged(sounds: dict[str, Path], exported: Path | None) -> None:
     """InputError if a file that exists, exported or original, is not what people voted on."""
     for name, source in sounds.items():
         path = exported / name if exported is not None and (exported / name).exists() else source
@@ -223,7 +254,7 @@ def _require_unchanged(sounds: dict[str, Path], exported: Path | None) -> None:
             raise InputError(f"{path}: changed since people voted on it; {now}")
 
 
-def _collect(sounds: dict[str, Path], folder: Path, audio: Audio) -> None:
+def collect_sounds(sounds: dict[str, Path], folder: Path, audio: Audio) -> None:
     """Copy or link the missing sounds."""
     make_folder(folder)
     for name, source in sounds.items():

@@ -10,7 +10,7 @@ gold               makes a gold pair: {"musicality": "a", "alignment": "b"}, eit
 Pairs are identified by their source id, so importing again adds only new pairs. Files stay where they are.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -71,7 +71,8 @@ def hear_source(
 ) -> PairSource:
     """Read a source and measure its files."""
     found = read_source(path)
-    return PairSource(found, _measure_all(found, workers, on_heard))
+    files = {path: (pair.where, name) for pair in reversed(found) for name, path in pair.sounds.items()}
+    return PairSource(found, measure_files(files, workers, on_heard))
 
 
 def import_pairs(database: Database, project: str, source: PairSource, gold: float = 0.0) -> Imported:
@@ -151,25 +152,24 @@ def _with_gold(found: list[SourcePair], share: float, seed: int) -> list[SourceP
     return [replace(pair, gold=pair.known) if pair.id in drawn else pair for pair in found]
 
 
-def _measure_all(
-    found: Sequence[SourcePair], workers: int | None, on_heard: Callable[[int, int], None]
+def measure_files(
+    files: Mapping[Path, tuple[str, str]], workers: int | None, on_heard: Callable[[int, int], None]
 ) -> dict[Path, SoundMeasurement]:
-    """Measure each file once; InputError naming the line of the first unusable one."""
-    first = {path: (pair.where, name) for pair in reversed(found) for name, path in pair.sounds.items()}
+    """Measure files, each with its line and column for messages; InputError naming those of the first unusable one."""
     heard: dict[Path, SoundMeasurement] = {}
     with ExitStack() as stack:
-        if len(first) > FEW:
+        if len(files) > FEW:
             from cmi._util.workers import process_pool
 
-            results = stack.enter_context(process_pool(workers)).map(_measure, first, chunksize=4)
+            results = stack.enter_context(process_pool(workers)).map(_measure, files, chunksize=4)
         else:
-            results = map(_measure, first)
-        for path, result in zip(first, results, strict=True):
+            results = map(_measure, files)
+        for path, result in zip(files, results, strict=True):
             if isinstance(result, InputError):
-                where, name = first[path]
+                where, name = files[path]
                 raise InputError(f"{where}: {name!r} can't be used: {result}") from result
             heard[path] = result
-            on_heard(len(heard), len(first))
+            on_heard(len(heard), len(files))
     return heard
 
 

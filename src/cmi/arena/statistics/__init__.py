@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cmi.arena.statistics.covariates import covariates
 from cmi.arena.statistics.inputs import Annotator, Wanted
+from cmi.arena.statistics.needed import MARGIN, votes_needed
 from cmi.arena.statistics.ranking import ranking, wins
 from cmi.arena.statistics.screening import screening
 from cmi.arena.statistics.summary import agreement, axes, confidences, progress, time_per_vote
@@ -21,17 +22,28 @@ if TYPE_CHECKING:
 __all__ = ["Annotator", "Wanted", "charts", "report", "report_project", "tables"]
 
 
-def report_project(database: "Database", project: str, minimum_votes: int = 20) -> dict[str, Any]:
-    """Compute the statistics of a project's votes so far."""
+def report_project(
+    database: "Database", project: str, minimum_votes: int = 20, margin: float | None = None, hidden: bool = False
+) -> dict[str, Any]:
+    """Compute the statistics of a project's votes so far; of its ratings if it is not one of pairs.
+
+    Votes on hidden pairs count only if asked for.
+    """
     from cmi.arena.store import pairs, people, projects, votes
 
-    quota = projects.get(database, project).settings.quota
+    ours = projects.get(database, project)
+    if ours.kind != "pairs":
+        from cmi.arena.statistics.rated import report_rated
+
+        return report_rated(database, project)
+    study = ours.settings
     annotators = [
-        (person.id, person.name, person.state, person.quota or quota)
+        (person.id, person.name, person.state, person.quota or study.quota)
         for person in people.list_people(database, project)
         if person.role == "annotator"
     ]
-    return report(votes.counted(database, project), pairs.wanted(database, project), annotators, minimum_votes)
+    cast, wanted = votes.counted(database, project, hidden), pairs.wanted(database, project, hidden)
+    return report(cast, wanted, annotators, minimum_votes, margin=study.margin if margin is None else margin)
 
 
 def report(
@@ -41,6 +53,7 @@ def report(
     minimum_votes: int = 20,
     resamples: int = 1000,
     seed: int = 0,
+    margin: float = MARGIN,
 ) -> dict[str, Any]:
     """Compute all statistics as plain JSON; None means undefined. Intervals are 95 %, `..low` to `..high`.
 
@@ -55,13 +68,18 @@ def report(
     confidence   axes [axis, votes, mean, untouched, known], levels [axis, confidence, votes, share]
     axes         votes, same, different, rate, rate_low, rate_high, interval_over,
                  confidence [preference, axis, votes, mean]
-    screening    people [person, name, votes, verdict, reasons, median_seconds, confidence_extremes, and for each axis
-                 and each of gold, consistency, others, first: AXIS_WHAT_n, AXIS_WHAT, ..._low, ..._high; AXIS_first_p,
-                 against_chance, against_care], minimum_votes, error, expected
+    screening    people [person, name, votes, verdict, reasons, reason_parts [code, ...], median_seconds,
+                 confidence_extremes, and for each axis and each of gold, consistency, others, first: AXIS_WHAT_n,
+                 AXIS_WHAT, ..._low, ..._high; AXIS_first_p, against_chance, against_care], minimum_votes, error,
+                 expected
     win_rates    systems [axis, system, votes, wins, rate, low, high], matrix [..., against, ...], left_out
     ranking      systems [axis, group, system, votes, strength, low, high, beats_average, rank, best, worst, davidson,
                  davidson_low, davidson_high], axes [axis, votes, prior, ties, equals_tie, people, pairs], groups,
                  left_out [system, votes], minimum_votes
+    needed       margin, log_odds, axes [axis, votes, open, scores_needed, scores_safe, neighbours_needed,
+                 neighbours_safe], scores [axis, system, votes, half_width, reached, needed, safe], pairs [axis, system,
+                 against, votes, rate, low, high, needed, safe], neighbours [axis, system, next, votes, difference, low,
+                 high, state, needed, safe]; needed and safe are votes in all
     covariates   effects [axis, covariate, unit, votes, share, share_low, share_high, effect, effect_low, effect_high,
                  note], systems [axis, system, votes, strength, low, high, adjusted, adjusted_low, adjusted_high],
                  left_out
@@ -77,6 +95,7 @@ def report(
         "screening": screening(cast, annotators, minimum_votes),
         "win_rates": wins(cast),
         "ranking": ranking(cast, minimum_votes),
+        "needed": votes_needed(cast, minimum_votes, margin),
         "covariates": covariates(cast, minimum_votes),
     }
     return {name: to_plain(value) for name, value in found.items()}

@@ -46,6 +46,13 @@ VERDICT_LEVEL = 0.99
 LARGEST = 300.0  # logarithm of a likelihood ratio; floats end at 709
 
 
+class Reason(NamedTuple):
+    """A reason for a verdict: in English, and as codes with values, which pages word in other languages."""
+
+    sentence: str
+    parts: list[dict[str, Any]]
+
+
 class Measures(NamedTuple):
     gold: Share
     consistency: Share
@@ -96,13 +103,15 @@ def screening(votes: Sequence[CountedVote], people: Sequence[Annotator], minimum
             name: fmean(getattr(one, name) for one in measured[person].values())
             for name in ("against_chance", "against_care")
         }
-        off: list[str] = []
+        off: list[Reason] = []
         if mine:
             positions = {axis: adjusted[person, axis] for axis in AXES}
             off = [*_shares_off(measured[person], expected, positions), *_habits_off(mine, usual)]
         verdict, reasons = _judge(len(mine), minimum_votes, measured[person], off, **weights)
         about = {"person": person, "name": names.get(person), "votes": len(mine), "verdict": verdict}
-        rows.append({**about, "reasons": reasons, **weights, **_habits(mine), **_axis_columns(measured[person])})
+        parts = [part for one in reasons for part in one.parts]
+        told = {"reasons": [one.sentence for one in reasons], "reason_parts": parts}
+        rows.append({**about, **told, **weights, **_habits(mine), **_axis_columns(measured[person])})
     shares = {"gold": GOLD_EXPECTED, "consistency": CONSISTENCY_EXPECTED}
     others = {f"{axis}_others": share for axis, share in expected.items()}
     return {"people": rows, "minimum_votes": minimum_votes, "error": ERROR, "expected": {**shares, **others}}
@@ -147,40 +156,53 @@ def _judge(
     votes: int,
     minimum_votes: int,
     measures: Mapping[Axis, Measures],
-    off: list[str],
+    off: list[Reason],
     against_chance: float,
     against_care: float,
-) -> tuple[str, list[str]]:
+) -> tuple[str, list[Reason]]:
     """The verdict and its reasons; `off` are those that have nothing to do with gold pairs and repeats."""
     if votes < minimum_votes:
-        return "can't tell yet", [f"{votes} of at least {minimum_votes} votes"]
+        few = _part("few-votes", votes=votes, minimum=minimum_votes)
+        return "can't tell yet", [Reason(f"{votes} of at least {minimum_votes} votes", [few])]
     if against_care >= 1 / ERROR:
         return "look", [_count_checks(measures), *off]
     if off:
         return "look", off
     if against_chance >= 1 / ERROR:
         return "ok", []
-    return "can't tell yet", [f"gold pairs and repeats do not suffice: {_count_checks(measures)}"]
+    checks = _count_checks(measures)
+    sentence = f"gold pairs and repeats do not suffice: {checks.sentence}"
+    return "can't tell yet", [Reason(sentence, [_part("few-checks"), *checks.parts])]
 
 
-def _count_checks(measures: Mapping[Axis, Measures]) -> str:
-    parts = []
+def _part(code: str, **values: Any) -> dict[str, Any]:
+    return {"code": code, **values}
+
+
+def _count_checks(measures: Mapping[Axis, Measures]) -> Reason:
+    sentences, parts = [], []
     for axis, one in measures.items():
         gold, repeats = one.gold, one.consistency
-        parts.append(f"{axis}: {gold.hits} of {gold.n} gold pairs right, {repeats.hits} of {repeats.n} repeats alike")
-    return "; ".join(parts)
+        sentences.append(
+            f"{axis}: {gold.hits} of {gold.n} gold pairs right, {repeats.hits} of {repeats.n} repeats alike"
+        )
+        counts = {"right": gold.hits, "gold": gold.n, "alike": repeats.hits, "repeats": repeats.n}
+        parts.append(_part("checks", axis=axis, **counts))
+    return Reason("; ".join(sentences), parts)
 
 
 def _shares_off(
     measures: Mapping[Axis, Measures], expected: Mapping[Axis, float | None], position: Mapping[Axis, float]
-) -> list[str]:
+) -> list[Reason]:
     reasons = []
     for axis, one in measures.items():
-        usual = expected[axis]
+        usual, (others, pairs), (first, votes) = expected[axis], one.others, one.first
         if usual is not None and _is_below(one.others, usual):
-            reasons.append(f"{axis}: with the others on {one.others.hits} of {one.others.n} pairs")
+            part = _part("others", axis=axis, hits=others, n=pairs)
+            reasons.append(Reason(f"{axis}: with the others on {others} of {pairs} pairs", [part]))
         if position[axis] < 1 - VERDICT_LEVEL:
-            reasons.append(f"{axis}: the first take preferred in {one.first.hits} of {one.first.n} votes")
+            part = _part("first", axis=axis, hits=first, n=votes)
+            reasons.append(Reason(f"{axis}: the first take preferred in {first} of {votes} votes", [part]))
     return reasons
 
 
@@ -193,15 +215,18 @@ def _habits(mine: Sequence[CountedVote]) -> dict[str, Any]:
     }
 
 
-def _habits_off(mine: Sequence[CountedVote], usual_seconds: float | None) -> list[str]:
+def _habits_off(mine: Sequence[CountedVote], usual_seconds: float | None) -> list[Reason]:
     reasons = []
     seconds = median(vote.seconds for vote in mine)
     if usual_seconds is not None and seconds < THIRD * usual_seconds:
-        reasons.append(f"{seconds:.0f} s per vote where all take {usual_seconds:.0f} s")
+        mine_and_usual = f"{seconds:.0f}", f"{usual_seconds:.0f}"
+        part = _part("fast", seconds=mine_and_usual[0], usual=mine_and_usual[1])
+        reasons.append(Reason("{} s per vote where all take {} s".format(*mine_and_usual), [part]))
     given = Counter(confidence(vote, axis) for vote in mine for axis in AXES)
     value, times = given.most_common(1)[0]
     if times >= SAME_CONFIDENCE * given.total():
-        reasons.append(f"confidence {value} in {times} of {given.total()} answers")
+        part = _part("confidence", value=value, hits=times, n=given.total())
+        reasons.append(Reason(f"confidence {value} in {times} of {given.total()} answers", [part]))
     return reasons
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cmi.arena.statistics.inputs import AXES
+from cmi.arena.statistics.rated import rated_charts, rated_tables
 from cmi.report.numbers import MISSING, interval, number, percent
 from cmi.report.tables import Table
 
@@ -12,6 +13,8 @@ Row = dict[str, Any]
 
 def tables(report: dict[str, Any]) -> list[Table]:
     """One table per statistic; an undefined cell is a dash."""
+    if "kind" in report:
+        return rated_tables(report)
     return [
         _progress(report["progress"]),
         _time(report["time"]),
@@ -21,6 +24,7 @@ def tables(report: dict[str, Any]) -> list[Table]:
         _screening(report["screening"]),
         _win_rates(report["win_rates"]),
         _ranking(report["ranking"]),
+        *_needed(report["needed"]),
         _covariates(report["covariates"]),
     ]
 
@@ -149,6 +153,43 @@ def _ranking(found: Row) -> Table:
     return Table("Ranking of systems", headers, rows, labels=2, notes=notes)
 
 
+def _needed(found: Row) -> list[Table]:
+    margin = f"±{100 * found['margin']:g} points"
+    rows = [[one["axis"], "every score", *_votes_still(one, "scores_")] for one in found["axes"]]
+    rows += [
+        [one["axis"], f"neighbours ({one['open']} open)", *_votes_still(one, "neighbours_")] for one in found["axes"]
+    ]
+    rows += [[one["axis"], one["system"], *_votes_still(one)] for one in found["scores"]]
+    rows += [
+        [one["axis"], f"{one['system']} > {one['next']}: {one['state']}", *_votes_still(one)]
+        for one in found["neighbours"]
+    ]
+    notes = [
+        f"Until the strength's 95 % interval is ±{found['log_odds']:.2f}, which is {margin} of a win rate; neighbours: "
+        "until their difference excludes 0 (apart) or lies within it (alike). Safe: suffices in more than four of five "
+        "studies. It is assumed that further votes come from new people and on new pairs in proportion."
+    ]
+    headers = ["axis", "of", "votes", "needed", "safe", "still, safe"]
+    pairs = [[one["axis"], one["system"], one["against"], *_votes_still(one)] for one in found["pairs"]]
+    direct = "Votes on these two systems; 95 %: Wilson, over independent votes."
+    return [
+        Table(f"Votes needed for {margin}", headers, rows, labels=2, notes=notes),
+        Table(
+            f"Votes needed to know who wins to {margin}",
+            ["axis", "system", "against", *headers[2:]],
+            pairs,
+            labels=3,
+            notes=[direct],
+        ),
+    ]
+
+
+def _votes_still(one: Row, prefix: str = "") -> list[str]:
+    needed, safe = one[f"{prefix}needed"], one[f"{prefix}safe"]
+    still = None if safe is None else max(0, safe - one["votes"])
+    return [str(one["votes"]), *(MISSING if value is None else str(value) for value in (needed, safe, still))]
+
+
 def _covariates(found: Row) -> Table:
     rows = [
         [
@@ -180,9 +221,13 @@ def _span(row: Row, prefix: str, digits: int, scale: float = 1.0) -> str:
 
 def charts(report: dict[str, Any]) -> dict[str, list[Row]]:
     """Flat rows by chart name; all rows of a chart have the same columns."""
+    if "kind" in report:
+        return rated_charts(report)
     axes = report["axes"]
     shares = [{"preference": name, "votes": axes[name], "of": axes["votes"]} for name in ("same", "different")]
     screening = [{**row, "reasons": "; ".join(row["reasons"])} for row in report["screening"]["people"]]
+    for row in screening:
+        del row["reason_parts"]
     return {
         "progress_modalities": report["progress"]["modalities"],
         "progress_people": report["progress"]["people"],
@@ -197,6 +242,9 @@ def charts(report: dict[str, Any]) -> dict[str, list[Row]]:
         "win_rates": report["win_rates"]["matrix"],
         "win_rates_systems": report["win_rates"]["systems"],
         "ranking": report["ranking"]["systems"],
+        "needed": report["needed"]["scores"],
+        "needed_pairs": report["needed"]["pairs"],
+        "needed_neighbours": report["needed"]["neighbours"],
         "covariates": report["covariates"]["effects"],
         "ranking_adjusted": report["covariates"]["systems"],
     }

@@ -12,18 +12,21 @@ Ordinary    from the modality of which the person has seen the smallest share: f
 Views in flight count towards the votes that a pair wants. When no other pairs are left, views held for HOLD seconds
 without a vote stop counting and their pairs are given to others; a late vote is still kept.
 
+Before all that, nobody gets a pair who has still to pass the study's sound checks or who was screened out, and gold
+pairs come first for whoever has to qualify (`cmi.arena.store.qualification`). The views of a qualification count for
+nothing else.
+
 A pair with a missing or changed sound is not assigned. An annotator who has it continues with another pair and gets it
 back under the same key once it is repaired.
 """
 
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Literal, NamedTuple
 
 from sqlalchemy import (
     Connection,
-    Select,
-    Update,
     bindparam,
     case,
     exists,
@@ -38,17 +41,21 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from cmi.arena.store import pairs as pair_rows
+from cmi.arena.store import qualification
 from cmi.arena.store.database import Database
-from cmi.arena.store.errors import NotFound, Refused
-from cmi.arena.store.pairs import chance
-from cmi.arena.store.schema import BEGUN, FULL, UNTOUCHED, new_id, pairs, people, projects, stage_of, views
+from cmi.arena.store.errors import NotFound, Overtaken, Refused
+from cmi.arena.store.pairs import chance, chance_text
+from cmi.arena.store.schema import BEGUN, FULL, UNTOUCHED, new_id, pairs, people, projects, views
 from cmi.arena.store.statements import Statement
+from cmi.arena.store.taking import PAIR, TAKE, TAKE_AND_SHOW
 from cmi.arena.store.views import (
+    AS_READ,
     PERSON,
     VIEW,
     View,
     Viewer,
     ViewRow,
+    as_read,
     read_view,
     read_viewer,
     require_view,
@@ -60,7 +67,7 @@ CLOCKS_APART = 300.0  # seconds; a view held until later than HOLD plus this is 
 REPEAT_GAP = 5  # minimum number of ordinary pairs between a pair and its repeat
 TRIES = 3
 
-Reason = Literal["quota", "no more pairs", "paused", "closed"]
+Reason = Literal["quota", "no more pairs", "paused", "closed", "checks", "screened out", "not ready"]
 
 
 class Done(NamedTuple):
@@ -70,14 +77,10 @@ class Done(NamedTuple):
 
 
 class Progress(NamedTuple):
+    """Of the study or, while a person qualifies, of the qualification."""
+
     done: int  # votes of the person, hidden ones included
     quota: int | None
-
-
-class _Choice(NamedTuple):
-    pair: str
-    swapped: bool
-    repeat_of: str | None = None
 
 
 class _Seen(NamedTuple):
@@ -98,18 +101,25 @@ def next_page(database: Database, person: str) -> tuple[View | Done, Progress]:
 
 def begin(database: Database, person: str, key: str) -> View:
     """Record durably that the person has read the instruction, so the takes may be shown. Idempotent."""
+    if not database.is_sqlite:
+        with suppress(Overtaken), database.stepping() as connection:
+            return _begin(connection, database.now, person, key, lock=False)
     with database.writing() as connection:
-        row, who = require_view(connection, person, key, lock=True)
-        who.require_role()
-        if row.begun is None:
-            if who.project_state != "open":
-                raise Refused(who.project_state, f"the study is {who.project_state}: nothing new can be begun")
-            if who.state == "paused":
-                raise Refused("paused", "you are paused: nothing new can be begun")
-            now = database.now()
-            row = row._replace(begun=now, held=None if row.held is None else now + HOLD)
-            _BEGIN.run(connection, {"view": key, "now": now, "until": row.held})
-        return read_view(connection, row, who.study)
+        return _begin(connection, database.now, person, key, lock=True)
+
+
+def _begin(connection: Connection, clock: Callable[[], float], person: str, key: str, lock: bool) -> View:
+    """Without `lock`, Overtaken unless the view is still as it was read when it begins."""
+    row, who = require_view(connection, person, key, lock)
+    who.require_role()
+    if row.begun is None:
+        who.require_open()
+        now = clock()
+        until = None if row.held is None else now + HOLD
+        if not _BEGIN.all(connection, {"now": now, "until": until, **as_read(row)}):
+            raise Overtaken
+        row = row._replace(begun=now, held=until)
+    return read_view(connection, row, who.study)
 
 
 def look(database: Database, person: str, key: str) -> View:
@@ -137,6 +147,17 @@ def progress(database: Database, person: str) -> Progress:
         return Progress(done or 0, read_viewer(connection, person).quota)
 
 
+def why_barred(who: Viewer) -> Done | None:
+    """Why a person is shown nothing, whatever is left to do; None if they may go on."""
+    if who.screened_out is not None:
+        return Done("screened out")
+    if who.project_state == "closed":
+        return Done("closed")
+    if who.project_state == "paused" or who.state == "paused":
+        return Done("paused")
+    return Done("checks") if who.is_to_be_checked else None
+
+
 def _next_page(database: Database, person: str) -> tuple[View | Done, Progress]:
     """Look again if another request of the same person may have opened a view while this one waited for their row.
 
@@ -153,7 +174,10 @@ def _next_page(database: Database, person: str) -> tuple[View | Done, Progress]:
 def _find_page(database: Database, person: str) -> tuple[View | Done, Progress]:
     with database.writing(lasting=False) as connection:
         who, progress, row, is_broken = _read_asker(connection, person)
-        return _find_view(connection, who, progress, row, is_broken, database.now()), progress
+        found = _find_view(connection, who, progress, row, is_broken, database.now())
+        if isinstance(found, View) and found.is_qualifying:
+            progress = Progress(qualification.tally(connection, person).n, who.study.qualify_pairs)
+        return found, progress
 
 
 def _read_asker(connection: Connection, person: str) -> tuple[Viewer, Progress, ViewRow | None, bool]:
@@ -169,30 +193,28 @@ def _read_asker(connection: Connection, person: str) -> tuple[Viewer, Progress, 
 def _find_view(
     connection: Connection, who: Viewer, progress: Progress, row: ViewRow | None, is_broken: bool, now: float
 ) -> View | Done:
-    if who.project_state == "closed":
-        return Done("closed")
-    if who.project_state == "paused" or who.state == "paused":
-        return Done("paused")
+    if (barred := why_barred(who)) is not None:
+        return barred
     if row is not None and _keep_open(connection, row, is_broken, now):
         return read_view(connection, row, who.study)
+    if who.is_to_qualify:
+        passed = qualification.judge(connection, who, now)
+        if passed is False:
+            return Done("screened out")
+        if passed is None:
+            pair = _take_gold(connection, who)
+            if pair is None:
+                return Done("not ready")
+            row = _show(connection, _new_view(who, now, pair)._replace(qualifying=True))
+            return read_view(connection, row, who.study)
     if progress.quota is not None and progress.done >= progress.quota:
         return Done("quota")
     seen = _read_seen(connection, who)
     row = _reopen_skipped(connection, who.id, now) if seen.skipped else None
     if row is not None:
         return read_view(connection, row, who.study)
-    choice = _choose(connection, who, seen)
-    if choice is None:
-        return Done("no more pairs")
-    return read_view(connection, _show(connection, who, choice, now), who.study)
-
-
-def _show(connection: Connection, who: Viewer, choice: _Choice, now: float) -> ViewRow:
-    """Open a view of a pair whose showing has been counted."""
-    held = now + HOLD if choice.repeat_of is None else None
-    row = ViewRow(new_id(), who.project, choice.pair, who.id, choice.swapped, choice.repeat_of, now, held=held)
-    _OPEN.run(connection, row._asdict())
-    return row
+    row = _open_view(connection, who, seen, now)
+    return Done("no more pairs") if row is None else read_view(connection, row, who.study)
 
 
 def _keep_open(connection: Connection, row: ViewRow, is_broken: bool, now: float) -> bool:
@@ -245,27 +267,44 @@ def _read_seen(connection: Connection, who: Viewer) -> _Seen:
     return seen
 
 
-def _choose(connection: Connection, who: Viewer, seen: _Seen) -> _Choice | None:
-    """Choose what to show and count the showing."""
+def _open_view(connection: Connection, who: Viewer, seen: _Seen, now: float) -> ViewRow | None:
+    """Choose what to show, count the showing and open a view of it."""
     study, count = who.study, seen.views.total()
     gold, repeats = (sum(n for (kind, _), n in seen.views.items() if kind == hidden) for hidden in ("gold", "repeat"))
     asked = {"person": who.id, "project": who.project}
     if _is_due(count, gold, study.gold_share, study.seed, who.id, "gold"):
-        pair = connection.scalar(_GOLD, asked)
+        pair = _take_gold(connection, who)
         if pair is not None:
-            pair_rows.take(connection, pair, 1)
-            return _draw_order(pair, who)
+            return _show(connection, _new_view(who, now, pair))
     if _is_due(count, repeats, study.repeat_share, study.seed, who.id, "repeat"):
         voted = connection.execute(_VOTED, asked).all()
         oldest = next((row for row in voted[: max(0, len(voted) - REPEAT_GAP)] if row.again is None), None)
         if oldest is not None:
-            return _Choice(oldest.pair, not oldest.swapped, oldest.key)
-    pair = _take_ordinary(connection, who, seen)
-    return None if pair is None else _draw_order(pair, who)
+            view = _new_view(who, now, oldest.pair)
+            return _show(connection, view._replace(swapped=not oldest.swapped, repeat_of=oldest.key, held=None))
+    return _open_ordinary(connection, who, seen, now)
 
 
-def _draw_order(pair: str, who: Viewer) -> _Choice:
-    return _Choice(pair, chance(who.study.seed, "order", pair, who.id) < 0.5)
+def _take_gold(connection: Connection, who: Viewer) -> str | None:
+    pair = connection.scalar(_GOLD, {"person": who.id, "project": who.project})
+    if pair is not None:
+        pair_rows.take(connection, pair, 1)
+    return pair
+
+
+def _new_view(who: Viewer, now: float, pair: str) -> ViewRow:
+    swapped = chance(*_order(who, pair)) < 0.5
+    return ViewRow(new_id(), who.project, pair, who.id, swapped, None, now, held=now + HOLD)
+
+
+def _order(who: Viewer, pair: str) -> tuple[int, str, str, str]:
+    """The names of the chance by which the takes are swapped."""
+    return who.study.seed, "order", pair, who.id
+
+
+def _show(connection: Connection, row: ViewRow) -> ViewRow:
+    _SHOW.run(connection, row._asdict())
+    return row
 
 
 def _is_due(seen: int, hidden: int, share: float, seed: int, person: str, what: str) -> bool:
@@ -273,7 +312,7 @@ def _is_due(seen: int, hidden: int, share: float, seed: int, person: str, what: 
     return share > 0 and seen >= int((hidden + chance(seed, what, person, hidden)) / share)
 
 
-def _take_ordinary(connection: Connection, who: Viewer, seen: _Seen) -> str | None:
+def _open_ordinary(connection: Connection, who: Viewer, seen: _Seen, now: float) -> ViewRow | None:
     """Take a pair that wants votes: first one that is not locked, then wait, because the last pair may be locked."""
 
     def share(modality: str) -> tuple[float, str]:
@@ -281,14 +320,21 @@ def _take_ordinary(connection: Connection, who: Viewer, seen: _Seen) -> str | No
         return (mine + 1) / (mine + seen.left[modality]), modality
 
     asked = {"project": who.project, "person": who.id}
-    for statement in (_TAKE_FREE, _TAKE):
-        for modality in sorted(seen.left, key=share):
-            row = statement.one_or_none(connection, {**asked, "modality": modality})
+    modalities = sorted(seen.left, key=share)
+    if connection.dialect.name == "sqlite":  # one writer, no row locks
+        for modality in modalities:
+            row = TAKE.one_or_none(connection, {**asked, "modality": modality})
             if row is not None:
-                pair: str = row.id
-                return pair
-        if connection.dialect.name == "sqlite":  # one writer, no row locks
-            break
+                return _show(connection, _new_view(who, now, row.id))
+        return None
+    view = _new_view(who, now, "")
+    before, after = chance_text(*_order(who, PAIR)).split(PAIR)
+    values = {**view._asdict(), "before": before, "after": after}
+    for statement in TAKE_AND_SHOW:
+        for modality in modalities:
+            row = statement.one_or_none(connection, {**values, "modality": modality})
+            if row is not None:
+                return view._replace(pair=row.pair, swapped=row.swapped)
     return None
 
 
@@ -317,7 +363,7 @@ _UNSEEN = ~exists().where((views.c.pair == pairs.c.id) & _MINE)
 _WANTS_VOTES = pairs.c.stage < FULL  # begun or untouched, in this order
 
 _V = views.alias()
-_VOTED_ON = (_V.c.person == people.c.id) & (_V.c.votes > 0)
+_VOTED_ON = (_V.c.person == people.c.id) & (_V.c.votes > 0) & _V.c.qualifying.is_(None)
 _DONE = select(func.count()).select_from(_V).where(_VOTED_ON).correlate(people).scalar_subquery()
 _ASKER = Statement(
     select(*VIEW, *PERSON, pairs.c.broken, _DONE.label("done"))
@@ -335,7 +381,7 @@ _SEEN = Statement(
         select(pairs.c.kind, pairs.c.modality, _AGAIN.label("again"), func.count().label("n"))
         .add_columns(func.sum(case((views.c.closed.is_not(None) & (views.c.votes == 0), 1), else_=0)).label("skipped"))
         .join(pairs, pairs.c.id == views.c.pair)
-        .where(_MINE)
+        .where(_MINE & views.c.qualifying.is_(None))
         .group_by(pairs.c.kind, pairs.c.modality, _AGAIN),
         select(literal(_LEFT), pairs.c.modality, false(), func.count(), literal(0))
         .where(_OURS & (pairs.c.kind == "ordinary") & _WANTS_VOTES)
@@ -366,32 +412,16 @@ _SKIPPED = (
     select(*(views.c[name] for name in ViewRow._fields))
     .join(pairs, pairs.c.id == views.c.pair)
     .where(_MINE & views.c.closed.is_not(None) & (views.c.votes == 0) & _CAN_BE_VOTED_ON)
+    .where(views.c.qualifying.is_(None))
     .order_by(views.c.created)
     .limit(1)
 )
 
 
-def _take_first(wanted: Select[tuple[str]]) -> Update:
-    """Count one more showing of the pair found, and return its id."""
-    more = pairs.c.taken + 1
-    stage = stage_of(more, pairs.c.wanted, pairs.c.broken)
-    found = update(pairs).where(pairs.c.id == wanted.scalar_subquery()).values(taken=more, stage=stage)
-    return found.returning(pairs.c.id)
-
-
-_P = pairs.alias()
-_WANTED = (
-    select(_P.c.id)
-    .where((_P.c.project == bindparam("project")) & (_P.c.kind == "ordinary"))
-    .where((_P.c.modality == bindparam("modality")) & (_P.c.stage < FULL))
-    .where(~exists().where((views.c.pair == _P.c.id) & _MINE))
-    .order_by(_P.c.stage, _P.c.lot)
-    .limit(1)
-)
-_TAKE_FREE = Statement(_take_first(_WANTED.with_for_update(of=_P, key_share=True, skip_locked=True)))
-_TAKE = Statement(_take_first(_WANTED.with_for_update(of=_P, key_share=True)))
-
-_OPEN = Statement(insert(views))
+_SHOW = Statement(insert(views))
 _BEGIN = Statement(
-    update(views).where(views.c.key == bindparam("view")).values(begun=bindparam("now"), held=bindparam("until"))
+    update(views)
+    .where(AS_READ & views.c.begun.is_(None))
+    .values(begun=bindparam("now"), held=bindparam("until"))
+    .returning(views.c.key)
 )

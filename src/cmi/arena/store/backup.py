@@ -19,7 +19,7 @@ from cmi.arena.store import people
 from cmi.arena.store.database import Database, parse_url, sqlite_engine
 from cmi.arena.store.errors import DiskFull, NotFound, Refused, Unavailable
 from cmi.arena.store.migrate import migrate, require_known
-from cmi.arena.store.schema import projects, votes
+from cmi.arena.store.schema import projects, ratings, votes
 from cmi.arena.store.sqlite_file import beside, claimed_alone, finish_restore, make_private, real_path
 
 _UNWRITTEN = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC", "SQLITE_IOERR_TRUNCATE", "SQLITE_CANTOPEN")
@@ -116,14 +116,16 @@ def _prepare(path: Path, name: Path, withdrawn: list[tuple[str, str]]) -> tuple[
         migrate(database)
         again = sum(_withdraw(database, *who) for who in withdrawn)
         with database.reading() as connection:
-            there, cast = (connection.scalar(select(func.count()).select_from(one)) or 0 for one in (projects, votes))
+            there, *cast = (
+                connection.scalar(select(func.count()).select_from(one)) or 0 for one in (projects, votes, ratings)
+            )
     except DiskFull as error:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
     except Unavailable as error:
         raise InputError(f"{name}: not an arena's database ({error.__cause__})") from error
     finally:
         database.close()
-    return there, cast, again
+    return there, sum(cast), again
 
 
 def _withdraw(database: Database, project: str, person: str) -> bool:

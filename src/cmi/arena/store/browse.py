@@ -22,7 +22,7 @@ Axis = Literal["alignment", "musicality"]
 AXES: tuple[Axis, ...] = ("alignment", "musicality")
 DAY = 86_400.0  # seconds
 
-VoteKind = Literal["study", "gold", "repeat"]
+VoteKind = Literal["study", "gold", "repeat", "qualification", "first-views"]
 PairState = Literal["shown", "hidden", "broken", "untouched", "begun", "done"]
 VoteOrder = Literal["newest", "oldest", "slowest", "fastest"]
 PairOrder = Literal["position", "most-votes", "fewest-votes", "latest", "disputed"]
@@ -63,6 +63,7 @@ class VoteFilter(BaseModel):
     first        whether the take shown first was preferred
     same         whether the same take was preferred on both axes
     shared       whether two people or more voted on the pair
+    decided      whether the others who voted on the pair have a majority on `axis`
     day          in UTC
     """
 
@@ -82,6 +83,7 @@ class VoteFilter(BaseModel):
     first: bool | None = None
     same: bool | None = None
     shared: bool = False
+    decided: bool = False
     feedback: bool = False
     hidden: bool = False
     day: date | None = None
@@ -94,7 +96,7 @@ class FoundRows(NamedTuple):
     total: int
 
 
-_STUDY_VIEW = (views.c.votes > 0) & views.c.repeat_of.is_(None)
+_STUDY_VIEW = (views.c.votes > 0) & views.c.repeat_of.is_(None) & views.c.qualifying.is_(None)
 
 
 def find_pairs(
@@ -141,7 +143,8 @@ def find_votes(
     limit: int = 100,
 ) -> FoundRows:
     """Votes, in the pair's own terms and in the letters that the voter saw."""
-    asked = latest_votes(project, which.hidden).add_columns(people.c.name).where(_match_votes(project, which))
+    found = latest_votes(project, which.hidden, qualifying=which.kind == "qualification")
+    asked = found.add_columns(people.c.name).where(_match_votes(project, which))
     orders = {
         "newest": votes.c.created.desc(),
         "oldest": votes.c.created,
@@ -191,7 +194,7 @@ def _tally(project: str) -> Select[Any]:
         select(votes.c.pair, func.count().label("votes"), func.max(votes.c.created).label("latest"), *for_a)
         .add_columns(func.sum(case((votes.c.feedback != "", 1), else_=0)).label("feedback"))
         .join(views, (views.c.key == votes.c.view) & (views.c.votes == votes.c.number))
-        .where((votes.c.project == project) & views.c.repeat_of.is_(None))
+        .where((votes.c.project == project) & views.c.repeat_of.is_(None) & views.c.qualifying.is_(None))
         .group_by(votes.c.pair)
     )
 
@@ -225,6 +228,8 @@ def _match_votes(project: str, which: VoteFilter) -> ColumnElement[bool]:
         "study": (pairs.c.kind == "ordinary") & views.c.repeat_of.is_(None),
         "gold": pairs.c.kind == "gold",
         "repeat": views.c.repeat_of.is_not(None),
+        "qualification": views.c.qualifying.is_not(None),
+        "first-views": views.c.repeat_of.is_(None),
     }
     chosen = votes.c[which.axis]
     conditions = [
@@ -251,11 +256,27 @@ def _match_votes(project: str, which: VoteFilter) -> ColumnElement[bool]:
     if which.shared:
         of_several = select(views.c.pair).where((views.c.project == project) & _STUDY_VIEW)
         conditions.append(votes.c.pair.in_(of_several.group_by(views.c.pair).having(func.count() > 1)))
+    if which.decided:
+        conditions.append(_lead_of_others(which.axis) != 0)
     if which.day is not None:
         start = datetime(which.day.year, which.day.month, which.day.day, tzinfo=UTC)
         begin = start.timestamp()
         conditions.append((votes.c.created >= begin) & (votes.c.created < begin + DAY))
     return and_(*conditions)
+
+
+def _lead_of_others(axis: Axis) -> ColumnElement[int]:
+    """By how many votes of others take a leads on the pair of a vote."""
+    vote, view, voter = votes.alias(), views.alias(), people.alias()
+    return (
+        select(func.coalesce(func.sum(case((vote.c[axis] == "a", 1), else_=-1)), 0))
+        .join(view, (view.c.key == vote.c.view) & (view.c.votes == vote.c.number))
+        .join(voter, voter.c.id == vote.c.person)
+        .where((vote.c.pair == votes.c.pair) & (vote.c.person != votes.c.person))
+        .where(view.c.repeat_of.is_(None) & view.c.qualifying.is_(None) & (voter.c.state != "withdrawn"))
+        .correlate(votes)
+        .scalar_subquery()
+    )
 
 
 def _match_systems(system: str, against: str) -> ColumnElement[bool]:

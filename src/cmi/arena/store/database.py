@@ -33,7 +33,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from cmi._util.errors import InputError, require_extra
 from cmi._util.files import cannot_write
 from cmi.arena.store.errors import DiskFull, NotFound, Unavailable
-from cmi.arena.store.schema import views, votes
+from cmi.arena.store.schema import ratings, sittings, views, votes
 from cmi.arena.store.sqlite_file import DatabaseClaim, empty_log, make_private
 from cmi.arena.store.statements import execute
 
@@ -44,6 +44,7 @@ CLOSE_WAIT = 1.0
 # PostgreSQL allows 100 connections in all by default. They are not tested before use, which would cost a round trip:
 # after a restart one request fails.
 MOST_CONNECTIONS = 80  # of all server processes together
+IDLE = 0  # libpq's status of a connection that can be used again
 HASTY_CONNECTIONS = 8  # of each, for transactions that need not last
 _POOL = {"pool_size": 20, "max_overflow": 20, "pool_timeout": 30}
 
@@ -165,6 +166,23 @@ class Database:
                 yield connection
         self._after_transaction()
 
+    @contextmanager
+    def stepping(self) -> Iterator[Connection]:
+        """For PostgreSQL: each statement is a transaction of its own, on disk when it returns.
+
+        This saves the round trips of BEGIN and COMMIT. A statement that writes must itself check what was read before.
+        """
+        with self._translate_errors(), self.engine.connect() as connection:
+            driver: Any = connection.connection.driver_connection
+            driver.autocommit = True
+            try:
+                yield connection
+            finally:
+                if driver.pgconn.transaction_status == IDLE:
+                    driver.autocommit = False
+                else:  # lost, or interrupted in a statement: it must not serve a transaction
+                    connection.invalidate()
+
     def forget(self, wait: float = FORGET_WAIT) -> None:
         """Remove deleted personal data from an SQLite database's files too; for PostgreSQL see docs/arena.md."""
         if self.is_sqlite:
@@ -254,7 +272,8 @@ def require_sound(database: Database, thoroughly: bool = False) -> None:
 def _latest_time(database: Database) -> float:
     """The latest stored time that others are measured against."""
     with database.reading() as connection:
-        times = [connection.scalar(select(func.max(one))) for one in (views.c.created, views.c.begun, votes.c.created)]
+        shown = [one.c[name] for one in (views, sittings) for name in ("created", "begun")]
+        times = [connection.scalar(select(func.max(one))) for one in (*shown, votes.c.created, ratings.c.created)]
     return max((time for time in times if time is not None), default=0.0)
 
 

@@ -26,6 +26,10 @@ class Refused(HttpRefusal):
     last owner  nobody but this person can run the study
     withdrawn   the person has withdrawn from the study
     sound       it cannot be played, or an upload cannot be decoded
+    study       a recruiting platform's link leads to no study that takes people
+    participant    such a link has no id of a participant, or no signature
+    place       the participant's place is taken by somebody else, as far as we can tell
+    check       there is no sound check to begin, or one has to be passed first
 
     and others that only requests can cause.
     """
@@ -42,3 +46,7 @@ class Unavailable(InputError):
 
 class DiskFull(Unavailable):
     """The disk is full and nothing was written: HTTP 503."""
+
+
+class Overtaken(Exception):
+    """Another transaction has changed what this one read: nothing was written."""

@@ -9,21 +9,36 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
-from sqlalchemy import ColumnElement, Connection, Integer, Row, bindparam, exists, func, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Integer,
+    Row,
+    bindparam,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    true,
+    update,
+)
 
 from cmi._util.errors import InputError
 from cmi.arena.store.database import Database, storable
 from cmi.arena.store.errors import NotFound
 from cmi.arena.store.schema import BEGUN, BROKEN, FULL, UNTOUCHED, new_id, pairs, projects, sounds, stage_of
-from cmi.arena.store.study import Study
+from cmi.arena.store.study import Study, modality_of
 
 Kind = Literal["ordinary", "gold"]
 AXES = ("musicality", "alignment")
 SAME = ("text", "lyrics", "reference", "a", "b")  # what a pair is
 LONGEST_TEXT = 20_000  # characters of a prompt's text, and of its lyrics
 LONGEST_NAME = 200
+SAME_LOT = 1e-9
+AT_ONCE = 100  # pairs that are reordered in one transaction
 DEEPEST = 50  # levels of lists and objects in an extra field
 
 
@@ -45,7 +60,7 @@ class NewPair:
 
     @property
     def modality(self) -> str:
-        return "+".join(["text", *["lyrics"] * bool(self.lyrics), *["audio"] * bool(self.reference)])
+        return modality_of(self.lyrics, self.reference)
 
 
 def add(connection: Connection, project: str, study: Study, new: NewPair) -> str:
@@ -54,11 +69,11 @@ def add(connection: Connection, project: str, study: Study, new: NewPair) -> str
 
 
 def add_all(connection: Connection, project: str, study: Study, new: Sequence[NewPair]) -> list[str]:
-    """Add many pairs, or none and an InputError; the project's row is locked against simultaneous imports.
+    """Add many pairs, or none and an InputError.
 
     An existing pair with the same source id stays as it is; InputError if its prompt or takes are others.
     """
-    connection.execute(select(projects.c.id).where(projects.c.id == project).with_for_update(key_share=True))
+    lock_project(connection, project, "pairs")
     columns = (pairs.c[name] for name in ("source_id", "id", "kind", "modality", "position", *SAME))
     there = connection.execute(select(*columns).where(pairs.c.project == project)).all()
     known = {row.source_id: row for row in there}
@@ -86,7 +101,7 @@ def add_all(connection: Connection, project: str, study: Study, new: Sequence[Ne
         ranks[kind, pair.modality] += 1
         del row["where"]
         row |= {"id": ids[source_id], "project": project, "modality": pair.modality, "kind": kind}
-        row |= {"gold": pair.gold or None, "position": position, "lot": chance(study.seed, "lot", source_id)}
+        row |= {"gold": pair.gold or None, "position": position, "lot": draw_lot(study.seed, source_id)}
         stage = BROKEN if broken else UNTOUCHED if votes else FULL
         rows.append({**row, "wanted": votes, "taken": 0, "stage": stage, "broken": broken})
     if rows:
@@ -94,17 +109,27 @@ def add_all(connection: Connection, project: str, study: Study, new: Sequence[Ne
     return [ids[storable(pair.source_id)] for pair in new]
 
 
+def lock_project(connection: Connection, project: str, *kinds: str) -> str:
+    """Lock a project's row against simultaneous imports and return its kind; InputError if it is not one of `kinds`."""
+    locked = select(projects.c.kind).where(projects.c.id == project).with_for_update(key_share=True)
+    kind = connection.scalar(locked)
+    if kind not in kinds:
+        raise InputError(f"this project is of the kind {kind}, expected {' or '.join(kinds)}; use another project")
+    return str(kind)
+
+
 def count(database: Database, project: str) -> int:
     with database.reading() as connection:
         return connection.scalar(select(func.count()).select_from(pairs).where(pairs.c.project == project)) or 0
 
 
-def wanted(database: Database, project: str) -> list[tuple[str, str, str, int]]:
-    """(id, modality, kind, votes wanted) of all pairs that are not hidden, in order, for the statistics."""
+def wanted(database: Database, project: str, hidden: bool = False) -> list[tuple[str, str, str, int]]:
+    """(id, modality, kind, votes wanted) of all pairs, in order, for the statistics; hidden ones only if asked for."""
     columns = pairs.c.id, pairs.c.modality, pairs.c.kind, pairs.c.wanted
-    shown = (pairs.c.project == project) & pairs.c.hidden.is_(None)
+    shown = true() if hidden else pairs.c.hidden.is_(None)
     with database.reading() as connection:
-        rows = connection.execute(select(*columns).where(shown).order_by(pairs.c.position))
+        asked = select(*columns).where((pairs.c.project == project) & shown)
+        rows = connection.execute(asked.order_by(pairs.c.position))
         return [(row.id, row.modality, row.kind, row.wanted) for row in rows]
 
 
@@ -134,6 +159,38 @@ def set_wanted(connection: Connection, project: str, study: Study) -> None:
             .where(pairs.c.project == project)
             .values(stage=stage_of(pairs.c.taken, pairs.c.wanted, pairs.c.broken))
         )
+
+
+def systems_left(database: Database, project: str) -> list[tuple[str, str]]:
+    """The two systems of each ordinary pair that wants votes."""
+    asked = select(pairs.c.system_a, pairs.c.system_b).where(_wants_votes(project))
+    with database.reading() as connection:
+        return [(row.system_a, row.system_b) for row in connection.execute(asked)]
+
+
+def set_order(database: Database, project: str, study: Study, weights: Mapping[tuple[str, str], float]) -> int:
+    """Draw the lots of pairs that want votes anew, by the weight of their systems in alphabetical order, else 1.
+
+    Few pairs at a time, because nobody is given a pair while it is being changed. Returns how many have changed.
+    """
+    asked = select(pairs.c.id, pairs.c.source_id, pairs.c.system_a, pairs.c.system_b, pairs.c.lot)
+    with database.reading() as connection:
+        rows = connection.execute(asked.where(_wants_votes(project)).order_by(pairs.c.id)).all()
+    changes = []
+    for row in rows:
+        first, last = sorted((row.system_a, row.system_b))
+        lot = draw_lot(study.seed, row.source_id, weights.get((first, last), 1.0))
+        if abs(lot - row.lot) > SAME_LOT:
+            changes.append({"pair": row.id, "drawn": lot})
+    change = update(pairs).where(pairs.c.id == bindparam("pair")).values(lot=bindparam("drawn"))
+    for start in range(0, len(changes), AT_ONCE):
+        with database.writing(lasting=False) as connection:
+            connection.execute(change, changes[start : start + AT_ONCE])
+    return len(changes)
+
+
+def _wants_votes(project: str) -> ColumnElement[bool]:
+    return (pairs.c.project == project) & (pairs.c.kind == "ordinary") & (pairs.c.stage < FULL)
 
 
 _TAKEN = pairs.c.taken + bindparam("more", type_=Integer)
@@ -192,21 +249,39 @@ def _require_same(new: Mapping[str, Any], known: Row[Any]) -> None:
         raise InputError(f"the project has another pair called {new['source_id']!r}; give this one an 'id' of its own")
 
 
-def _check(new: NewPair, sounds_there: Collection[str]) -> None:
-    for name, text, longest in (
-        ("the id", new.source_id, LONGEST_NAME),
-        ("the name of system a", new.system_a, LONGEST_NAME),
-        ("the name of system b", new.system_b, LONGEST_NAME),
-        ("the text", new.text, LONGEST_TEXT),
-        ("the lyrics", new.lyrics, LONGEST_TEXT),
-    ):
-        if len(text) > longest:
-            raise InputError(f"{name} has {len(text)} characters, expected {longest} at most")
+class Prompted(Protocol):
+    """What pairs and trials have in common."""
+
+    @property
+    def source_id(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def lyrics(self) -> str: ...
+    @property
+    def reference(self) -> str | None: ...
+    @property
+    def about(self) -> dict[str, Any]: ...
+
+
+def check_prompt(new: Prompted, systems: Mapping[str, str]) -> None:
+    """InputError if the prompt is empty, a text or the name of one of the `systems` too long, or a field not JSON."""
+    names = {f"the name of {which}": name for which, name in systems.items()}
+    for name, text in {"the id": new.source_id, **names}.items():
+        if len(text) > LONGEST_NAME:
+            raise InputError(f"{name} has {len(text)} characters, expected {LONGEST_NAME} at most")
+    for name, text in (("the text", new.text), ("the lyrics", new.lyrics)):
+        if len(text) > LONGEST_TEXT:
+            raise InputError(f"{name} has {len(text)} characters, expected {LONGEST_TEXT} at most")
     for name, value in new.about.items():
         if wrong := _find_fault({name: value}, DEEPEST):
             raise InputError(f"the field {storable(name)!r} {wrong}; fix it or leave it out")
     if not (new.text.strip() or new.lyrics.strip() or new.reference):
         raise InputError("the prompt is empty: give a text, lyrics or a reference")
+
+
+def _check(new: NewPair, sounds_there: Collection[str]) -> None:
+    check_prompt(new, {"system a": new.system_a, "system b": new.system_b})
     for axis, winner in (new.gold or {}).items():
         if axis not in AXES or winner not in ("a", "b"):
             raise InputError(f"gold says {axis!r}: {winner!r}, expected musicality or alignment, each a or b")
@@ -230,7 +305,20 @@ def _find_fault(value: Any, levels: int) -> str | None:
     return None
 
 
+def draw_lot(seed: int, source_id: str, weight: float = 1.0) -> float:
+    """Draw a pair's place in the order, 0 to 1: by chance and, of two pairs, the first by their weights.
+
+    The smallest of lots that are drawn so has the weight of its pair as its probability (Efraimidis and Spirakis 2006).
+    """
+    return float(1 - (1 - chance(seed, "lot", source_id)) ** (1 / weight))
+
+
 def chance(seed: int, *names: object) -> float:
     """A pseudo-random number in [0, 1) for these names."""
-    text = "\x1f".join(map(str, ("cmi.arena", seed, *names)))
-    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:6]) / 2**48
+    text = chance_text(seed, *names).encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.sha256(text).digest()[:6]) / 2**48
+
+
+def chance_text(seed: int, *names: object) -> str:
+    """The text by which the number is drawn; assign.py hashes it in the database, too."""
+    return "\x1f".join(map(str, ("cmi.arena", seed, *names)))

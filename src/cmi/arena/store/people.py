@@ -13,7 +13,19 @@ from cmi.arena.store import projects
 from cmi.arena.store.database import Database, digest_of, require_id, storable
 from cmi.arena.store.errors import NotFound, Refused
 from cmi.arena.store.pairs import take
-from cmi.arena.store.schema import invites, new_id, note, people, sessions, views, votes
+from cmi.arena.store.schema import (
+    invites,
+    new_id,
+    note,
+    participants,
+    people,
+    ratings,
+    sessions,
+    sittings,
+    sound_checks,
+    views,
+    votes,
+)
 from cmi.arena.store.statements import Statement
 from cmi.arena.store.study import MOST
 
@@ -26,6 +38,7 @@ LONGEST_INVITE = 365  # days
 MOST_INVITES = 1000  # per call
 LONGEST_NAME = 80  # characters
 SEEN_EVERY = 300.0  # seconds between updates of a session's `seen`
+_ENTRY = ("checked", "qualified", "screened_out", "outcome")  # columns about checks and the end
 NO_INVITE = "this link was used, has expired or was revoked; ask whoever runs the study for a new one"
 
 
@@ -79,7 +92,8 @@ class Person(NamedTuple):
     quota: int | None
     consented: float | None
     created: float
-    votes: int  # views with a vote, hidden ones included
+    screened_out: str | None  # by which check
+    votes: int  # views with a vote, hidden ones included, or trials with a rating
 
 
 def invite(
@@ -137,14 +151,18 @@ def join(database: Database, token: str, name: str | None, consented: bool) -> S
         if used.rowcount != 1:
             raise Refused("invite", NO_INVITE)
         _end_sessions(connection, person)
-        session_token, csrf = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
-        times = {"created": now, "seen": now, "expires": now + SESSION_DAYS * DAY}
-        connection.execute(
-            insert(sessions).values(token_hash=digest_of(session_token), person=person, csrf=csrf, **times)
-        )
+        session_token, csrf = start_session(connection, person, now)
         note(connection, now, project.id, "joined", person, {"role": row.role, "again": row.bound_to is not None})
         kept = connection.scalar(select(people.c.name).where(people.c.id == person))
     return SignedIn(session_token, csrf, person, project.id, row.role, kept)
+
+
+def start_session(connection: Connection, person: str, now: float) -> tuple[str, str]:
+    """Start a session beside the person's other ones; return its token and CSRF token."""
+    session_token, csrf = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+    times = {"created": now, "seen": now, "expires": now + SESSION_DAYS * DAY}
+    connection.execute(insert(sessions).values(token_hash=digest_of(session_token), person=person, csrf=csrf, **times))
+    return session_token, csrf
 
 
 def session(database: Database, session_token: str) -> Session | None:
@@ -216,7 +234,9 @@ def change(
 def withdraw(database: Database, project: str, person: str) -> int:
     """Permanently delete a person's votes, views, sessions and name; return the number of votes.
 
-    Only the fact remains that someone with that opaque id joined and withdrew. Their pairs are given to others.
+    Only the fact remains that someone with that opaque id joined and withdrew and, of people from a recruiting
+    platform, a hash of its id for them, so that nobody gets more attempts by withdrawing. Their pairs are given to
+    others.
     """
     with database.writing() as connection:
         _require_another_owner(database, connection, _require(connection, project, person))
@@ -225,14 +245,18 @@ def withdraw(database: Database, project: str, person: str) -> int:
         theirs = views.c.person == person
         held = select(views).where(theirs).order_by(views.c.key).with_for_update(key_share=True)
         rows = connection.execute(held).all()
-        gone = connection.execute(delete(votes).where(votes.c.person == person)).rowcount
+        gone = sum(connection.execute(delete(one).where(one.c.person == person)).rowcount for one in (votes, ratings))
         connection.execute(delete(views).where(theirs))
+        connection.execute(delete(sittings).where(sittings.c.person == person))
         freed = {row.pair for row in rows if row.repeat_of is None and (row.votes or row.held is not None)}
         for pair in sorted(freed):  # one first showing per person and pair
             take(connection, pair, -1)
         _end_sessions(connection, person)
         connection.execute(update(invites).where(invites.c.bound_to == person).values(revoked=True))
-        blank = {"state": "withdrawn", "name": None, "consented": None, "quota": None}
+        connection.execute(delete(sound_checks).where(sound_checks.c.person == person))
+        recruited = participants.c.person == person
+        connection.execute(update(participants).where(recruited).values(participant=None, parameters={}))
+        blank = {"state": "withdrawn", **dict.fromkeys(("name", "consented", "quota", *_ENTRY))}
         connection.execute(update(people).where(people.c.id == person).values(blank))
         note(connection, database.now(), project, "withdrawn", person, {"votes": gone})
     database.forget()
@@ -316,10 +340,12 @@ def _owners(database: Database, connection: Connection, project: str) -> list[st
 
 
 def _people(connection: Connection, which: Any) -> list[Person]:
-    voted = (views.c.person == people.c.id) & (views.c.votes > 0)
-    counts = select(func.count()).select_from(views).where(voted).scalar_subquery()
+    views_voted, sittings_voted = (
+        select(func.count()).select_from(one).where((one.c.person == people.c.id) & (one.c.votes > 0)).scalar_subquery()
+        for one in (views, sittings)
+    )
     columns = [people.c[name] for name in Person._fields[:-1]]
-    asked = select(*columns, counts).where(which).order_by(people.c.created, people.c.id)
+    asked = select(*columns, views_voted + sittings_voted).where(which).order_by(people.c.created, people.c.id)
     return [Person._make(row) for row in connection.execute(asked)]
 
 

@@ -11,7 +11,7 @@ from cmi.arena.store import pairs as pair_rows
 from cmi.arena.store.database import Database, require_id, storable
 from cmi.arena.store.errors import NotFound
 from cmi.arena.store.schema import new_id, note, projects, servers
-from cmi.arena.store.study import Study
+from cmi.arena.store.study import ProjectKind, Study
 
 State = Literal["open", "paused", "closed"]
 LONGEST_TITLE = 200  # characters
@@ -25,11 +25,19 @@ class Project(NamedTuple):
     settings: Study
     consent: str  # '' if there is none
     created: float
+    kind: ProjectKind = "pairs"
 
 
-def create(database: Database, title: str, settings: Mapping[str, Any] | None = None, consent: str = "") -> Project:
-    """Create an open project with these settings, and defaults for the rest."""
+def create(
+    database: Database,
+    title: str,
+    settings: Mapping[str, Any] | None = None,
+    consent: str = "",
+    kind: ProjectKind = "pairs",
+) -> Project:
+    """Create an open project with these settings, and defaults for the rest. Its kind never changes."""
     values = {"title": _title(title), "settings": asdict(Study().changed(settings or {})), "consent": _consent(consent)}
+    values["kind"] = kind
     with database.writing() as connection:
         project, now = new_id(), database.now()
         connection.execute(insert(projects).values(id=project, state="open", created=now, **values))
@@ -77,6 +85,10 @@ def change(
         if consent is not None:
             values["consent"] = _consent(consent)
         after = before.settings.changed(settings or {})
+        if before.kind != "pairs" and after.qualify_pairs:
+            raise InputError(
+                f"the settings: a qualification needs gold pairs, which a project of the kind {before.kind} has not"
+            )
         if after != before.settings:
             values["settings"] = asdict(after)
         if values:
@@ -85,6 +97,8 @@ def change(
             note(connection, database.now(), project, "project changed", project, detail)
         if pair_rows.overlap(after) != pair_rows.overlap(before.settings):
             pair_rows.set_wanted(connection, project, after)
+    if before.settings.uncertain_first and not after.uncertain_first:
+        pair_rows.set_order(database, project, after, {})
     return get(database, project)
 
 
@@ -101,7 +115,7 @@ def last_address(database: Database) -> str | None:
 
 
 def _project(row: Row[Any]) -> Project:
-    return Project(row.id, row.title, row.state, Study(**row.settings), row.consent, row.created)
+    return Project(row.id, row.title, row.state, Study(**row.settings), row.consent, row.created, row.kind)
 
 
 def _title(title: str) -> str:

@@ -3,6 +3,9 @@
 Times are UTC in seconds since 1970. Ids are random. The only personal datum is `people.name`, which is optional.
 Choices are stored in terms of the pair's own a and b, whichever take was shown first.
 
+A project of the kind `pairs` has pairs, views and votes. The other kinds have trials, each with one or more stimuli;
+sittings (a trial as shown to a person) and ratings then take the place of views and votes.
+
 Redundant columns, so that assigning a pair reads few rows:
     pairs.taken     first showings of the pair that have a vote or are held for one
     pairs.stage     begun, untouched, full or broken, from `taken`, `wanted` and `broken` (see `stage_of`)
@@ -66,6 +69,7 @@ projects = Table(
     Column("settings", sa.JSON, nullable=False),
     Column("consent", Text, nullable=False),
     Column("created", Double, nullable=False),
+    Column("kind", String(16), nullable=False, server_default="pairs"),  # pairs, mos, mushra or ranking
     _one_of("state", "open", "paused", "closed"),
 )
 
@@ -80,8 +84,50 @@ people = Table(
     Column("state", String(16), nullable=False),
     Column("consented", Double),
     Column("created", Double, nullable=False),
+    Column("checked", Double),  # when the last sound check that the study asks for was passed
+    Column("qualified", Double),  # when the qualification was passed
+    Column("screened_out", String(16)),  # by which check: device, headphones or qualification
+    Column("outcome", String(16)),  # the exit that they were last shown: complete, screened out or returned
     _one_of("role", "owner", "observer", "annotator"),
     _one_of("state", "active", "paused", "withdrawn"),
+    Index(None, "project"),
+)
+
+recruiting = Table(
+    "recruiting",
+    metadata,
+    Column("project", String(ID_LENGTH), sa.ForeignKey("projects.id"), primary_key=True),
+    Column("token", String(64), nullable=False, unique=True),  # in the link that a recruiting platform has
+    Column("key", String(64), nullable=False),  # signs the links of single participants
+)
+
+participants = Table(
+    "participants",
+    metadata,
+    Column("person", String(ID_LENGTH), sa.ForeignKey("people.id"), primary_key=True),
+    _id("project", "projects.id"),
+    Column("digest", String(64), nullable=False),  # of the platform's id; it stays after a withdrawal
+    Column("participant", Text),  # the platform's id
+    Column("parameters", sa.JSON, nullable=False),  # all that the study stores of the link
+    sa.UniqueConstraint("project", "digest"),
+)
+
+sound_checks = Table(
+    "sound_checks",
+    metadata,
+    _id("id", key=True),
+    _id("project", "projects.id"),
+    _id("person", "people.id"),
+    Column("kind", String(16), nullable=False),
+    Column("number", Integer, nullable=False),  # of the attempt, from 1
+    Column("plan", sa.JSON, nullable=False),  # what the trials play
+    Column("answers", sa.JSON(none_as_null=True)),
+    Column("right", Integer),
+    Column("volume", Double),  # of the page, 0 to 1
+    Column("created", Double, nullable=False),
+    Column("finished", Double),
+    _one_of("kind", "device", "headphones"),
+    sa.UniqueConstraint("person", "kind", "number"),
     Index(None, "project"),
 )
 
@@ -180,6 +226,7 @@ views = Table(
     Column("closed", Double),  # voted on, or abandoned because its pair was full or broken
     Column("held", Double),
     Column("votes", Integer, nullable=False),
+    Column("qualifying", sa.Boolean),  # true if it is part of the qualification, else empty
     sa.UniqueConstraint("repeat_of"),
     Index(None, "person", "created"),
     Index(None, "project", "held"),
@@ -215,6 +262,70 @@ votes = Table(
     sa.CheckConstraint("alignment_confidence BETWEEN 1 AND 5", name="alignment_confidence"),
     sa.CheckConstraint("musicality_confidence BETWEEN 1 AND 5", name="musicality_confidence"),
     sa.UniqueConstraint("view", "number"),
+    Index(None, "project"),
+    Index(None, "person"),
+)
+
+trials = Table(
+    "trials",
+    metadata,
+    _id("id", key=True),
+    _id("project", "projects.id"),
+    Column("source_id", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("lyrics", Text, nullable=False),
+    _id("reference", "sounds.id", nullable=True),
+    Column("position", Integer, nullable=False),
+    Column("about", sa.JSON, nullable=False),
+    sa.UniqueConstraint("project", "source_id"),
+)
+
+stimuli = Table(
+    "stimuli",
+    metadata,
+    _id("trial", "trials.id", key=True),
+    Column("position", Integer, primary_key=True, autoincrement=False),  # from 0, as imported
+    _id("sound", "sounds.id"),
+    Column("system", Text, nullable=False),
+    Column("role", String(16), nullable=False),
+    _one_of("role", "take", "reference", "anchor35", "anchor70"),
+    Index(None, "sound"),
+)
+
+sittings = Table(
+    "sittings",
+    metadata,
+    _id("key", key=True),
+    _id("project", "projects.id"),
+    _id("trial", "trials.id"),
+    _id("person", "people.id"),
+    Column("shown", sa.JSON, nullable=False),  # positions of the stimuli, in the order shown
+    Column("created", Double, nullable=False),
+    Column("begun", Double),
+    Column("closed", Double),  # rated, or put aside because a sound is missing
+    Column("votes", Integer, nullable=False),  # rows in `ratings`; the last of them counts
+    sa.UniqueConstraint("trial", "person"),
+    Index(None, "project"),
+)
+_open = sittings.c.closed.is_(None)
+Index("ix_sittings_open", sittings.c.person, unique=True, sqlite_where=_open, postgresql_where=_open)
+
+ratings = Table(
+    "ratings",
+    metadata,
+    _id("id", key=True),
+    _id("project", "projects.id"),
+    _id("sitting", "sittings.key"),
+    _id("person", "people.id"),
+    _id("trial", "trials.id"),
+    Column("number", Integer, nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("answers", sa.JSON, nullable=False),  # by axis, one number for each stimulus by position
+    Column("feedback", Text, nullable=False),
+    Column("heard", sa.JSON, nullable=False),  # seconds by position, and of the reference
+    Column("seconds", Double, nullable=False),
+    Column("created", Double, nullable=False),
+    sa.UniqueConstraint("sitting", "number"),
     Index(None, "project"),
     Index(None, "person"),
 )

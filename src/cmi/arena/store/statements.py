@@ -73,7 +73,7 @@ def execute(connection: Connection, text: str, values: Any = ()) -> Any:
 
 
 def _compile(statement: Any, dialect: Dialect, names: list[str]) -> _Compiled:
-    keys = names if getattr(statement, "is_insert", False) else None
+    keys = names if getattr(statement, "is_insert", False) and statement.select is None else None
     compiled = statement.compile(dialect=dialect, column_keys=keys, compile_kwargs={"render_postcompile": True})
     columns = list(getattr(statement, "exported_columns", ()))
     to_store = [

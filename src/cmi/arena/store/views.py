@@ -104,6 +104,7 @@ class View(NamedTuple):
     needed_reference: float
     begun: float | None
     vote: Given | None
+    is_qualifying: bool = False
 
 
 class ViewRow(NamedTuple):
@@ -118,6 +119,7 @@ class ViewRow(NamedTuple):
     closed: float | None = None
     held: float | None = None
     votes: int = 0
+    qualifying: bool | None = None
 
 
 class Viewer(NamedTuple):
@@ -130,6 +132,17 @@ class Viewer(NamedTuple):
     project: str
     project_state: Literal["open", "paused", "closed"]
     study: Study
+    checked: float | None
+    qualified: float | None
+    screened_out: str | None
+
+    @property
+    def is_to_be_checked(self) -> bool:
+        return self.checked is None and (self.study.device_check or self.study.headphone_check)
+
+    @property
+    def is_to_qualify(self) -> bool:
+        return self.qualified is None and self.study.qualify_pairs > 0
 
     def require_role(self) -> "Viewer":
         """Refused if they may not vote."""
@@ -138,6 +151,21 @@ class Viewer(NamedTuple):
         if self.state == "withdrawn":
             raise Refused("withdrawn", "you have withdrawn from this study")
         return self
+
+    def require_active(self) -> None:
+        """Refused if they are paused."""
+        if self.state == "paused":
+            message = "you are paused: your votes are not accepted until the owner of the study resumes you"
+            raise Refused("paused", message)
+
+    def require_open(self) -> None:
+        """Refused if they may not begin anything new now."""
+        if self.project_state != "open":
+            raise Refused(self.project_state, f"the study is {self.project_state}: nothing new can be begun")
+        if self.state == "paused":
+            raise Refused("paused", "you are paused: nothing new can be begun")
+        if self.screened_out is not None or self.is_to_be_checked:
+            raise Refused("check", "a check comes first, or was not passed: nothing new can be begun")
 
 
 def require_view(connection: Connection, person: str, key: str, lock: bool = False) -> tuple[ViewRow, Viewer]:
@@ -150,6 +178,11 @@ def require_view(connection: Connection, person: str, key: str, lock: bool = Fal
     return ViewRow._make(row[:_WIDTH]), viewer_of(row, person)
 
 
+def as_read(row: ViewRow) -> dict[str, Any]:
+    """The values of AS_READ."""
+    return {"view": row.key, "votes_read": row.votes, "held_read": row.held}
+
+
 def read_viewer(connection: Connection, person: str) -> Viewer:
     row = _PERSON.one_or_none(connection, {"person": person})
     if row is None:
@@ -160,7 +193,8 @@ def read_viewer(connection: Connection, person: str) -> Viewer:
 def viewer_of(row: Any, person: str) -> Viewer:
     """The annotator in a row with the columns PERSON."""
     study = _read_study(row.settings)
-    return Viewer(person, row.role, row.state, row.quota or study.quota, row.of, row.project_state, study)
+    entry = row.checked, row.qualified, row.screened_out
+    return Viewer(person, row.role, row.state, row.quota or study.quota, row.of, row.project_state, study, *entry)
 
 
 @lru_cache(256)
@@ -188,6 +222,7 @@ def read_view(connection: Connection, row: ViewRow, study: Study) -> View:
         needed_reference=needed["reference"],
         begun=row.begun,
         vote=None if vote is None else given(vote, row.swapped),
+        is_qualifying=bool(row.qualifying),
     )
 
 
@@ -248,9 +283,15 @@ def turned(side: Side, swapped: bool) -> Side:
 _PART = {side: sounds.alias(side) for side in ("a", "b", "reference")}
 _SOUND = (*Original._fields, *PlayableSound._fields[1:])
 _WIDTH = len(ViewRow._fields)
+# the view is as it was read: not voted on, held or released since
+AS_READ = (
+    (views.c.key == bindparam("view"))
+    & (views.c.votes == bindparam("votes_read"))
+    & views.c.held.is_not_distinct_from(bindparam("held_read", type_=views.c.held.type))
+)
 VIEW = [views.c[name] for name in ViewRow._fields]
 PERSON = [
-    *(people.c[name] for name in ("role", "state", "quota")),
+    *(people.c[name] for name in ("role", "state", "quota", "checked", "qualified", "screened_out")),
     people.c.project.label("of"),
     projects.c.state.label("project_state"),
     cast(projects.c.settings, Text).label("settings"),

@@ -7,18 +7,30 @@ Ballots are as SHOWN; stored and exported choices are in terms of the pair's own
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
-from sqlalchemy import Select, bindparam, insert, select, true, update
+from sqlalchemy import Connection, Select, bindparam, func, insert, select, true, update
 
 from cmi.arena.store.database import Database, storable
-from cmi.arena.store.errors import Refused
+from cmi.arena.store.errors import Overtaken, Refused
 from cmi.arena.store.pairs import take
 from cmi.arena.store.schema import new_id, pairs, people, projects, sounds, views, votes
 from cmi.arena.store.statements import Statement
 from cmi.arena.store.study import CountedVote, Side
-from cmi.arena.store.views import Ballot, Given, Part, ViewRow, given, read_content, require_view, turned
+from cmi.arena.store.views import (
+    AS_READ,
+    Ballot,
+    Given,
+    Part,
+    ViewRow,
+    as_read,
+    given,
+    read_content,
+    require_view,
+    turned,
+)
 
 LONGEST_FEEDBACK = 4000  # characters
 SLACK = 1.0  # seconds by which the browser's clock and ours may differ
@@ -48,35 +60,45 @@ def save(database: Database, person: str, key: str, ballot: Ballot) -> Saved:
     offline. Corrections end with the study, and are limited in number and time. A paused person cannot vote.
     """
     ballot = _checked(ballot)
-    digest = _digest(ballot)
+    if not database.is_sqlite:
+        with suppress(Overtaken), database.stepping() as connection:
+            return _save(connection, database.now, person, key, ballot, lock=False)
     with database.writing() as connection:
-        view, who = require_view(connection, person, key, lock=True)
-        if view.begun is None:
-            raise Refused("begin", "the takes of this pair have not been opened yet")
-        now = database.now()
-        if view.votes:
-            before = connection.execute(_BEFORE, {"view": key, "number": view.votes}).one()
-            if before.digest == digest:
-                return Saved(before.id, view.votes, again=True)
-        if who.state == "paused":
-            raise Refused(
-                "paused", "you are paused: your votes are not accepted until the owner of the study resumes you"
-            )
-        if view.votes:
-            first = connection.execute(_BEFORE, {"view": key, "number": 1}).one()
-            if refused := _why_final(who.project_state, view.votes, now - first.created):
-                raise refused
-        else:
-            needed = read_content(connection, view.pair).needed(who.study)
-            _require_heard(ballot, view.swapped, now - view.begun, needed)
-            _require_reference(ballot, now - view.created, needed)
-            if view.held is None and view.repeat_of is None:
-                take(connection, view.pair, 1)  # it was released, but the vote came after all
-        vote, number = new_id(), view.votes + 1
-        _INSERT.run(connection, {"id": vote, "number": number, "digest": digest, **_row(ballot, view, now)})
-        closed = now if view.closed is None else view.closed
-        _CLOSE.run(connection, {"view": key, "number": number, "now": closed})
-    return Saved(vote, number, again=False)
+        return _save(connection, database.now, person, key, ballot, lock=True)
+
+
+def _save(
+    connection: Connection, clock: Callable[[], float], person: str, key: str, ballot: Ballot, lock: bool
+) -> Saved:
+    """Without `lock`, Overtaken unless the view is still as it was read when the vote is stored."""
+    view, who = require_view(connection, person, key, lock)
+    now, digest = clock(), _digest(ballot)
+    if view.begun is None:
+        raise Refused("begin", "the takes of this pair have not been opened yet")
+    if view.votes:
+        before = connection.execute(_BEFORE, {"view": key, "number": view.votes}).one()
+        if before.digest == digest:
+            return Saved(before.id, view.votes, again=True)
+    who.require_active()
+    if view.votes:
+        first = connection.execute(_BEFORE, {"view": key, "number": 1}).one()
+        if refused := why_final(who.project_state, view.votes, now - first.created):
+            raise refused
+    else:
+        needed = read_content(connection, view.pair).needed(who.study)
+        _require_heard(ballot, view.swapped, now - view.begun, needed)
+        _require_reference(ballot, now - view.created, needed)
+        if view.held is None and view.repeat_of is None:  # it was released, but the vote came after all
+            if not lock:
+                raise Overtaken
+            take(connection, view.pair, 1)
+    row = {"id": new_id(), "number": view.votes + 1, "digest": digest, **_row(ballot, view, now)}
+    if lock:
+        _INSERT.run(connection, row)
+        _CLOSE.run(connection, {"number": row["number"], "now": now, **as_read(view)})
+    elif not _CLOSE_AND_INSERT.all(connection, {**row, "now": now, **as_read(view)}):
+        raise Overtaken
+    return Saved(row["id"], row["number"], again=False)
 
 
 def recent(database: Database, person: str, n: int) -> list[Recent]:
@@ -96,7 +118,7 @@ def recent(database: Database, person: str, n: int) -> list[Recent]:
         return [
             Recent(row.view, row.created, row.text, given(row, row.swapped), can_correct=refused is None)
             for row in connection.execute(asked)
-            for refused in (_why_final(row.state, row.number, now - row.first),)
+            for refused in (why_final(row.state, row.number, now - row.first),)
         ]
 
 
@@ -107,14 +129,18 @@ def counted(database: Database, project: str, hidden: bool = False) -> Iterator[
             yield CountedVote(**{name: getattr(row, name) for name in CountedVote._fields})
 
 
-def latest_votes(project: str, hidden: bool = False) -> Select[Any]:
-    """Query the columns of CountedVote, and those that only exports need; hidden pairs only if asked for."""
+def latest_votes(project: str, hidden: bool = False, qualifying: bool = False) -> Select[Any]:
+    """Query the columns of CountedVote, and those that only exports need.
+
+    Hidden pairs and votes of a qualification only if asked for: people are selected by the latter, so they say nothing
+    of how carefully those who passed listen.
+    """
     a, b, reference = sounds.alias(), sounds.alias(), sounds.alias()
     choices = ("alignment", "alignment_confidence", "musicality", "musicality_confidence")
     said = ("alignment_touched", "musicality_touched", "feedback", "heard")
     columns = {
         votes: ("id", "number", "view", "person", "pair", *choices, *said, "seconds", "created"),
-        views: ("swapped", "repeat_of"),
+        views: ("swapped", "repeat_of", "qualifying"),
         pairs: ("kind", "gold", "modality", "system_a", "system_b", "source_id", "text", "lyrics", "about", "hidden"),
     }
     files = [
@@ -126,6 +152,7 @@ def latest_votes(project: str, hidden: bool = False) -> Select[Any]:
         sound.c[name].label(f"{name}_{side}") for side, sound in (("a", a), ("b", b)) for name in ("seconds", "lufs")
     ]
     shown = true() if hidden else pairs.c.hidden.is_(None)
+    in_study = true() if qualifying else views.c.qualifying.is_(None)
     return (
         select(*(table.c[name] for table, names in columns.items() for name in names), *files, *measured)
         .join(views, (views.c.key == votes.c.view) & (views.c.votes == votes.c.number))
@@ -134,12 +161,12 @@ def latest_votes(project: str, hidden: bool = False) -> Select[Any]:
         .join(a, a.c.id == pairs.c.a)
         .join(b, b.c.id == pairs.c.b)
         .outerjoin(reference, reference.c.id == pairs.c.reference)
-        .where((votes.c.project == project) & (people.c.state != "withdrawn") & shown)
+        .where((votes.c.project == project) & (people.c.state != "withdrawn") & shown & in_study)
         .order_by(votes.c.created, votes.c.id)
     )
 
 
-def _why_final(state: str, number: int, passed: float) -> Refused | None:
+def why_final(state: str, number: int, passed: float) -> Refused | None:
     """Why a vote given `number` times, first `passed` seconds ago, cannot be changed; None if it can."""
     if state == "closed":
         return Refused("closed", "the study is closed: votes can no longer be changed")
@@ -213,12 +240,16 @@ def _row(ballot: Ballot, view: ViewRow, now: float) -> dict[str, Any]:
 
 # Queries are built once, because building one takes longer than running it on SQLite.
 
-_INSERT = Statement(insert(votes))
 _BEFORE = select(votes.c.id, votes.c.digest, votes.c.created).where(
     (votes.c.view == bindparam("view")) & (votes.c.number == bindparam("number"))
 )
-_CLOSE = Statement(
+_CLOSED = (
     update(views)
-    .where(views.c.key == bindparam("view"))
-    .values(votes=bindparam("number"), closed=bindparam("now"), held=None)
+    .where(AS_READ)
+    .values(votes=bindparam("number"), closed=func.coalesce(views.c.closed, bindparam("now")), held=None)
 )
+_CLOSE = Statement(_CLOSED)
+_INSERT = Statement(insert(votes))
+_CLOSED_ROW = _CLOSED.returning(views.c.key).cte("closed_row")
+_ROW = select(*(bindparam(column.name, type_=column.type) for column in votes.c)).select_from(_CLOSED_ROW)
+_CLOSE_AND_INSERT = Statement(insert(votes).from_select(list(votes.c), _ROW).returning(votes.c.id))

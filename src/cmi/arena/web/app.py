@@ -6,7 +6,7 @@ from starlette.exceptions import HTTPException
 
 from cmi.arena.store.database import Database
 from cmi.arena.web.middleware import ArenaMiddleware, respond
-from cmi.arena.web.routes import annotate, browse, media, owner, pages, results, sign_in
+from cmi.arena.web.routes import annotate, browse, media, owner, pages, ratings, recruit, results, sign_in
 from cmi.arena.web.shortcut import VotingShortcut
 from cmi.arena.web.state import Arena, ServerSettings
 
@@ -15,7 +15,7 @@ def create_app(database: Database, settings: ServerSettings) -> FastAPI:
     """Create the ASGI application; closing the database is up to the caller."""
     app = FastAPI(title="cmi arena", openapi_url=None, docs_url=None, redoc_url=None)
     app.state.arena = Arena(database, settings, pages.read_files(settings.player))
-    for module in (sign_in, annotate, media, owner, browse, results, pages):
+    for module in (sign_in, recruit, annotate, ratings, media, owner, browse, results, pages):
         app.include_router(module.router)
     app.add_api_route("/healthz", _healthy, include_in_schema=False)
     app.add_middleware(VotingShortcut, arena=app.state.arena)

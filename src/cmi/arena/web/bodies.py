@@ -6,6 +6,7 @@ from fastapi import Path
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from cmi.arena.store.browse import PairFilter, PairOrder, VoteFilter, VoteOrder
+from cmi.arena.store.checks import CHOICES, TRIALS
 from cmi.arena.store.people import Role
 from cmi.arena.store.projects import State
 from cmi.arena.store.study import Side, Votes
@@ -46,6 +47,24 @@ class InviteToken(Body):
 class Join(InviteToken):
     name: Annotated[Text, Field(max_length=100)] | None = None
     consent: Yes
+
+
+class LinkBody(Body):
+    """The link of a recruiting platform: the study's token, and the other parameters as they stand in the address."""
+
+    study: Token
+    parameters: Annotated[
+        dict[Annotated[Text, Field(max_length=100)], Annotated[Text, Field(max_length=1000)]], Field(max_length=50)
+    ]
+
+
+class EnterBody(LinkBody):
+    consent: bool = False
+
+
+class CheckAnswers(Body):
+    answers: Annotated[list[Annotated[int, Field(ge=0, lt=CHOICES)]], Field(min_length=TRIALS, max_length=TRIALS)]
+    volume: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
 
 
 class Confirm(Body):

@@ -25,6 +25,7 @@ TRANSLATIONS = {
             "您已被暂停：在研究负责人恢复您之前，不接受您的投票"
         ),
         "the study is paused: nothing new can be begun": "研究已暂停：暂时不能开始新的一对",
+        "the study is closed: nothing new can be begun": "研究已结束：不能再开始",
         "the study is {state}: nothing new can be begun": "研究已结束：不能再开始新的一对",
         "the study is closed: votes can no longer be changed": "研究已结束：投票不能再修改",
         "this vote was already corrected {times} times, the maximum": "这次投票已修改 {times} 次，达到上限",
@@ -37,6 +38,11 @@ TRANSLATIONS = {
         "the reference recording can't have been heard yet; please listen before you vote": (
             "参考录音不可能已听过；请先听再投票"
         ),
+        "the takes of this page have not been opened yet": "这一页的音乐尚未打开",
+        "the takes can't have been heard yet; please listen before you vote": "这些音乐不可能都已听过；请先听再投票",
+        "answers on {given}, expected {axes}": "回答的方面是 {given}，应为 {axes}",
+        "answers about the takes {given}, expected {takes}": "回答的音乐是 {given}，应为 {takes}",
+        "{axis} is {value}, expected {lowest} to {highest}": "{axis} 的回答是 {value}，应为 {lowest} 到 {highest}",
         "{axis} is {choice}, expected a or b": "{axis} 的回答是 {choice}，应为 a 或 b",
         "the confidence in {axis} is {confidence}, expected 1 to 5": "{axis} 的把握程度是 {confidence}，应为 1 到 5",
         "the feedback has {length} characters, expected {most} at most": "反馈有 {length} 个字符，最多 {most} 个",
@@ -60,6 +66,24 @@ TRANSLATIONS = {
         ),
         "the database can't be reached just now: try again in a moment": "暂时无法访问数据库：请稍后重试",
         "something went wrong on the server: try again": "服务器出错：请重试",
+        "this link leads to no study that takes people now; ask whoever gave it to you": (
+            "此链接没有对应的、正在招募的研究；请询问给您链接的人"
+        ),
+        "this link does not say who you are; open it from the page that gave it to you": (
+            "此链接没有说明您是谁；请从提供链接的页面打开"
+        ),
+        "this link was changed or is incomplete; open it as it was given to you": (
+            "此链接被修改过或不完整；请按原样打开"
+        ),
+        "somebody has begun with this participant id; go on in the browser in which you began, open the link of the "
+        "same submission, or ask whoever runs the study for a link": (
+            "已有人用此参与者编号开始；请在您开始时的浏览器中继续，打开同一次提交的链接，或向研究负责人索取链接"
+        ),
+        "a check comes first, or was not passed: nothing new can be begun": (
+            "需先通过检查，或检查未通过：不能开始新的一对"
+        ),
+        "there is nothing to check now; reload the page": "现在没有需要检查的内容；请刷新页面",
+        "the sounds can't have been heard yet; please listen before you answer": "这些声音不可能都已听过；请先听再回答",
     }
 }
 _GAP = re.compile(r"\\\{(\w+)\\\}")  # in a template after re.escape

@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 
 import uvicorn
 
-from cmi._util.cache import cache_folder
 from cmi._util.errors import InputError
 from cmi._util.printable import printable
 from cmi._util.web_requests import LOOPBACK_HOSTS, host_name
@@ -62,7 +61,8 @@ def serve(
         # a server started in the background, with interrupts ignored, stops without raising
         with suppress(KeyboardInterrupt), listen(host, port) as listening:
             url = normal_url(public_url or local_url(host, listening.getsockname()[1]))
-            settings: dict[str, Any] = {"public_url": url, "folder": folder or _beside(db), "player": _read_player()}
+            folder = folder or sounds.sounds_folder(db)
+            settings: dict[str, Any] = {"public_url": url, "folder": folder, "player": _read_player()}
             if processes == 1:
                 server = _server(database, ServerSettings(**settings), log)
             projects.set_address(database, url)
@@ -116,13 +116,6 @@ def _check_public_url(public_url: str) -> None:
         raise InputError(f"--public-url {public_url}: expected https://host, without a query or a fragment")
     if parts.scheme == "http" and host_name(parts.netloc) not in LOOPBACK_HOSTS:
         raise InputError(f"--public-url {public_url}: others could read the sessions over http; use https")
-
-
-def _beside(db: str) -> Path:
-    url = parse_url(db)
-    if url.drivername == "sqlite" and url.database:
-        return Path(f"{url.database}.sounds").absolute()
-    return cache_folder() / "arena-sounds"
 
 
 def _show_links(database: Database, url: str, demo: bool, open_browser: bool) -> None:

@@ -2,8 +2,10 @@
 
 import asyncio
 import hashlib
+import logging
+import math
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,8 +15,10 @@ from fastapi import Depends
 from sqlalchemy import select
 from starlette.requests import Request
 
+from cmi._util.errors import InputError
 from cmi.arena.audio.playback import Copies
 from cmi.arena.statistics import report_project
+from cmi.arena.statistics.choosing import reorder_project
 from cmi.arena.store import people
 from cmi.arena.store.database import Database
 from cmi.arena.store.people import Session
@@ -28,6 +32,8 @@ KEEP_SESSION = 5.0  # seconds
 KEEP_REPORT = 4.0  # times as long as it took to make
 MOST_SESSIONS = 10_000
 MOST_REPORTS = 100
+REORDER_EVERY = 25  # votes
+LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -114,6 +120,37 @@ class Reports:
             return found
 
 
+class PairOrders:
+    """Reorders pairs after every REORDER_EVERY votes of a project that wants it, in a thread.
+
+    The next one waits KEEP_REPORT times as long as the last one took.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._votes: Counter[str] = Counter()
+        self._next: dict[str, float] = {}
+        self.tasks: set[asyncio.Task[None]] = set()
+
+    def count_vote(self, project: str) -> None:
+        self._votes[project] += 1
+        if self._votes[project] >= REORDER_EVERY and time.monotonic() >= self._next.get(project, 0.0):
+            self._votes[project], self._next[project] = 0, math.inf
+            task = asyncio.create_task(self._reorder(project))
+            self.tasks.add(task)
+            task.add_done_callback(self.tasks.discard)
+
+    async def _reorder(self, project: str) -> None:
+        begin = time.monotonic()
+        try:
+            await asyncio.to_thread(reorder_project, self._database, project)
+        except InputError as error:  # the database is busy, full or gone: pairs keep their order
+            LOG.warning("the pairs were not reordered: %s", error)
+        finally:
+            end = time.monotonic()
+            self._next[project] = end + KEEP_REPORT * (end - begin)
+
+
 class Arena:
     def __init__(self, database: Database, settings: ServerSettings, files: Mapping[str, PageFile]) -> None:
         self.database = database
@@ -123,6 +160,7 @@ class Arena:
         self.run = Runner(database)
         self.sessions = Sessions(self.run, shared=settings.shared)
         self.reports = Reports(database)
+        self.orders = PairOrders(database)
         self.copies = Copies(database, settings.folder)
         self.uploads = Uploads(settings.folder, settings.limits)
         self.person_rate = RateLimiter(settings.limits.person, "person", settings.shared)

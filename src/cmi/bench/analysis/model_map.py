@@ -27,7 +27,7 @@ from cmi._util.errors import InputError
 from cmi.bench.analysis.model_scores import MetricColumn, ScoredModel, ScoreMatrix
 from cmi.bench.evaluation import Array
 from cmi.report.numbers import percent, signed
-from cmi.report.pictures import QUIET, SERIES, colours, new_figure, save_picture
+from cmi.report.pictures import QUIET, SERIES, colours, new_figure, save_picture, spread_labels
 from cmi.report.tables import Table, sentence
 
 FEWEST_MODELS = 3
@@ -192,7 +192,7 @@ def draw_map(result: ModelMap, path: Path) -> None:
     count = len(result.components)
     figure = new_figure(6.5 + 2.1 * count, max(5.5, 1.2 + 0.19 * len(result.columns)))
     panels = figure.subplots(1, 1 + count, width_ratios=[5.5, *([2] * count)], squeeze=False)[0]
-    _draw_places(panels[0], result)
+    names = _draw_places(panels[0], result)
     labels = [str(column) for column in result.columns]
     for k, (panel, component) in enumerate(zip(panels[1:], result.components, strict=True)):
         panel.barh(range(len(labels)), result.loadings[:, k], color=SERIES[0])
@@ -203,22 +203,28 @@ def draw_map(result: ModelMap, path: Path) -> None:
             f"PC{k + 1}: {percent(component.share, 0)} %\n(chance {percent(component.chance, 0)} %)", fontsize=8
         )
         panel.tick_params(axis="x", labelsize=6)
+    spread_labels(figure, names)
     save_picture(figure, path)
 
 
-def _draw_places(panel: Any, result: ModelMap) -> None:
+def _draw_places(panel: Any, result: ModelMap) -> list[Any]:
+    """Draw the models; return the labels that name them."""
     colour = colours([PUBLISHED, OWN])
     second = result.coordinates[:, 1] if len(result.components) > 1 else np.zeros(len(result.models))
     for kind, marker in ((PUBLISHED, "o"), (OWN, "D")):
         own = [i for i, model in enumerate(result.models) if model.is_published == (kind == PUBLISHED)]
         if own:
             panel.scatter(result.coordinates[own, 0], second[own], marker=marker, color=colour[kind], label=kind)
-    for model, x, y in zip(result.models, result.coordinates[:, 0], second, strict=True):
-        panel.annotate(model.name, (x, y), xytext=(4, 4), textcoords="offset points", fontsize=7)
+    line = {"arrowstyle": "-", "color": QUIET, "linewidth": 0.4, "shrinkA": 0, "shrinkB": 2}
+    labels = [
+        panel.annotate(model.name, (x, y), xytext=(4, 4), textcoords="offset points", fontsize=7, arrowprops=line)
+        for model, x, y in zip(result.models, result.coordinates[:, 0], second, strict=True)
+    ]
     panel.axhline(0, color=QUIET, linewidth=0.5)
     panel.axvline(0, color=QUIET, linewidth=0.5)
-    panel.margins(0.15)
+    panel.margins(0.2, 0.15)
     panel.set_xlabel("PC1")
     panel.set_ylabel("PC2")
     panel.set_title(f"{len(result.models)} models by {len(result.columns)} metrics", loc="left", fontsize=9)
     panel.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=2, frameon=False)
+    return labels

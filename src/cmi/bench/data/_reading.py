@@ -192,7 +192,11 @@ def beat_questions(path: Path, prefix: str, id_: str, audio: str, split: str) ->
     A file has one beat per line: its time in seconds and, if known, its place in the bar (1 for a downbeat). As in the
     released annotations, times are rounded to 10 ms, and the few beats after BEAT_SECONDS are included.
     """
-    beats = parse_beats(read_text(path), path)
+    return ask_beats(parse_beats(read_text(path), path), prefix, id_, audio, split)
+
+
+def ask_beats(beats: list[Beat], prefix: str, id_: str, audio: str, split: str) -> Iterator[LabelledClip]:
+    """Yield a question about beats and, if downbeats are marked, one about these."""
     downbeats = [beat for beat in beats if beat.place == 1]
     for question, asked in (("beat", beats), ("downbeat", downbeats)):
         if asked:

@@ -17,7 +17,8 @@ from cmi._util.errors import InputError
 from cmi._util.records import read_text
 from cmi.bench.catalog import describe
 from cmi.bench.data._reading import LabelledClip, Sounds, clips_of_recording, find_files
-from cmi.bench.tasks.key import KEYS, Key, parse
+from cmi.bench.tasks.key import KEYS, parse
+from cmi.features.key import Key
 
 SECONDS = 30.0
 

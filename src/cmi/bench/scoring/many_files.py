@@ -187,11 +187,12 @@ def check_file(file: ResponseFile, annotations: Path | None) -> FileReport:
 
 
 def absent(files: Iterable[ResponseFile]) -> dict[str, list[str]]:
-    """Return the data sets without a response file, by model."""
+    """Return the data sets of the paper without a response file, by model."""
     answered: dict[str, set[str]] = {}
     for file in files:
         answered.setdefault(file.model, set()).add(file.dataset.name)
-    return {model: [name for name in DATASETS if name not in names] for model, names in answered.items()}
+    published = [name for name, dataset in DATASETS.items() if dataset.size]
+    return {model: [name for name in published if name not in names] for model, names in answered.items()}
 
 
 def check_table(reports: Iterable[FileReport], missing_files: dict[str, list[str]]) -> Table:

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from cmi.bench.catalog import DATASETS
+from cmi.bench.catalog import DATASETS, BenchDataset
 from cmi.bench.evaluation import Array, Evaluation, Item, Metric, Protocol, Setting
 from cmi.bench.metrics.tools import Tools
 from cmi.bench.scoring.responses import Entry, ResponseFile, ResponseSet, errors_at
@@ -82,14 +82,28 @@ def score_file(
 ) -> list[BenchCell]:
     """Return the cells of one response file, first the model's, then its nulls'; see `with_verdicts`."""
     entries = Remembered(ResponseSet(file, annotations))
-    items = Items(entries, answered_only=protocol == "paper")
-    setting = Setting(file.dataset.name, protocol, file.model, tools)
-    task = load_task(file.dataset)
     with errors_at(file.path):
-        evaluation = task.evaluate(items, setting)
-        nulls = common_nulls(items) + task.nulls(items)
-        on_nulls = {null.name: task.evaluate(replace(items, answer=null.answer), setting) for null in nulls}
-    return list(_cells(file, protocol, evaluation, on_nulls, _missing(entries, file, annotations), resamples))
+        missing = _missing(entries, file, annotations)
+        return score_entries(entries, file.model, file.dataset, protocol, tools, missing, resamples)
+
+
+def score_entries(
+    entries: Iterable[Entry],
+    model: str,
+    dataset: BenchDataset,
+    protocol: Protocol,
+    tools: Tools,
+    missing: int = 0,
+    resamples: int = 1000,
+) -> list[BenchCell]:
+    """Return the cells of a model's answers to one data set, and of its nulls; `entries` may be iterated repeatedly."""
+    items = Items(entries, answered_only=protocol == "paper")
+    setting = Setting(dataset.name, protocol, model, tools)
+    task = load_task(dataset)
+    evaluation = task.evaluate(items, setting)
+    nulls = common_nulls(items) + task.nulls(items)
+    on_nulls = {null.name: task.evaluate(replace(items, answer=null.answer), setting) for null in nulls}
+    return list(_cells(model, dataset, protocol, evaluation, on_nulls, missing, resamples))
 
 
 def _missing(entries: Iterable[Entry], file: ResponseFile, annotations: Path | None) -> int:
@@ -99,23 +113,24 @@ def _missing(entries: Iterable[Entry], file: ResponseFile, annotations: Path | N
 
 
 def _cells(
-    file: ResponseFile,
+    model: str,
+    dataset: BenchDataset,
     protocol: Protocol,
     evaluation: Evaluation,
     on_nulls: dict[str, Evaluation],
     missing: int,
     resamples: int,
 ) -> Iterator[BenchCell]:
-    systems = {file.model: evaluation} | {NULL_PREFIX + name: null for name, null in on_nulls.items()}
+    systems = {model: evaluation} | {NULL_PREFIX + name: null for name, null in on_nulls.items()}
     values = {name: system.values()[0] for name, system in systems.items()}
     draws = _draws(systems, resamples)
     for name, system in systems.items():
-        is_null = name != file.model
+        is_null = name != model
         for i, metric in enumerate(system.metrics):
             interval = _interval(system, metric, values[name][i], draws[name][:, i])
             cell = BenchCell(
                 model=name,
-                row=file.dataset.row,
+                row=dataset.row,
                 metric=metric.name,
                 value=finite(values[name][i]),
                 n=system.n,

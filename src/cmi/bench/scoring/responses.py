@@ -218,15 +218,20 @@ class ResponseSet:
         return Entry(item, answer is not None, audio)
 
     def _asked(self, instruction: Instruction, answer: str | None) -> Entry:
-        item = Item(
-            question=instruction.instruction,
-            answer=answer or "",
-            truth=instruction.output,
-            recording=self.file.dataset.recording(audio_key(instruction.audio_path)),
-            start=instruction.audio_start,
-            end=instruction.audio_end,
-        )
+        item = item_of(instruction, self.file.dataset, answer or "")
         return Entry(item, answer is not None, instruction.audio_path)
+
+
+def item_of(instruction: Instruction, dataset: BenchDataset, answer: str = "") -> Item:
+    """Return the item that an instruction of a data set and its answer make."""
+    return Item(
+        question=instruction.instruction,
+        answer=answer,
+        truth=instruction.output,
+        recording=dataset.recording(audio_key(instruction.audio_path)),
+        start=instruction.audio_start,
+        end=instruction.audio_end,
+    )
 
 
 def read_instructions(path: Path, dataset: BenchDataset, all_splits: bool = False) -> Iterator[tuple[str, Instruction]]:
@@ -261,7 +266,12 @@ def _answer(record: dict[str, Any]) -> str | None:
         return None
     if isinstance(response, bool) or not isinstance(response, str | int | float):
         raise InputError(f"'response' is {type(response).__name__}, expected text")
-    return clean(separate_reasoning(str(response))[0])
+    return clean_answer(str(response))
+
+
+def clean_answer(text: str) -> str:
+    """Return a model's answer as it is scored: without its reasoning."""
+    return clean(separate_reasoning(text)[0])
 
 
 def _identifier(record: dict[str, Any]) -> str:

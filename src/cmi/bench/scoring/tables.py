@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from cmi._util.errors import InputError
 from cmi.bench.catalog import DATASETS
+from cmi.bench.scoring.names import spell_out
 from cmi.bench.scoring.one_file import NULL_PREFIX, BenchCell
 from cmi.report.numbers import interval, number, p_value, signed
 from cmi.report.tables import Table
@@ -72,7 +73,8 @@ def _score_table(model: str, protocol: str, cells: Sequence[BenchCell]) -> Table
         counts = [str(cell.n), str(cell.unparsed), str(cell.missing)]
         null = [cell.best_null or "", number(cell.null_value), signed(cell.difference), p_value(cell.p)]
         rows.append([cell.row, cell.metric, *_value(cell), *counts, *null, MARKS[cell.verdict]])
-    return Table(f"{model}, protocol {protocol}", headers, rows, labels=2, notes=(*_notes(cells), LEGEND))
+    notes = (*_notes(cells), LEGEND, *spell_out((cell.row, cell.metric) for cell in cells))
+    return Table(f"{model}, protocol {protocol}", headers, rows, labels=2, notes=notes)
 
 
 def _value(cell: BenchCell) -> list[str]:
@@ -128,10 +130,9 @@ def table3(cells: Sequence[BenchCell], protocol: str, part: Table3Part | None = 
     printed = {(line.row, line.metric): line for line in published_rows() if part.published}
     # No published number was computed by the strict rules.
     published = [model for model in MODELS if part.has_model(model) and part.published and protocol == "paper"]
+    places = [(row, metric) for row, metric in places_of(cells, published) if part.has_row(row)]
     rows = []
-    for row, metric in _places(cells, published):
-        if not part.has_row(row):
-            continue
+    for row, metric in places:
         mine = [by_place.get((model, row, metric)) for model in models]
         best_null = next(
             (f"{number(cell.null_value)} {cell.best_null}" for cell in mine if cell and cell.best_null), ""
@@ -146,7 +147,8 @@ def table3(cells: Sequence[BenchCell], protocol: str, part: Table3Part | None = 
     headers = ["", "", *models, *(["best null"] if models else []), *(MODELS[model] for model in published)]
     headers += ["SOTA"] if part.published else []
     title = f"CMI-Bench, protocol {protocol}" + (", beside the published Table 3" if published else "")
-    return Table(title, headers, rows, labels=2, notes=(*_notes(cells), LEGEND) if models else ())
+    notes = (*_notes(cells), LEGEND) if models else ()
+    return Table(title, headers, rows, labels=2, notes=(*notes, *spell_out(places)))
 
 
 def counts_table(cells: Sequence[BenchCell], protocol: str) -> Table:
@@ -162,7 +164,7 @@ def counts_table(cells: Sequence[BenchCell], protocol: str) -> Table:
     return Table(f"n / unparsed / missing, protocol {protocol}", ["row", *models], rows)
 
 
-def _places(cells: Sequence[BenchCell], published: Sequence[str]) -> list[tuple[str, str]]:
+def places_of(cells: Sequence[BenchCell], published: Sequence[str]) -> list[tuple[str, str]]:
     """Return every (row, metric) in the order of Table 3: those of the cells and, if models are, the published ones."""
     mine = [(cell.row, cell.metric) for cell in cells]
     every = [(line.row, line.metric) for line in published_rows()] + mine if published else mine

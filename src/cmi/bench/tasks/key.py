@@ -16,12 +16,11 @@ Protocols
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from cmi.bench.evaluation import Evaluation, Item, Measured, Setting, evaluate_each, percent_mean
 from cmi.bench.tasks import Null, Reader, constant, in_words, parse_truth
+from cmi.features.key import TONICS, Key
 
-TONICS = ("C", "Db", "D", "Eb", "E", "F", "Gb", "G", "Ab", "A", "Bb", "B")
 KEYS = tuple(f"{tonic} {mode}" for mode in ("major", "minor") for tonic in TONICS)
 NULL_ANSWER = "C minor"  # the best constant answer on GiantSteps
 
@@ -35,14 +34,6 @@ _WHOLE = re.compile(rf"(?P<tonic>[a-g]){_ACCIDENTAL}(?:\s{{0,3}}(?P<mode>major|m
 
 _PAPER_SHARPS = {"c#": "db", "d#": "eb", "f#": "gb", "g#": "ab", "a#": "bb"}
 _PAPER_NAMES = {f"{tonic.lower()}{mode}": (i, mode) for mode in ("major", "minor") for i, tonic in enumerate(TONICS)}
-
-
-class Key(NamedTuple):
-    tonic: int
-    mode: str
-
-    def __str__(self) -> str:
-        return f"{TONICS[self.tonic]} {self.mode}"
 
 
 def parse(answer: str) -> Key | None:

@@ -99,6 +99,15 @@ def evaluate(items: Iterable[Item], setting: Setting) -> Evaluation:
     return evaluate_each(items, measure, metrics)
 
 
+def word_error_rate(expected: str, given: str) -> float:
+    """Errors over the words expected, without a limit; 1 if none is expected and some are given.
+
+    >>> word_error_rate("Row, row your boat", "row your big boat")
+    0.5
+    """
+    return _counts(words(expected), words(given))[2]
+
+
 def _counts(expected: list[str] | str, given: list[str] | str) -> list[float]:
     wrong = Levenshtein.distance(expected, given)
     rate = wrong / len(expected) if expected else float(bool(given))

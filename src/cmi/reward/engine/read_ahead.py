@@ -32,6 +32,7 @@ from cmi.reward.engine.windows import SPAN, AudioSpan, Job
 from cmi.take import Audio
 
 SETTLED = 2_000_000_000  # nanoseconds
+LOOKING_UP = 4  # threads beside a GPU: more keep the one that drives it from running
 
 
 class DecodedAudio(NamedTuple):
@@ -151,10 +152,11 @@ def read_ahead(
         return
     ahead = max(ahead, workers)
     with ExitStack() as opened:
-        threads = opened.enter_context(single_threads(workers, "cmi-read"))
         if not processes or "fork" not in multiprocessing.get_all_start_methods():
+            threads = opened.enter_context(single_threads(workers, "cmi-read"))
             yield from map_ahead(lambda job: threads.submit(loader.__getitem__, job), jobs, ahead)
             return
+        threads = opened.enter_context(single_threads(min(workers, LOOKING_UP), "cmi-read"))
         found = map_ahead(lambda job: threads.submit(loader.look_up, job), jobs, ahead)
         decoders = Decoders(loader, workers, ahead + held + 1, opened)
         yield from map(decoders.fetch, map_ahead(decoders.submit, found, ahead))

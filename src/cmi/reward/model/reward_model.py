@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, Self, overload
 
 import torch
 import yaml
-from huggingface_hub import PyTorchModelHubMixin, snapshot_download, whoami
+from huggingface_hub import ModelCard, PyTorchModelHubMixin, snapshot_download, whoami
 from torch import Tensor, nn
 
 from cmi._util.device import choose_device
@@ -30,6 +30,7 @@ from cmi.reward.model.checkpoint import (
 from cmi.reward.model.encoders import DEFAULT_ENCODER, FrozenEncoder, make_encoder
 from cmi.reward.model.head import PromptTokens, RewardHead
 from cmi.reward.model.tokenizer import TOKENIZER_FILES, Tokenize
+from cmi.reward.model.validation import validated_on
 from cmi.reward.scoring.differentiable import TensorScore, make_differentiable
 from cmi.reward.scoring.scorer import RewardScorer
 from cmi.take import Prompt, Score, Take
@@ -174,6 +175,10 @@ class RewardModel(
     def _config(self) -> dict[str, Any]:
         stated = {} if self.encoder.name == DEFAULT_ENCODER else {"encoder": self.encoder.name}
         return {**config_of(self.head.config), **stated}
+
+    def generate_model_card(self, *arguments: Any, **stated: Any) -> ModelCard:
+        """The card, with what the model was validated on unless other figures are stated."""
+        return super().generate_model_card(*arguments, **{"figures": validated_on(self.name), **stated})
 
     def push_to_hub(self, repo_id: str, **options: Any) -> str:
         """To the hub, with a card that says how to load it from there; options as in `PyTorchModelHubMixin`."""

@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from cmi.report.numbers import interval, number, signed
 from cmi.report.pictures import QUIET, SERIES, new_figure, new_panels, save_picture
 from cmi.report.tables import Table
+from cmi.reward.model.validation import validation_notes, validation_record
 from cmi.reward.pick.curve import Curve, CurveEstimate
 from cmi.reward.pick.pick import Pick, Ranked, Weights
 from cmi.take import Prompt
@@ -44,6 +46,7 @@ def tables(report: PickReport) -> list[Table]:
 def record(report: PickReport) -> dict[str, Any]:
     about: dict[str, Any] = {
         "model": report.model,
+        **validation_record(report.model),
         "weights": report.weights._asdict(),
         "picks": [_pick_record(pick) for pick in report.picks],
     }
@@ -71,12 +74,13 @@ def draw(report: PickReport, path: Path) -> None:
         panel.set_xticks(sizes, [str(size) for size in sizes], minor=False)
         panel.minorticks_off()
         panel.set_xlabel("N, takes to pick from")
-        panel.set_title(f"{axis}, by {judged.second}" if several else axis, loc="left", fontsize=8 if several else 10)
+        title = fill(f"{axis}, by {judged.second}", 38) if several else axis
+        panel.set_title(title, loc="left", fontsize=8 if several else 10)
     figure.axes[0].set_ylabel("mean score of the pick")
     figure.axes[0].legend(frameon=False, fontsize=8)
     seconds = ", ".join(judged.second for judged in report.curves)
     title = f"picked by {report.model}, judged by {seconds}: {report.curves[0].curve.prompts} prompts"
-    figure.suptitle(title, fontsize=9)
+    figure.suptitle(fill(title, 48 * len(shown)), fontsize=9)
     save_picture(figure, path)
 
 
@@ -102,6 +106,7 @@ def _picks(report: PickReport) -> Table:
             *(f"Left out: {broken.reason}." for pick in report.picks for broken in pick.broken),
             *(f"{pick.group.name}: no take that could be scored, so that none is picked."
               for pick in report.picks if not pick.ranking),
+            *validation_notes(report.model, *(judged.second for judged in report.curves)),
         ],
     )  # fmt: skip
 

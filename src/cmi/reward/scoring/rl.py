@@ -1,7 +1,14 @@
-"""Rewards for trainers that call `f(prompts, completions, **columns) -> list of numbers`, as TRL's do."""
+"""Rewards for trainers that call `f(prompts, completions, **columns) -> list of numbers`, as TRL's do.
 
+A reward function has an attribute `validated_on`: one sentence on what the model was validated on, '' for a model that
+does not come with cmi. The first function of a process logs it. What the model notes about a take, such as that it is
+not music, becomes a warning.
+"""
+
+import logging
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +16,10 @@ import numpy as np
 
 from cmi._util.errors import InputError
 from cmi.audio import Waveform
+from cmi.reward.model.validation import validated_on
 from cmi.reward.scoring.score_log import take_key
 from cmi.reward.scoring.scorer import RewardScorer
-from cmi.reward.scoring.scorers import ScoredTake
+from cmi.reward.scoring.scorers import ScoredTake, described
 from cmi.take import Audio, Prompt, Score, Take
 
 Reward = Callable[..., list[float | None]]
@@ -49,15 +57,18 @@ class _LastBatch:
         ]
         keys = [take_key(take) for take in takes]
         if keys != self._keys:
-            self._scores = [_score(judged) for judged in self._scorer.judge(takes)]
+            judged = self._scorer.judge(takes)
+            self._scores = [_score(take, one) for take, one in zip(takes, judged, strict=True)]
             self._keys = keys
         return self._scores
 
 
-def _score(judged: ScoredTake | InputError) -> Score | None:
+def _score(take: Take, judged: ScoredTake | InputError) -> Score | None:
     if isinstance(judged, InputError):
         warnings.warn(f"no reward: {judged}", stacklevel=5)
         return None
+    for note in judged.notes:
+        warnings.warn(f"{described(take.audio)}: {note}", stacklevel=5)
     return judged.score
 
 
@@ -79,7 +90,7 @@ def reward_function(
             for score in batch.score(*rows, **columns)
         ]
 
-    return cmi_reward
+    return _stating(scorer, cmi_reward)
 
 
 def axis_rewards(scorer: RewardScorer, sampling_rate: int | None = None) -> tuple[Reward, Reward]:
@@ -96,7 +107,21 @@ def axis_rewards(scorer: RewardScorer, sampling_rate: int | None = None) -> tupl
     def alignment(*rows: Any, **columns: Any) -> list[float | None]:
         return [None if score is None else score.alignment for score in batch.score(*rows, **columns)]
 
-    return musicality, alignment
+    return _stating(scorer, musicality), _stating(scorer, alignment)
+
+
+def _stating(scorer: RewardScorer, reward: Reward) -> Reward:
+    """The reward function with what its model was validated on."""
+    sentence = validated_on(scorer.model.full_name)
+    reward.validated_on = sentence  # type: ignore[attr-defined]
+    if sentence:
+        _log_once(sentence)
+    return reward
+
+
+@cache
+def _log_once(sentence: str) -> None:
+    logging.getLogger("cmi.reward").warning(sentence)
 
 
 def _text(prompt: Any) -> str:

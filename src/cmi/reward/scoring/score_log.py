@@ -5,6 +5,7 @@ The log has one JSON line for each score:
     key            32 hex digits for the take (its prompt and files), and 12 for the settings of the scorer
     audio          the file, or the hash of a waveform
     model, ...     the settings: the model's name with its revision, and for a reward model its window
+    validated_on   what the model was validated on, if it comes with cmi
     musicality, alignment, and, if the scorer tells them, seconds and notes
 
 A file is known by its path, size and time of writing, or by its address and what its store says of it: hashing it
@@ -28,6 +29,7 @@ from cmi._util.remote import RemotePath, stamp
 from cmi._util.runlog import RunLog, read_records
 from cmi.audio import Waveform, content_hash
 from cmi.report.tables import Table
+from cmi.reward.model.validation import validation_notes, validation_record
 from cmi.reward.scoring.scorers import NamedScorer, ScoredTake
 from cmi.take import Audio, Prompt, Score, Take
 
@@ -131,6 +133,7 @@ def stream_scores(
     """
     settings = {**scorer.settings, **({"prompt": "hidden"} if hide_prompt else {})}
     ending = _digest(sorted(settings.items()))[:12]
+    about = {**settings, **validation_record(scorer.name)}
     rest = iter(takes)
     with ExitStack() as stack:
         opened = [stack.enter_context(ScoreLog(path)) for path in logs]
@@ -143,7 +146,7 @@ def stream_scores(
             def keep(key: str, scored: ScoredTake | InputError) -> None:
                 found[key] = scored
                 if isinstance(scored, ScoredTake):
-                    record = {"key": key, "audio": _identify(by_key[key].audio), **settings, **_record(scored)}
+                    record = {"key": key, "audio": _identify(by_key[key].audio), **about, **_record(scored)}
                     for log in opened:
                         if key not in log:
                             log.append(record)
@@ -193,12 +196,13 @@ def score_records(
     """
     for_records, for_scores = tee(takes)  # which are ahead by at most `scorer.at_once`
     results = stream_scores((take for _, take in for_scores), scorer, [log] if log else [], on_scored)
-    settings = {**scorer.settings, **({"calibration": calibration.digest} if calibration else {})}
+    corrected = {"calibration": calibration.digest} if calibration else {}
+    about = {**scorer.settings, **corrected, **validation_record(scorer.name)}
     made_by = generators if calibration else repeat("")
     for ((name, take), result), generator in zip(zip(for_records, results, strict=True), made_by, strict=False):
         scored = calibration.apply(result, generator) if calibration else result
         yield {
-            **{"id": name, "audio": str(take.audio), **settings},
+            **{"id": name, "audio": str(take.audio), **about},
             **({"error": str(scored)} if isinstance(scored, InputError) else _record(scored)),
         }
 
@@ -215,4 +219,5 @@ def scores_table(records: Iterable[dict[str, Any]], model: str) -> Table:
             heard = f"{record['seconds']:.1f}" if "seconds" in record else "-"
             rows.append([record["id"], f"{record['musicality']:.3f}", f"{record['alignment']:.3f}", heard])
             notes += [f"{record['id']}: {note}." for note in record.get("notes", ())]
-    return Table(f"Scored by {model}", ["take", "musicality", "alignment", "seconds heard"], rows, notes=notes)
+    headers = ["take", "musicality", "alignment", "seconds heard"]
+    return Table(f"Scored by {model}", headers, rows, notes=[*notes, *validation_notes(model)])

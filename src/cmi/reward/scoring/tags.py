@@ -13,8 +13,9 @@ The bank (models/tags) is the tags of some 200 tracks of free music, of which `r
 
 import hashlib
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -27,6 +28,7 @@ from cmi.reward.engine.token_cache import CachedTokens, TokenCache
 from cmi.reward.model.encoders import musicnn
 from cmi.reward.model.encoders.nano import TAGS, TEXT_TOKENS, levelled, load_minilm, load_tokenizer
 from cmi.reward.model.head import masked_mean
+from cmi.reward.model.tokenizer import Tokenize
 from cmi.reward.scoring.scorers import TAGS as NAME
 from cmi.take import Audio, Prompt, Score, Take
 
@@ -39,12 +41,18 @@ Array = NDArray[np.float64]
 
 
 class Tagger:
-    """musicnn's two nets, and MiniLM."""
+    """musicnn's two nets, and MiniLM, which is loaded with the first text."""
 
     def __init__(self) -> None:
         self.nets = [musicnn.load_musicnn("MTT_musicnn"), musicnn.load_musicnn("MSD_musicnn")]
-        self.minilm = load_minilm()
-        self.tokenize = load_tokenizer()
+
+    @cached_property
+    def minilm(self) -> Any:
+        return load_minilm()
+
+    @cached_property
+    def tokenize(self) -> Tokenize:
+        return load_tokenizer()
 
     @torch.inference_mode()
     def hear(self, sound: Waveform) -> Array:
@@ -71,9 +79,13 @@ class TagScorer:
         self.cache = cache
         self.mean, self.spread = bank.mean(axis=0), bank.std(axis=0)
         self.bank = (bank - self.mean) / self.spread  # (N, 100)
-        self.names = np.stack([tagger.read(name).numpy() for name in TAGS])  # (100, 384)
         self._heard: dict[Audio, Array] = {}
         self._read: dict[str, Array] = {}
+
+    @cached_property
+    def names(self) -> NDArray[np.float32]:
+        """(100, 384)."""
+        return np.stack([self.tagger.read(name).numpy() for name in TAGS])
 
     def score(self, takes: Sequence[Take]) -> list[Score]:
         return [Score(musicality=0.0, alignment=self._align(take)) for take in takes]
@@ -99,11 +111,11 @@ class TagScorer:
     def _hear(self, audio: Audio) -> Array:
         """(100,): a recording's z."""
         if audio not in self._heard:
-            self._heard[audio] = (self._odds(audio) - self.mean) / self.spread
+            self._heard[audio] = (self.odds(audio) - self.mean) / self.spread
         return self._heard[audio]
 
-    def _odds(self, audio: Audio) -> Array:
-        """(100,), those of a file kept on disk by its content."""
+    def odds(self, audio: Audio) -> Array:
+        """(100,): a recording's log-odds; those of a file are kept on disk by its content."""
         if not isinstance(audio, Path):
             require_sound(audio)
             return self.tagger.hear(audio)
@@ -131,7 +143,12 @@ def standardised(heard: Array, weights: Array, bank: Array) -> float:
     return float((heard @ weights - usual.mean()) / usual.std())
 
 
+def read_bank(bank: Path = BANK) -> Array:
+    """(N, 100): log-odds of TAGS in a bank of music."""
+    return cast(Array, np.load(bank, allow_pickle=False).astype(np.float64))
+
+
 def load_tags(bank: Path = BANK) -> tuple[str, TagScorer]:
     """The scorer with its name, which changes with the bank."""
-    odds = np.load(bank, allow_pickle=False).astype(np.float64)
+    odds = read_bank(bank)
     return f"{NAME}@{hashlib.sha256(bank.read_bytes()).hexdigest()[:12]}", TagScorer(Tagger(), odds, TokenCache())

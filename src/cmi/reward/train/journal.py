@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from torch.utils.tensorboard import SummaryWriter
-
 from cmi._util.runlog import RunLog, read_records
+from cmi.report.metric_writers import MetricWriter, TensorBoardWriter
 from cmi.report.pictures import QUIET, new_figure, new_panels, save_picture
 from cmi.reward.train.data import AXES, TrainingExample
 from cmi.stats.correlation import spearman
@@ -64,28 +63,33 @@ def _cross_entropy(lead: float) -> float:
 
 
 class Journal:
-    """Of a run that resumes after `first` steps. Processes other than the main one keep nothing."""
+    """Of a run that resumes after `first` steps. Processes other than the main one keep nothing.
 
-    def __init__(self, folder: Path, first: int, main: bool) -> None:
+    `elsewhere` is written to as well, but not what a resumed run repeats.
+    """
+
+    def __init__(self, folder: Path, first: int, main: bool, elsewhere: MetricWriter | None = None) -> None:
         self.remark = ""
         self._path = folder / "curve.jsonl"
         self._log = RunLog(self._path) if main else None
-        self._board = SummaryWriter(folder / "tensorboard", purge_step=first + 1) if main else None
+        self._board = TensorBoardWriter(folder / "tensorboard", first + 1) if main else None
+        self._elsewhere = elsewhere if main else None
         self._validated = ""
 
     def step(self, step: int, loss: float, norm: float, rate: float) -> None:
         """`norm` is the gradient's, before it was clipped."""
         record = {"id": f"step {step}", "step": step, "loss": loss, "gradient": norm, "lr": rate}
-        self._append(record, sync=False)  # on a slow disk it would cost more than the step
-        self._show(step, {"train/loss": loss, "train/gradient": norm, "train/lr": rate})
+        is_new = self._append(record, sync=False)  # on a slow disk it would cost more than the step
+        self._show(step, {"train/loss": loss, "train/gradient": norm, "train/lr": rate}, is_new)
         self.remark = f"loss {loss:.3f}{self._validated}"
 
     def validation(self, step: int, found: dict[str, Any]) -> None:
-        self._append({"id": f"validation {step}", "step": step, **found})
-        self._show(step, _curves("validation", found))
+        is_new = self._append({"id": f"validation {step}", "step": step, **found})
+        curves = _curves("validation", found)
         if len(found["sources"]) > 1:
             for source, own in found["sources"].items():
-                self._show(step, _curves(f"validation of {source}", own))
+                curves |= _curves(f"validation of {source}", own)
+        self._show(step, curves, is_new)
         named = {axis: one["accuracy"] for axis, one in found["pairs"].items()}
         self._validated = "".join(f", {axis} {100 * value:.1f} %" for axis, value in named.items())
 
@@ -100,14 +104,18 @@ class Journal:
             self._board.close()
             self._log.close()
 
-    def _append(self, record: dict[str, Any], sync: bool = True) -> None:
-        if self._log is not None and record["id"] not in self._log:
-            self._log.append(record, sync)
+    def _append(self, record: dict[str, Any], sync: bool = True) -> bool:
+        """Log a record; False if it was in the log already."""
+        if self._log is None or record["id"] in self._log:
+            return False
+        self._log.append(record, sync)
+        return True
 
-    def _show(self, step: int, values: dict[str, float]) -> None:
+    def _show(self, step: int, values: dict[str, float], is_new: bool) -> None:
         if self._board is not None:
-            for name, value in values.items():
-                self._board.add_scalar(name, value, step)
+            self._board.write(step, values)
+        if self._elsewhere is not None and is_new:
+            self._elsewhere.write(step, values)
 
 
 def _curves(name: str, found: dict[str, Any]) -> dict[str, float]:

@@ -21,6 +21,7 @@ from torch import Tensor
 
 from cmi._util.device import choose_device
 from cmi._util.errors import InputError
+from cmi.report.metric_writers import MetricWriter
 from cmi.reward.train.config import Optimizer, TrainConfig
 from cmi.reward.train.data import TrainingExample, with_dropout, with_wrong_prompts
 from cmi.reward.train.embeddings import Embeddings
@@ -42,11 +43,12 @@ def train(
     device: str = "auto",
     report: Report = silent,
     embeddings: Embeddings | None = None,
+    writer: MetricWriter | None = None,
 ) -> TrainingOutcome | None:
     """Train a head and leave a complete checkpoint in `out`; the same call resumes a run that was stopped.
 
-    `embeddings` may serve several runs on the same encoder, window and device. The main process alone reports, and has
-    an outcome.
+    `embeddings` may serve several runs on the same encoder, window and device. The main process alone reports, writes
+    curves to `writer`, and has an outcome.
     """
     accelerator = Accelerator(cpu=choose_device(device).type == "cpu", mixed_precision="no")  # autocast is below
     here, process, processes = accelerator.device, accelerator.process_index, accelerator.num_processes
@@ -87,7 +89,7 @@ def train(
             save_state(folder, step, trainee, optimizer, best)
         accelerator.wait_for_everyone()
 
-    with closing(Journal(folder, first, accelerator.is_main_process)) as journal:
+    with closing(Journal(folder, first, accelerator.is_main_process, writer)) as journal:
         if first == 0:
             validate(0)
         for step, (totals, parts) in one_ahead(share, range(first, config.steps)):

@@ -23,6 +23,7 @@ from cmi._util.errors import InputError
 from cmi.preferences import draw_number
 from cmi.report.numbers import interval, number, p_value, percent, signed
 from cmi.report.tables import Table
+from cmi.reward.model.validation import validation_notes
 from cmi.reward.scoring.calibration import NO_GAIN, AxisCalibration, Calibration, CalibrationGain, SystemOffset
 from cmi.rewardbench.evaluation.nulls import generators_of
 from cmi.rewardbench.items import RatedItem
@@ -223,6 +224,7 @@ def calibration_tables(calibration: Calibration) -> list[Table]:
         "gain and null in percent. 95 %: robust to votes of one prompt or one annotator; votes without a rater count "
         "as those of different people. Null: generators' names shuffled among the pairs. Brier gain: how much the "
         "squared error of the probabilities falls.",
+        *validation_notes(calibration.model),
     ]
     prior = f"In log odds, pulled to 0 by a normal prior of precision {number(calibration.prior, 1)}."
     return [

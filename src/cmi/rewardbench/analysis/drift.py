@@ -25,6 +25,7 @@ from cmi._util.errors import InputError
 from cmi.report.html import fact_list, interval_bar, page, table_html
 from cmi.report.numbers import interval, number, percent
 from cmi.report.tables import Table
+from cmi.reward.model.validation import validation_notes
 from cmi.rewardbench.analysis.calibrate import TASKS, ScoredVotes, scored_votes
 from cmi.rewardbench.items import RatedItem
 from cmi.rewardbench.runs.run_folder import System
@@ -234,7 +235,8 @@ def drift_tables(drift: Drift) -> list[Table]:
         f"In percent. Baseline: {drift.baseline}. An alarm means that the agreement of the votes since then lies below "
         "the bound, which is the lower end of the baseline's interval, or the stated number. At most "
         f"{percent(ALPHA, 0)} % of studies see a false alarm of all votes, and as many one of any generator, however "
-        "often one looks. Evidence: the highest value of the e-process so far; from the limit on it is an alarm."
+        "often one looks. Evidence: the highest value of the e-process so far; from the limit on it is an alarm.",
+        *validation_notes(drift.model),
     ]
     headers = ["axis", "generator", "", "votes", "prompts", "agreement", "95 %", "expected", "bound"]
     headers += ["evidence", "limit"]

@@ -28,7 +28,6 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,11 +36,11 @@ from cmi._util.errors import InputError
 from cmi._util.fields import text_field
 from cmi._util.printable import shorten
 from cmi._util.records import csv_records, read_text
-from cmi.preferences import draw_number
 from cmi.rewardbench.data import ALL, DataSet
 from cmi.rewardbench.data.rows import LeftOut, first_of, inside, present, required
 from cmi.rewardbench.data.rows import with_splits as with_splits
 from cmi.rewardbench.items import RatedItem, Vote
+from cmi.stats.listening import ANCHORS, REFERENCE, compare_scores, fails_post_screening
 from cmi.take import Choice, Prompt
 
 NAME = "webmushra"
@@ -55,8 +54,6 @@ DATA_SET = DataSet(
 )
 REQUIRED = ("session_test_id", "trial_id", "rating_stimulus", "rating_score")
 NOT_ASKED = (*REQUIRED, "session_uuid", "rating_time", "rating_comment")  # other columns are the questionnaire's
-REFERENCE, ANCHORS = "reference", ("anchor35", "anchor70")
-SEEN, MISSED = 90.0, 0.15
 # webMUSHRA's own parser accepts colons in texts, YAML does not; texts are not needed.
 _TEXT = re.compile(r"^(\s*(?:- )*)(content|name|label|testname|unforced):[^\S\n]+[^|>\s].*$", re.MULTILINE)
 
@@ -172,18 +169,18 @@ def _labels(
             heard[place][one.stimulus] = _rating(one, page, file)
             yield heard[place][one.stimulus]
     for place, rated in heard.items():
-        for a, b in combinations(rated.values(), 2):
-            is_turned = draw_number(f"{a.id} {b.id}") < 0.5  # so that the order tells nothing
-            yield _vote("-".join(place), *((b, a) if is_turned else (a, b)))
+        by_id = {one.id: one for one in rated.values()}
+        for a, b, choice in compare_scores({name: one.ratings["musicality"] for name, one in by_id.items()}):
+            yield _vote("-".join(place), by_id[a], by_id[b], choice)
 
 
 def _careless(scores: list[MushraScore]) -> set[tuple[str, str]]:
     """Return the listeners who rated the hidden reference too low too often."""
-    missed: defaultdict[tuple[str, str], list[bool]] = defaultdict(list)
+    given: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     for one in scores:
         if one.stimulus == REFERENCE:
-            missed[one.test, one.rater].append(one.score < SEEN)
-    return {listener for listener, pages in missed.items() if sum(pages) > MISSED * len(pages)}
+            given[one.test, one.rater].append(one.score)
+    return {listener for listener, pages in given.items() if fails_post_screening(pages)}
 
 
 def _rating(one: MushraScore, page: MushraPage, file: Path) -> RatedItem:
@@ -202,9 +199,7 @@ def _rating(one: MushraScore, page: MushraPage, file: Path) -> RatedItem:
     return RatedItem(name, NAME, prompt, (audio,), {"musicality": 1 + one.score / 25}, about=about)
 
 
-def _vote(place: str, a: RatedItem, b: RatedItem) -> RatedItem:
-    higher, lower = a.ratings["musicality"], b.ratings["musicality"]
-    choice: Choice = "a" if higher > lower else "b" if higher < lower else "both"
+def _vote(place: str, a: RatedItem, b: RatedItem, choice: Choice) -> RatedItem:
     names = {"generator_a": a.about["generator"], "generator_b": b.about["generator"]}
     shared = {name: a.about[name] for name in ("rater", "prompt_id")}
     name = "-".join((place, *names.values()))

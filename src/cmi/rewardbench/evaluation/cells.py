@@ -155,6 +155,19 @@ def evaluate(
     return Results(*adjusted, reliabilities)
 
 
+def named_values(cells: Iterable[RewardCell]) -> dict[str, dict[str, float]]:
+    """Return each model's numbers over all items by name: each value with its interval, its n and the best null's."""
+    found: dict[str, dict[str, float]] = {}
+    for cell in cells:
+        if cell.is_null or cell.group != EVERYTHING:
+            continue
+        name = f"{cell.dataset}/{cell.task} {cell.metric}"
+        parts = {"": cell.value, " low": cell.low, " high": cell.high, " n": cell.n, " best null": cell.null_value}
+        own = found.setdefault(cell.model, {})
+        own |= {name + part: float(value) for part, value in parts.items() if value is not None}
+    return found
+
+
 class Statistic(NamedTuple):
     """A metric of a system over some of the items."""
 

@@ -34,6 +34,7 @@ from cmi.judge.labels import pair_scores
 from cmi.judge.run import VERDICTS, Judged
 from cmi.preferences import NamedPair
 from cmi.report.tables import to_json, to_json_line
+from cmi.reward.model.validation import validation_record
 from cmi.reward.scoring.score_log import score_takes
 from cmi.reward.scoring.scorers import NamedScorer, ScoredTake
 from cmi.rewardbench.mirex.entry import MirexInput, prediction_record
@@ -186,7 +187,8 @@ def write_predictions(out: Path, entry: MirexInput, predicted: Predicted, about:
 
 def describe_scorer(scorer: NamedScorer, device: str) -> dict[str, Any]:
     """Return what a disclosure sheet needs to know of a scorer; sizes only of reward models."""
-    about: dict[str, Any] = {"model": scorer.name, "settings": scorer.settings, "device": device, "external": ""}
+    about: dict[str, Any] = {"model": scorer.name, **validation_record(scorer.name)}
+    about |= {"settings": scorer.settings, "device": device, "external": ""}
     model = scorer.reward_model
     if model is None or model.folder is None:
         return about

@@ -18,6 +18,7 @@ from cmi._util.runlog import RunLog
 from cmi.features import measure_features
 from cmi.report.tables import Table
 from cmi.reward.engine.windows import DEFAULT_WINDOW
+from cmi.reward.model.validation import validation_notes
 from cmi.reward.scoring.calibration import Calibration
 from cmi.reward.scoring.on_ray import open_scorer
 from cmi.reward.scoring.score_log import score_takes
@@ -243,4 +244,5 @@ def outcome_table(outcomes: Sequence[Outcome], out: Path) -> Table:
         notes += [f"{note}." for note in one.notes[:SHOWN]]
         more = len(one.notes) - SHOWN
         notes += [f"... and {more} more notes; all are in scores.jsonl."] if more > 0 else []
+    notes += validation_notes(*(one.about.model for one in outcomes))
     return Table(f"Scored into {out}", ["model", "takes", "scored", "failed"], rows, notes=tuple(dict.fromkeys(notes)))

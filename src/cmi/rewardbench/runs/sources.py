@@ -11,6 +11,7 @@ from pathlib import Path
 from cmi._util.errors import InputError
 from cmi.features import TakeFeatures
 from cmi.report.tables import Table
+from cmi.reward.model.validation import validation_notes
 from cmi.rewardbench.evaluation.ceilings import ceiling_table, ceilings
 from cmi.rewardbench.evaluation.cells import RESAMPLES, Grouping, Results, evaluate
 from cmi.rewardbench.evaluation.nulls import null_scores
@@ -123,7 +124,8 @@ def _read(path: Path) -> Source:
     if path.is_dir():
         run = read_run(path)
         abouts = [system.about for system in run.systems]
-        return Source(*run, notes=tuple(f"{about.name}: {about.hearing}." for about in abouts if about.hearing))
+        hearing = (f"{about.name}: {about.hearing}." for about in abouts if about.hearing)
+        return Source(*run, notes=(*hearing, *validation_notes(*(about.model for about in abouts))))
     if not path.exists():
         raise InputError(f"{path}: no such file or folder")
     released = as_items(read_released(path))

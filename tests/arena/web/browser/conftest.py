@@ -24,7 +24,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 from cmi._util.errors import InputError
 from cmi.arena.audio import sounds
-from cmi.arena.store import assign, pairs, people, projects, votes
+from cmi.arena.exchange.trial_import import hear_trials, import_trials
+from cmi.arena.store import assign, pairs, people, projects, ratings, trials, votes
 from cmi.arena.store.assign import View
 from cmi.arena.store.database import Database, open_database
 from cmi.arena.web.app import create_app
@@ -54,11 +55,14 @@ ATTACK = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>'
 class Arena:
     """A study with six ordinary pairs (two of them with lyrics, one with a reference), on its own port."""
 
-    def __init__(self, folder: Path, player: dict[str, bytes], settings: dict[str, object]):
+    def __init__(self, folder: Path, player: dict[str, bytes], settings: dict[str, object], kind: str = "pairs"):
         self.database: Database = open_database(str(folder / "arena.sqlite"))
         defaults = {"overlap_share": 1.0, "gold_share": 0.0, "repeat_share": 0.0, "quota": 6}
-        self.project = projects.create(self.database, "Rainy day study", defaults | settings, CONSENT).id
-        self._add_pairs(folder)
+        self.project = projects.create(self.database, "Rainy day study", defaults | settings, CONSENT, kind).id
+        if kind == "pairs":
+            self._add_pairs(folder)
+        else:
+            self._add_trials(folder, kind)
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
         app = create_app(self.database, ServerSettings(public_url=self.url, folder=folder / "sounds", player=player))
@@ -85,6 +89,18 @@ class Arena:
                 )
                 pairs.add(connection, self.project, study, new)
 
+    def _add_trials(self, folder: Path, kind: str) -> None:
+        """Two prompts with a reference and three systems each."""
+        rows = ["id,audio,text,lyrics,reference,generator"]
+        for number in range(2):
+            reference = _tone(folder, 10 + number)
+            for system, name in enumerate(("piano", "organ", "harp")):
+                take = _tone(folder, 4 * number + system)
+                rows.append(f'{number}-{name},{take.name},"{TEXT}, {number}",,{reference.name},{name}')
+        manifest = folder / "takes.csv"
+        manifest.write_text("\n".join(rows))
+        import_trials(self.database, self.project, hear_trials(manifest, kind, folder / "sounds"))
+
     def simulate(self, listeners: int) -> None:
         """Votes of people who prefer the harp most of the time, cast in no time by a clock of their own."""
         real, passed = self.database.now, [0.0]
@@ -102,6 +118,19 @@ class Arena:
                 votes.save(self.database, person, view.key, ballot)
                 number += 1
         self.database.now = real  # type: ignore[method-assign]
+
+    def rate(self, listeners: int) -> None:
+        """Ratings of MUSHRA pages; the last listener does not recognise the hidden reference."""
+        for listener in range(listeners):
+            token = people.invite(self.database, self.project, "annotator", days=1)[0].token
+            person = people.join(self.database, token, f"Listener {listener + 1}", True).person
+            while isinstance(view := trials.next_trial(self.database, person)[0], trials.TrialView):
+                trials.begin_trial(self.database, person, view.key)
+                best = 40 if listener == listeners - 1 else 100
+                scores = {"reference": best, "take": 60 + listener, "anchor35": 20}
+                answers = {name: scores[one.role] for name, one in view.stimuli.items()}
+                ballot = ratings.RatingBallot({"musicality": answers}, "muffled")
+                ratings.save_rating(self.database, person, view.key, ballot)
 
     def link(self, role: people.Role = "annotator") -> str:
         return f"{self.url}/join#{self._token(role)}"
@@ -192,8 +221,8 @@ def player() -> dict[str, bytes]:
 def make_arena(tmp_path: Path, player: dict[str, bytes]) -> Iterator[Callable[..., Arena]]:
     made: list[Arena] = []
 
-    def make(player: dict[str, bytes] = player, **settings: object) -> Arena:
-        made.append(Arena(tmp_path, player, settings))
+    def make(player: dict[str, bytes] = player, kind: str = "pairs", **settings: object) -> Arena:
+        made.append(Arena(tmp_path, player, settings, kind))
         return made[-1]
 
     yield make

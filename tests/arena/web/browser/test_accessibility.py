@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
+from cmi.arena.store import recruit
 from cmi.arena.store.browse import find_votes
 
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
@@ -92,3 +93,26 @@ def test_what_changes_is_announced(annotator):
     expect(status).to_contain_text("two takes")
     annotator.hear_both()
     expect(status).to_contain_text("answer the questions")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_pages_of_recruited_people(make_arena, new_context, scheme):
+    recruited = recruit.PLATFORMS["prolific"] | {"exit_returned": "BACK1"}
+    arena = make_arena(**recruited, device_check=True)
+    page = new_context(color_scheme=scheme).new_page()
+    token = recruit.recruiting_link(arena.database, arena.project).token
+    address = f"{arena.url}/enter?study={token}&PROLIFIC_PID=5f1&SESSION_ID=s1"
+    page.goto(address)
+    page.locator("#decline").click()
+    expect(page.locator("#code")).to_be_visible()
+    assert_no_serious_finding(page)
+    page.goto(address)
+    expect(page.locator("#agree")).to_be_visible()
+    assert_no_serious_finding(page)
+    page.locator("#agree").check()
+    page.get_by_role("button", name="Start").click()
+    expect(page.locator("#begin-check")).to_be_visible()
+    assert_no_serious_finding(page)
+    page.locator("#begin-check").click()
+    expect(page.locator("#play")).to_be_visible()
+    assert_no_serious_finding(page)

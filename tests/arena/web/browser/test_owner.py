@@ -9,7 +9,18 @@ from playwright.sync_api import expect
 from cmi.arena.audio import sounds
 from cmi.arena.store import pairs, people, projects
 
-FIGURES = ("progress", "agreement", "confidence", "axes", "screening", "ranking", "win-rates", "covariates", "days")
+FIGURES = (
+    "progress",
+    "agreement",
+    "confidence",
+    "axes",
+    "screening",
+    "ranking",
+    "needed",
+    "win-rates",
+    "covariates",
+    "days",
+)
 
 
 @pytest.fixture
@@ -65,7 +76,7 @@ def test_the_owner_pauses_and_changes_the_study(owner, unworded, screenshot):
     page.get_by_label("Gold pairs (%)").fill("12.5")
     page.get_by_label("Play all takes equally loud").check()
     with page.expect_response(lambda answer: answer.request.method == "PATCH"):  # the pause was "Saved." too
-        page.get_by_role("button", name="Save").click()
+        page.get_by_role("region", name="Settings").get_by_role("button", name="Save").click()
     expect(page.locator("#status")).to_have_text("Saved.")
     settings = projects.get(arena.database, arena.project).settings
     assert (settings.gold_share, settings.level_matched) == (0.125, True)

@@ -20,6 +20,7 @@ from cmi.reward.model.encoders.nano import (
     halve_rate,
     load_tokenizer,
 )
+from cmi.reward.model.encoders.spectrograms import made_once
 from cmi.reward.model.reward_model import RewardModel
 from cmi.reward.scoring.scorer import RewardScorer
 
@@ -163,3 +164,13 @@ def test_silence_at_the_beginning_moves_to_the_end_of_what_is_there():
     assert begun(sounds)[0].tolist() == pytest.approx([0.1, 0.2, 0.3, 0.0, 0.0])
     assert begun(sounds, torch.tensor([5, 3]))[1].tolist() == pytest.approx([0.1, 0.2, 0.0, 0.0, 0.0])
     assert begun(torch.zeros(1, 4)).tolist() == [[0.0] * 4]
+
+
+def test_what_is_made_once_in_inference_mode_takes_part_in_gradients():
+    """A score before the first gradient of a process must not spoil the constants that both use."""
+    made = made_once(lambda: torch.ones(3))
+    with torch.inference_mode():
+        made()
+    x = torch.zeros(3, requires_grad=True)
+    (x * made()).sum().backward()
+    assert torch.equal(x.grad, torch.ones(3))

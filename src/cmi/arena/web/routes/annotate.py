@@ -48,7 +48,7 @@ async def next_view(arena: ThisArena, session: Annotator) -> Response:
         with suppress(Unplayable):
             if not all(map(arena.copies.is_ready, _sounds(found))):
                 await run_in_threadpool(_make_ready, arena.database, arena.copies, found)
-            return _answer(_instruction(found) | {"progress": progress._asdict()})
+            return _answer(_instruction(found) | {"progress": progress._asdict(), "qualifying": found.is_qualifying})
     raise Unplayable
 
 
@@ -96,6 +96,8 @@ async def vote(arena: ThisArena, session: Annotator, view: PathId, body: VoteBod
         musicality_touched=body.musicality.touched,
     )
     saved = await arena.run(votes.save, session.person, view, ballot)
+    if not saved.again:
+        arena.orders.count_vote(session.project)
     return _answer({"saved": True, **saved._asdict()})
 
 

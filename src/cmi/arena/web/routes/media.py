@@ -37,17 +37,17 @@ async def media(
 ) -> Response:
     """Serve a sound of the caller's view, or the range requested."""
     original = await arena.run(find_original, session.person, view, part)
-    return await _answer(request, arena, original, f'"{view}-{part}"')
+    return await serve_sound(request, arena, original, f'"{view}-{part}"')
 
 
 @router.get("/media/{sound}", response_class=Response)
 async def media_by_id(request: Request, arena: ThisArena, session: Reader, sound: PathId) -> Response:
     """Serve a sound of the caller's project to its owners and observers."""
     original = await run_in_threadpool(sounds.find, arena.database, session.project, sound)
-    return await _answer(request, arena, original, f'"{sound}"')
+    return await serve_sound(request, arena, original, f'"{sound}"')
 
 
-async def _answer(request: Request, arena: Arena, original: Original, tag: str) -> Response:
+async def serve_sound(request: Request, arena: Arena, original: Original, tag: str) -> Response:
     """`tag` always stands for the same bytes, because copies are made only from the imported file."""
     path = await run_in_threadpool(arena.copies.find, original)
     try:

@@ -81,6 +81,12 @@ async def page(request: Request, arena: ThisArena) -> Response:
     return _serve(request, arena, f"{request.url.path.removeprefix('/')}.html")
 
 
+@router.get("/enter")
+async def enter(request: Request, arena: ThisArena) -> Response:
+    """Serve the page for people from recruiting platforms; the parameters of the link are read by its script."""
+    return _serve(request, arena, "join.html")
+
+
 @router.get("/static/{name:path}")
 async def static(request: Request, arena: ThisArena, name: str) -> Response:
     return _serve(request, arena, "" if name.endswith(".html") else name)

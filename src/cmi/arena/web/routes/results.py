@@ -2,14 +2,15 @@
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
-from cmi.arena.exchange import exporting
+from cmi.arena.exchange import exporting, rating_export
 from cmi.arena.statistics import charts
+from cmi.arena.store import projects
 from cmi.arena.store.database import Database, require_sound
 from cmi.arena.store.errors import NotFound
 from cmi.arena.store.schema import note
@@ -17,10 +18,9 @@ from cmi.arena.web.auth import Owner, Reader
 from cmi.arena.web.bodies import ExportQuery
 from cmi.arena.web.state import ThisArena, ThisDatabase
 from cmi.pairs.splits import parse_shares
-from cmi.report.tables import to_csv
+from cmi.report.tables import spreadsheet_value, to_csv
 
 IN_MEMORY = 4 * 1024 * 1024  # bytes of an export; the rest goes to a temporary file
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what starts a formula in a spreadsheet
 
 ChartName = Annotated[str, Path(pattern="^[a-z_]{1,40}$")]
 
@@ -42,13 +42,16 @@ async def chart(
     headers = {"content-disposition": f'attachment; filename="{name}.{format}"'}
     if format == "json":
         return JSONResponse(rows, headers=headers)
-    text = to_csv([{column: _as_text(value) for column, value in row.items()} for row in rows])
+    text = to_csv(as_cells(rows))
     return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
 
 
 @router.get("/export.jsonl", response_class=Response)
 def export(database: ThisDatabase, session: Owner, query: Annotated[ExportQuery, Query()]) -> Response:
-    """Export the votes in the common preference format; `split` is of the form train=0.8,valid=0.1,test=0.1."""
+    """Export the votes in the common preference format; `split` is of the form train=0.8,valid=0.1,test=0.1.
+
+    Ratings are exported as the votes that they amount to.
+    """
     shares = parse_shares(query.split) if query.split else None
     selection = exporting.Selection(query.gold, query.repeats, query.hidden, shares)
     require_sound(database, thoroughly=True)
@@ -67,14 +70,18 @@ def description(request: Request, session: Owner) -> JSONResponse:
     return JSONResponse(request.app.openapi())
 
 
-def _as_text(value: Any) -> Any:
-    """Mark a value as text by an apostrophe if a spreadsheet would take it for a formula."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+def as_cells(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows for a spreadsheet."""
+    return [{column: spreadsheet_value(value) for column, value in row.items()} for row in rows]
 
 
 def _write_rows(database: Database, project: str, selection: exporting.Selection, file: IO[bytes]) -> int:
     count = 0
-    for count, row in enumerate(exporting.rows(database, project, selection), start=1):  # noqa: B007
+    if projects.get(database, project).kind == "pairs":
+        rows = exporting.rows(database, project, selection)
+    else:
+        rows = rating_export.preference_rows(database, project, selection.shares)
+    for count, row in enumerate(rows, start=1):  # noqa: B007
         file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
     return count
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from cmi.arena.store import assign, people, projects
+from cmi.arena.store import assign, people, projects, recruit, trials
 from cmi.arena.web import security
 from cmi.arena.web.auth import Anyone
 from cmi.arena.web.bodies import Confirm, InviteToken, Join
@@ -48,6 +48,7 @@ def join(arena: ThisArena, response: Response, body: Join) -> dict[str, Any]:
 def me(database: ThisDatabase, session: Anyone) -> dict[str, Any]:
     """Return the signed-in person, project and progress."""
     project = projects.get(database, session.project)
+    progress = assign.progress if project.kind == "pairs" else trials.read_progress
     return {
         "person": {"id": session.person, "role": session.role, "name": session.name, "state": session.state},
         "project": {
@@ -56,10 +57,11 @@ def me(database: ThisDatabase, session: Anyone) -> dict[str, Any]:
             "state": project.state,
             "language": project.settings.language,
             "consent": project.consent,
+            "kind": project.kind,
             "settings": {name: getattr(project.settings, name) for name in PROJECT_SETTINGS},
         },
         "csrf": session.csrf,
-        "progress": assign.progress(database, session.person)._asdict(),
+        "progress": progress(database, session.person)._asdict(),
     }
 
 
@@ -80,11 +82,12 @@ def sign_out_everywhere(arena: ThisArena, response: Response, session: Anyone, b
 
 
 @router.post("/withdraw")
-def withdraw(arena: ThisArena, response: Response, session: Anyone, body: Confirm) -> dict[str, bool]:
+def withdraw(arena: ThisArena, response: Response, session: Anyone, body: Confirm) -> dict[str, Any]:
     """Leave the study: name, sessions and votes are deleted."""
+    end = recruit.exit_of(arena.database, session.person, "returned")
     people.withdraw(arena.database, session.project, session.person)
     _leave(arena, response)
-    return {"withdrawn": True}
+    return {"withdrawn": True, "exit": end._asdict()}
 
 
 def _leave(arena: Arena, response: Response) -> None:

@@ -1,5 +1,6 @@
 """Lyrics: moonshine's small English speech recogniser, which was trained on speech, not on singing."""
 
+from cmi.audio import Waveform
 from cmi.bench.ask import Question
 from cmi.bench.ask.ask import clip
 from cmi.bench.ask.reference import require
@@ -16,6 +17,9 @@ class LyricsSkill:
         self._transcriber = Transcriber(str(get_model_path("tiny-en")), ModelArch.TINY)
 
     def answer(self, question: Question) -> str:
-        waveform = clip(question, RATE)
+        return self.transcribe(clip(question, RATE))
+
+    def transcribe(self, waveform: Waveform) -> str:
+        """The words of sound at RATE."""
         found = self._transcriber.transcribe_without_streaming(waveform.samples.tolist(), RATE)
         return " ".join(line.text.strip() for line in found.lines)

@@ -4,7 +4,7 @@ madmom      Beats and downbeats: recurrent networks, and a model of bars of thre
             their output (Böck, Krebs and Widmer, ISMIR 2014 and 2016). Key: a convolutional network, one of 24
             (Korzeniowski and Widmer, ISMIR 2018). Its models are not for commercial use, and it has no wheels for some
             platforms.
-otherwise   Beats and downbeats: `beat_network` and `bars`. Key: `key_profiles`. They need only numpy.
+otherwise   Beats and downbeats: `beat_network` and `bars`. Key: `cmi.features.key`. They need only numpy.
 
 Times are seconds from the clip's start.
 """
@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 from cmi._util.errors import InputError
 from cmi.bench.ask import Question
 from cmi.bench.ask.ask import clip
-from cmi.bench.ask.reference import MADMOM, bars, beat_network, key_profiles, known_as, version
-from cmi.bench.tasks.key import Key, parse
+from cmi.bench.ask.reference import MADMOM, bars, beat_network, known_as, version
+from cmi.bench.tasks.key import parse
+from cmi.features import key as key_profiles
+from cmi.features.key import Key
 
 Times = NDArray[np.float64]
 

@@ -175,8 +175,9 @@ def _periodicity(onset: Tensor) -> Tensor:
 def counted(sound: Tensor, mel: Tensor) -> Tensor:
     """Of clips (B, n) at 32 kHz and their log-mels."""
     sound = functional.pad(sound, (0, max(0, 2 * LINE_FRAME - sound.shape[1])))
-    known = floor(mel), lines(sound), peaks(sound), phases(sound, 1024), phases(sound, 4096)
-    return torch.cat([*known, edges(sound), ringing(sound)], dim=1)
+    slow, middle, fast = long_spectrum(sound), spectra(sound, 4096), spectra(sound, 1024)
+    known = floor(mel), lines(slow), peaks(sound), phases(fast, 1024), phases(middle, 4096)
+    return torch.cat([*known, edges(middle), ringing(slow)], dim=1)
 
 
 def floor(mel: Tensor) -> Tensor:
@@ -185,9 +186,13 @@ def floor(mel: Tensor) -> Tensor:
     return found.transpose(0, 1).flatten(1)
 
 
-def lines(sound: Tensor) -> Tensor:
+def long_spectrum(sound: Tensor) -> Tensor:
+    """The logarithm of spectra of half a second: (B, bins, frames)."""
+    return spectra(sound, LINE_FRAME).abs().clamp(min=1e-4).log()
+
+
+def lines(spectrum: Tensor) -> Tensor:
     """What sounds all the time at one frequency, as hum and ringing do; how well it is in tune; combs."""
-    spectrum = spectra(sound, LINE_FRAME).abs().clamp(min=1e-4).log()  # (B, bins, frames)
     low = quantile(spectrum, 0.15, 2)
     found = []
     for curve in (low, spectrum.mean(dim=2)):
@@ -256,25 +261,24 @@ def peaks(sound: Tensor) -> Tensor:
     return torch.cat([reach, torch.stack(rest, dim=1), *spans], dim=1)
 
 
-def phases(sound: Tensor, size: int) -> Tensor:
+def phases(spectrum: Tensor, size: int) -> Tensor:
     """How regularly phases go on from moment to moment, and from bin to bin, in twelve bands: (B, 24)."""
-    spectrum = spectra(sound, size)
     weight = spectrum.abs().clamp(min=1e-7)
     phase = spectrum / weight
     found = []
     for dim in (2, 1):
         count = phase.shape[dim] - 2
-        before, here, after = (phase.narrow(dim, start, count) for start in range(3))
         own = weight.narrow(dim, 1, count)
-        regular = own * (before * after * here.conj().square()).real
+        turns = phase.narrow(dim, 1, count + 1) * phase.narrow(dim, 0, count + 1).conj()
+        regular = own * (turns.narrow(dim, 1, count) * turns.narrow(dim, 0, count).conj()).real
         for first, last in _bands(size):
             found.append(regular[:, first:last].sum(dim=(1, 2)) / own[:, first:last].sum(dim=(1, 2)))
     return torch.stack(found, dim=1)
 
 
-def edges(sound: Tensor) -> Tensor:
-    """How steep and how bent the spectrum is, moment by moment; how fast each half octave falls and rises: (B, 284)."""
-    power = spectra(sound, 4096).abs().square()
+def edges(spectrum: Tensor) -> Tensor:
+    """How steep and how bent a spectrum of 4096 samples is; how fast each half octave falls and rises: (B, 284)."""
+    power = spectrum.real.square() + spectrum.imag.square()
     places = [max(i + 3, round(hertz * 4096 / RATE)) for i, hertz in enumerate(HALF_OCTAVES)]
     bands = torch.stack([power[:, first:last].mean(dim=1) for first, last in pairwise(places)], dim=1)
     bands = bands.clamp(min=1e-9).log()  # (B, 16, frames)
@@ -290,11 +294,10 @@ def edges(sound: Tensor) -> Tensor:
     return torch.cat(found, dim=1)
 
 
-def ringing(sound: Tensor) -> Tensor:
+def ringing(spectrum: Tensor) -> Tensor:
     """How much of what stands still repeats along frequency, as a tube's echoes make it: (B, 20)."""
-    spectrum = spectra(sound, LINE_FRAME).abs().clamp(min=1e-4).log()
     step = RATE / LINE_FRAME
-    delays = torch.arange(26.0, 120.0, 0.1, device=sound.device)  # of 1/22,000 s: 1.2 to 5.5 ms
+    delays = torch.arange(26.0, 120.0, 0.1, device=spectrum.device)  # of 1/22,000 s: 1.2 to 5.5 ms
     found = []
     for curve in (quantile(spectrum, 0.15, 2), spectrum.mean(dim=2)):
         around = functional.pad(curve[:, None], (15, 15), mode="replicate")[:, 0].unfold(1, 31, 1)
@@ -303,14 +306,14 @@ def ringing(sound: Tensor) -> Tensor:
         cepstrum = torch.fft.irfft(level - level.mean(dim=1, keepdim=True), dim=1)
         usual = cepstrum[:, 26:2400].std(dim=1).clamp(min=1e-6)
         for count in TEETH:
-            places = (delays[:, None] * torch.arange(1, count + 1, device=sound.device)).round().long()
+            places = (delays[:, None] * torch.arange(1, count + 1, device=spectrum.device)).round().long()
             most = cepstrum[:, places].mean(dim=2).amax(dim=1)
             found += [1000 * most, most / usual]
         wide = functional.max_pool1d(above[:, None], 3, 1, 1)[:, 0].clamp(0, 1.5)
         for lowest, highest in ((83.0, 200.0), (200.0, 700.0)):
-            bases = torch.arange(lowest, highest, 0.15, device=sound.device)[:, None] / step
+            bases = torch.arange(lowest, highest, 0.15, device=spectrum.device)[:, None] / step
             for count in (8, 15):
-                teeth = torch.arange(1, count + 1, device=sound.device)
+                teeth = torch.arange(1, count + 1, device=spectrum.device)
                 at, between = (wide[:, (bases * own).round().long()].mean(dim=2) for own in (teeth, teeth - 0.5))
                 found.append((at - between).amax(dim=1))
     return torch.stack(found, dim=1)

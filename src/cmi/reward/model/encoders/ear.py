@@ -9,14 +9,12 @@ Trained on the studio's music to tell what was done to it (`recipes/nano/train_e
 deaf, so that codecs and sampling rates which leave that out change nothing.
 """
 
-from functools import cache
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from cmi.reward.model.encoders.musicnn import windows
-from cmi.reward.model.encoders.spectrograms import slaney_filters
+from cmi.reward.model.encoders.spectrograms import made_once, slaney_filters
 from cmi.reward.model.head import mask_of
 
 RATE, HOP, WINDOW, BANDS, HIGHEST = 32_000, 320, 1024, 96, 12_000.0
@@ -79,7 +77,7 @@ def _there(lengths: Tensor | None, length: int, shape: tuple[int, ...]) -> Tenso
     return 1.0 if mask is None else mask.view(len(mask), *shape).float()
 
 
-@cache
+@made_once
 def _filters() -> Tensor:
     return slaney_filters(RATE, WINDOW, BANDS, HIGHEST) * 100  # of unit area in hertz: about 1 at its peak
 

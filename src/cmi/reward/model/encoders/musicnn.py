@@ -22,7 +22,6 @@ import math
 import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -33,7 +32,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from cmi._util import wheels
-from cmi.reward.model.encoders.spectrograms import mirror_ends, slaney_filters
+from cmi.reward.model.encoders.spectrograms import made_once, mirror_ends, slaney_filters
 from cmi.reward.model.head import mask_of
 
 RATE = 16_000
@@ -89,7 +88,7 @@ def mel(samples: Tensor, lengths: Tensor | None = None) -> Tensor:
     return _only_heard(logarithmic, None if lengths is None else lengths // HOP + 1)
 
 
-@cache
+@made_once
 def mel_filters() -> Tensor:
     """From 0 to 8 kHz: (257, 96)."""
     return slaney_filters(RATE, WINDOW, BANDS, RATE / 2)

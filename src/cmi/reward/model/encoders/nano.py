@@ -15,7 +15,6 @@ Chunks of different lengths share a call with their lengths beside them; a short
 
 import hashlib
 import importlib.util
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -33,6 +32,7 @@ from cmi.reward.model.encoders.ear import ANSWERS, HOP, WORD, Ear, log_mel
 from cmi.reward.model.encoders.ear import FRAME as EAR_FRAME
 from cmi.reward.model.encoders.melody import melody
 from cmi.reward.model.encoders.musicnn import windows
+from cmi.reward.model.encoders.spectrograms import made_once
 from cmi.reward.model.head import mask_of, masked_mean
 from cmi.reward.model.tokenizer import Tokenize
 
@@ -186,6 +186,10 @@ class Nano(FrozenEncoder):
             found.append(self.craft(Heard((first, second), mel, ear, words, self.ear.answers(words), sound)))
         return torch.stack(found).mean(dim=0)
 
+    def tags_beside(self, tokens: Tensor) -> Tensor:
+        """The tags' log-odds beside a recording's tokens, the mean over its chunks: (T, 985) -> (100,)."""
+        return tokens[:, DIM : DIM + len(TAGS)].mean(dim=0)
+
     def bridge(self, tags: Tensor) -> Tensor:
         """The names of the tags that are heard more than usual, mixed: (B, 100) -> (B, 384), as long as DIM's root."""
         unusual = functional.relu((tags - self.tag_mean) / self.tag_spread)
@@ -244,7 +248,7 @@ def begun(samples: Tensor, lengths: Tensor | None = None) -> Tensor:
     return samples.gather(1, torch.where(places < own, (places + first) % own, places))
 
 
-@cache
+@made_once
 def _half_band() -> Tensor:
     """A low-pass of 63 taps at a quarter of the rate: (1, 1, 63)."""
     times = torch.arange(-31, 32, dtype=torch.float64)
@@ -252,7 +256,7 @@ def _half_band() -> Tensor:
     return (taps / taps.sum()).float()[None, None]
 
 
-@cache
+@made_once
 def _half_band_matrix() -> Tensor:
     """From the samples that BLOCK outputs depend on to these outputs: (2 BLOCK + 61, BLOCK)."""
     taps = _half_band().flatten()

@@ -1,10 +1,24 @@
 """What mel spectrograms are made with: filters on Slaney's scale, as librosa has them, and mirrored ends."""
 
+from collections.abc import Callable
+from functools import cache
+
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 from transformers.audio_utils import mel_filter_bank
+
+
+def made_once(make: Callable[[], Tensor]) -> Callable[[], Tensor]:
+    """A constant tensor, for gradients too: one that was made in inference mode could have no part in them."""
+
+    @cache
+    def made() -> Tensor:
+        with torch.inference_mode(False):
+            return make()
+
+    return made
 
 
 def mirror_ends(samples: Tensor, lengths: Tensor | None, half: int) -> Tensor:

@@ -1,39 +1,63 @@
-// Signing in by an invite link: /join#token.
+// Signing in by an invite link, /join#token, or by a recruiting platform's link, /enter?study=token&...
 //
-// The token leaves the address bar at once, so that it ends up in no history, bookmark or screenshot; until it is used
-// it is kept for this tab alone, so that a reload does not lose it.
+// What is secret or personal leaves the address bar at once, so that it ends up in no history, bookmark or screenshot;
+// until it is used it is kept for this tab alone, so that a reload does not lose it.
+import { exitPart } from "./annotate/exit.js";
 import { get, post, Refusal } from "./api.js";
 import { el } from "./dom.js";
 import { followProject, startPage } from "./header.js";
 import { unwarn, warn } from "./live.js";
 
-const KEPT_AS = "cmi-arena:invite";
+const IS_RECRUITED = location.pathname === "/enter";
+const KEPT_AS = IS_RECRUITED ? "cmi-arena:entrance" : "cmi-arena:invite";
 const PAGES = { annotator: "/annotate", owner: "/owner", observer: "/owner" };
 
 async function start() {
-  const token = takeToken();
+  const link = takeLink();
   await startPage();
-  if (!token) {
+  if (!link) {
     await goWhereSignedIn();
     return;
   }
   try {
-    const invite = await post("/api/invite", { token });
+    const invite = await post(IS_RECRUITED ? "/api/enter/look" : "/api/invite", link);
     await followProject({ ...invite.project, language: invite.language });
-    show(form(invite, token));
-    document.querySelector("h1").focus();
+    if (invite.place === "here") leaveFor("/annotate");
+    else if (invite.place === "theirs") await enter(link, false);
+    else if (invite.state === "closed") showEnd("state.closed", invite.exit);
+    else {
+      show(form(invite, link));
+      document.querySelector("h1").focus();
+    }
   } catch (error) {
-    showMessage(error instanceof Refusal ? "join.refused" : "join.unreachable", !(error instanceof Refusal));
+    if (!(error instanceof Refusal)) showMessage("join.unreachable", {}, true);
+    else showMessage(IS_RECRUITED ? "enter.refused" : "join.refused", { message: error.message });
   }
 }
 
-function takeToken() {
-  const fromAddress = decodeURIComponent(location.hash.slice(1));
+/** What the address says, as the server wants it. */
+function takeLink() {
+  const fromAddress = IS_RECRUITED ? location.search.slice(1) : decodeURIComponent(location.hash.slice(1));
   if (fromAddress) {
     sessionStorage.setItem(KEPT_AS, fromAddress);
     history.replaceState(null, "", location.pathname);
   }
-  return fromAddress || sessionStorage.getItem(KEPT_AS);
+  const kept = fromAddress || sessionStorage.getItem(KEPT_AS);
+  if (!kept || !IS_RECRUITED) return kept && { token: kept };
+  const { study = "", ...parameters } = Object.fromEntries(new URLSearchParams(kept));
+  return { study, parameters };
+}
+
+async function enter(link, consent, name = null) {
+  const { person } = IS_RECRUITED
+    ? await post("/api/enter", { ...link, consent })
+    : await post("/api/join", { ...link, name, consent: true });
+  leaveFor(PAGES[person.role]);
+}
+
+function leaveFor(page) {
+  sessionStorage.removeItem(KEPT_AS);
+  location.replace(page);
 }
 
 async function goWhereSignedIn() {
@@ -45,7 +69,7 @@ async function goWhereSignedIn() {
   }
 }
 
-function form(invite, token) {
+function form(invite, link) {
   const votes = invite.role === "annotator";
   const asks = votes && invite.consent !== ""; // owners and observers give no votes to agree about
   const name = el("input", { id: "name", autocomplete: "nickname", maxlength: 80, "aria-describedby": "name-hint" });
@@ -54,9 +78,7 @@ function form(invite, token) {
     event.preventDefault();
     button.disabled = true;
     try {
-      const { person } = await post("/api/join", { token, name: name.value.trim() || null, consent: true });
-      sessionStorage.removeItem(KEPT_AS);
-      location.replace(PAGES[person.role]);
+      await enter(link, true, name.value.trim() || null);
     } catch (error) {
       button.disabled = false;
       if (error instanceof Refusal)
@@ -87,25 +109,50 @@ function form(invite, token) {
           el("p", { class: "written" }, invite.consent),
         )
       : null,
-    el(
-      "div",
-      { class: "field" },
-      el("label", { for: "name", word: "join.name" }),
-      name,
-      el("p", { class: "quiet small", id: "name-hint", word: "join.name.hint" }),
-    ),
+    IS_RECRUITED
+      ? el("p", { class: "quiet", word: "enter.stored" })
+      : el(
+          "div",
+          { class: "field" },
+          el("label", { for: "name", word: "join.name" }),
+          name,
+          el("p", { class: "quiet small", id: "name-hint", word: "join.name.hint" }),
+        ),
     asks ? el("label", { class: "tick" }, agree, el("span", { word: "join.agree" })) : null,
-    el("div", {}, button),
+    el("div", { class: "row" }, button, IS_RECRUITED ? declineButton(invite.exit) : null),
   );
 }
 
-function showMessage(key, retry = false) {
+/** Whoever does not agree goes back to where they came from; nothing is stored of them. */
+function declineButton(exit) {
+  const decline = () => {
+    sessionStorage.removeItem(KEPT_AS);
+    showEnd("enter.declined", exit);
+  };
+  const on = { click: decline };
+  return el("button", { class: "button", type: "button", id: "decline", word: "enter.decline", on });
+}
+
+function showEnd(key, exit) {
+  show(
+    el(
+      "section",
+      { class: "card card--centre stack arrives" },
+      el("h1", { tabindex: -1, word: key }),
+      el("p", { class: "quiet", word: `${key}.more` }),
+      exitPart(exit),
+    ),
+  );
+  document.querySelector("h1").focus();
+}
+
+function showMessage(key, gaps = {}, retry = false) {
   show(
     el(
       "section",
       { class: "card card--centre stack arrives" },
       el("h1", { word: key }),
-      el("p", { class: "quiet", word: `${key}.more` }),
+      el("p", { class: "quiet", word: [`${key}.more`, gaps] }),
       retry
         ? el("button", {
             class: "button button--main",

@@ -11,21 +11,21 @@ export class Feedback {
   #takes;
   #chips = new Map();
 
-  constructor(text, takes, onChange) {
+  constructor(text, takes, onChange, words = { question: "question.feedback", example: "feedback.example" }) {
     this.#takes = takes;
     this.area = el("textarea", {
       class: "text",
       id: "feedback",
       maxlength: LONGEST,
       "aria-describedby": "feedback-hint",
-      placeholder: "feedback.example",
+      placeholder: words.example,
     });
     this.area.value = text;
     this.area.addEventListener("input", onChange);
     this.element = el(
       "fieldset",
       { class: "question card", id: "question-feedback" },
-      el("legend", {}, el("label", { for: "feedback", word: "question.feedback" })),
+      el("legend", {}, el("label", { for: "feedback", word: words.question })),
       el("p", { class: "quiet", id: "feedback-hint", word: "question.feedback.hint" }),
       el(
         "div",

@@ -18,14 +18,20 @@ const KEYS = [
   ["question", "help"],
 ];
 
-export function openHelp() {
+const OF_PAIRS = ["a-b", "shift-a-b", "digits"];
+const DIGITS = { mos: ["digits", "rate"], mushra: ["numbers", "number"], ranking: ["numbers", "number"] };
+
+/** `kind`: of the project. */
+export function openHelp(kind) {
+  const keys =
+    kind === "pairs" ? KEYS : [KEYS[0], DIGITS[kind], ...KEYS.slice(1).filter(([key]) => !OF_PAIRS.includes(key))];
   openDialog(
     "help.title",
-    el("p", { class: "quiet", word: "help.protocol" }),
+    el("p", { class: "quiet", word: kind === "pairs" ? "help.protocol" : `help.protocol.${kind}` }),
     el(
       "dl",
       { class: "shortcuts" },
-      KEYS.flatMap(([key, does]) => [
+      keys.flatMap(([key, does]) => [
         el("dt", {}, el("kbd", { word: `key.${key}` })),
         el("dd", { word: `help.${does}` }),
       ]),

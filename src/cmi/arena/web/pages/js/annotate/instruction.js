@@ -5,7 +5,7 @@ import { playerCard } from "./player-card.js";
 import { Player } from "./player.js";
 
 /** `heard`: what of the reference was heard before a reload. */
-export function instructionCard(instruction, deck, levels, { onRead, onSkip, heard = [] }) {
+export function instructionCard(instruction, deck, levels, { onRead, onSkip, heard = [], first = "instruction.first" }) {
   const { text, lyrics, reference } = instruction;
   const title = el("h2", { class: "eyebrow", id: "instruction-title", tabindex: -1, word: "instruction.title" });
   const panel = lyrics ? lyricsPanel(lyrics) : null;
@@ -21,7 +21,7 @@ export function instructionCard(instruction, deck, levels, { onRead, onSkip, hea
     el("span", { word: "instruction.read" }),
     el("kbd", { class: "key-hint", word: "key.enter" }),
   );
-  const begin = el("div", { class: "begin" }, el("p", { class: "quiet", word: "instruction.first" }), read);
+  const begin = el("div", { class: "begin" }, el("p", { class: "quiet", word: first }), read);
   const card = el(
     "section",
     { class: "card stack arrives", "aria-labelledby": title.id },

@@ -5,25 +5,42 @@ import { el } from "../dom.js";
 import { icon } from "../icons.js";
 import { followProject, startPage } from "../header.js";
 import { confirmSaved, unwarn, warn } from "../live.js";
+import { forget, recall, remember } from "../storage.js";
 import { say } from "../words.js";
+import { CheckPage } from "./checks.js";
 import { Drafts, dropOldDrafts } from "./draft.js";
+import { exitPart } from "./exit.js";
 import { openHelp } from "./help.js";
 import { listenToKeys } from "./keyboard.js";
 import { Outbox, pause } from "./outbox.js";
 import { PairPage } from "./pair.js";
+import { summary } from "./questions.js";
+import { RATING_PAGES, ratingSummary } from "./ratings.js";
 import { openPrivacy } from "./privacy.js";
 import { openRecent } from "./recent.js";
 import { stateCard } from "./states.js";
 import { changeVolume } from "./volume.js";
 
-const DONE = { quota: "quota", "no more pairs": "no-more", paused: "paused", closed: "closed" };
+const DONE = {
+  quota: "quota",
+  "no more pairs": "no-more",
+  paused: "paused",
+  closed: "closed",
+  "screened out": "screened-out",
+  "not ready": "not-ready",
+};
+const WAITING = new Set(["paused", "no more pairs", "not ready"]); // what may change while the page is open
+const ENDS = new Set(["quota", "no more pairs", "closed", "screened out"]);
 const LOOK_AGAIN_MS = 20_000;
 const RETRY_MS = 3000;
+const PAIRS = { next: "/api/next", views: "/api/views", Page: PairPage, summary };
+const RATED = { next: "/api/trials/next", views: "/api/trials", summary: ratingSummary };
 
 let me = null;
 let outbox = null;
 let drafts = null;
 let left = false;
+let work = PAIRS; // what the project asks for
 let page = null; // the pair on the page, if any
 
 async function start() {
@@ -32,7 +49,12 @@ async function start() {
   me = await insist(whoAmI);
   if (me === null) return;
   await followProject(me.project);
-  outbox = new Outbox(me.person.id);
+  const { kind } = me.project;
+  if (kind !== "pairs") {
+    work = { ...RATED, Page: RATING_PAGES[kind] };
+    say(document.querySelector("h1"), `annotate.title.${kind}`);
+  }
+  outbox = new Outbox(me.person.id, work.views);
   drafts = new Drafts(me.person.id);
   outbox.addEventListener("stuck", () => {
     unwarn("offline"); // one banner says it
@@ -82,19 +104,60 @@ async function sendAndGoOn() {
 
 async function showNext() {
   if (left) return;
-  const next = await insist(() => get("/api/next"));
+  const next = await insist(() => get(work.next));
   if (next === null) return;
   if (next.done) {
     showDone(next.done);
     return;
   }
-  showProgress(next.progress);
+  if (next.qualifying) {
+    remember(qualifyingKey(), true);
+    warn("qualifying", "fine", "qualifying.hint", next.progress);
+  } else if (recall(qualifyingKey())) {
+    showQualified(next);
+    return;
+  }
+  showProgress(next.progress, next.qualifying);
   await showPair(next);
 }
 
+const qualifyingKey = () => `qualifying:${me.person.id}`;
+
+/** The qualification is passed: said once on this device, before the first pair of the study. */
+function showQualified(next) {
+  const goOn = () => {
+    forget(qualifyingKey());
+    showProgress(next.progress);
+    showPair(next);
+  };
+  const button = el("button", {
+    class: "button button--main button--large",
+    type: "button",
+    id: "go-on",
+    word: "state.qualified.on",
+    on: { click: goOn },
+  });
+  showState("qualified", {}, button);
+}
+
+async function showChecks() {
+  page?.close();
+  page = null;
+  const checks = new CheckPage({
+    onDone: () => {
+      checks.close();
+      showNext();
+    },
+    onFailure: showFailure,
+  });
+  show(checks.element);
+  await insist(() => checks.open());
+}
+
 async function showPair(assigned) {
-  page = new PairPage(assigned, {
+  page = new work.Page(assigned, {
     drafts,
+    views: work.views,
     levelMatched: me.project.settings.level_matched,
     onFailure: showFailure,
     onSkip: () => skip(assigned.view),
@@ -112,7 +175,7 @@ async function showPair(assigned) {
 /** On to another pair: this one has a recording that can't be played. It comes back once the owner has repaired it. */
 async function skip(view) {
   try {
-    await post(`/api/views/${encodeURIComponent(view)}/skip`);
+    await post(`${work.views}/${encodeURIComponent(view)}/skip`);
   } catch (error) {
     showFailure(error);
     return;
@@ -124,7 +187,7 @@ async function skip(view) {
 }
 
 async function correct(view) {
-  const assigned = await insist(() => get(`/api/views/${encodeURIComponent(view)}`));
+  const assigned = await insist(() => get(`${work.views}/${encodeURIComponent(view)}`));
   if (assigned === null) return;
   page?.close();
   const cancel = () => {
@@ -150,6 +213,7 @@ function show(...elements) {
 }
 
 function showState(name, gaps = {}, ...actions) {
+  unwarn("qualifying");
   page?.close();
   page = null;
   const card = stateCard(name, gaps, ...actions);
@@ -157,19 +221,35 @@ function showState(name, gaps = {}, ...actions) {
   card.querySelector("h2").focus();
 }
 
-function showProgress({ done, quota }) {
+function showProgress({ done, quota }, qualifying = false) {
   const count = document.getElementById("count");
-  say(count, quota === null ? "progress.count" : "progress.of", { done, quota });
+  say(count, qualifying ? "progress.qualifying" : quota === null ? "progress.count" : "progress.of", { done, quota });
   document.getElementById("bar").style.transform = `scaleX(${quota ? Math.min(1, done / quota) : 0})`;
 }
 
-function showDone(reason) {
+async function showDone(reason) {
+  if (reason === "checks") {
+    await showChecks();
+    return;
+  }
   const name = DONE[reason] ?? "no-more";
-  if (!document.querySelector(`[data-state="${name}"]`)) showState(name); // said already, when we look again
+  if (!document.querySelector(`[data-state="${name}"]`)) {
+    showState(name); // said already, when we look again
+    if (ENDS.has(reason)) await showExit();
+  }
   whoAmI()
     .then(({ progress }) => showProgress(progress))
     .catch(() => null);
-  if (reason === "paused" || reason === "no more pairs") setTimeout(() => page === null && showNext(), LOOK_AGAIN_MS);
+  if (WAITING.has(reason)) setTimeout(() => page === null && showNext(), LOOK_AGAIN_MS);
+}
+
+/** The code and the way back below what the page says, if the study has any. */
+async function showExit() {
+  const end = await insist(() => get("/api/exit"));
+  if (end === null || page !== null || end.outcome === null) return;
+  forget(qualifyingKey());
+  const reason = end.screened_out ? el("p", { word: `exit.${end.screened_out}` }) : "";
+  document.querySelector("#work [data-state]")?.append(reason, exitPart(end) ?? "");
 }
 
 function showRefusal(refusal) {
@@ -211,7 +291,7 @@ function againButton(action) {
 }
 
 /** The person signed out or withdrew: nothing more is asked for, and of who withdrew nothing stays here. */
-function leave(state) {
+function leave(state, { exit = null } = {}) {
   if (state === "withdrawn") {
     drafts.dropAll();
     outbox.dropAll();
@@ -219,18 +299,23 @@ function leave(state) {
   left = true;
   document.getElementById("links").hidden = true;
   showState(state);
+  if (exit) document.querySelector("#work [data-state]").append(exitPart(exit) ?? "");
 }
 
 // Tools and keys
 
+const help = () => openHelp(me.project.kind);
+
 function addTools() {
-  const help = el(
+  const button = el(
     "button",
-    { class: "button button--plain", id: "help", type: "button", label: "help.title", on: { click: openHelp } },
+    { class: "button button--plain", id: "help", type: "button", label: "help.title", on: { click: help } },
     icon("help"),
   );
-  document.getElementById("tools").append(help);
-  document.getElementById("recent").addEventListener("click", () => openRecent(correct).catch(showFailure));
+  document.getElementById("tools").append(button);
+  document.getElementById("recent").addEventListener("click", () => {
+    openRecent(work.views, work.summary, correct).catch(showFailure);
+  });
   document
     .getElementById("privacy")
     .addEventListener("click", () => openPrivacy(me, { onLeft: leave, onFailure: showFailure }));
@@ -238,7 +323,7 @@ function addTools() {
 }
 
 function shortcuts() {
-  const take = (name) => () => page?.begun && page.switchTo(name);
+  const take = (name) => () => page?.begun && page.deck.named(name) && page.switchTo(name);
   const withTake = (action) => () => page?.deck.current && action(page.deck.current);
   const open = (action) => () => page?.begun && page.heardEnough && action();
   const answer = (action) =>
@@ -257,13 +342,13 @@ function shortcuts() {
     "+": () => changeVolume(+0.05),
     "=": () => changeVolume(+0.05),
     "-": () => changeVolume(-0.05),
-    "Shift+A": answer((question) => question.choose("a")),
-    "Shift+B": answer((question) => question.choose("b")),
-    ...Object.fromEntries([1, 2, 3, 4, 5].map((level) => [String(level), answer((question) => question.rate(level))])),
+    "Shift+A": answer((question) => question.choose?.("a")),
+    "Shift+B": answer((question) => question.choose?.("b")),
+    ...Object.fromEntries([1, 2, 3, 4, 5, 6, 7, 8, 9].map((n) => [String(n), () => page?.begun && page.digit(n)])),
     f: open(() => page.feedback.area.focus()),
     t: open(() => page.deck.current.name !== "reference" && page.feedback.insertTime(page.deck.current)),
     Enter: () => page?.advance(),
-    "?": openHelp,
+    "?": help,
   };
 }
 

@@ -11,11 +11,14 @@ const LONGEST_WAIT_MS = 30_000;
 
 export class Outbox extends EventTarget {
   #key;
+  #views;
   #sending = null;
 
-  constructor(person) {
+  /** `views`: where the server keeps the pages that are voted on. */
+  constructor(person, views) {
     super();
     this.#key = `outbox:${person}`;
+    this.#views = views;
     addEventListener("beforeunload", (event) => {
       if (this.waiting.length > 0) event.preventDefault();
     });
@@ -50,7 +53,7 @@ export class Outbox extends EventTarget {
     for (let wait = FIRST_WAIT_MS; this.waiting.length > 0;) {
       const { view, ballot } = this.waiting[0];
       try {
-        await post(`/api/views/${encodeURIComponent(view)}/vote`, ballot);
+        await post(`${this.#views}/${encodeURIComponent(view)}/vote`, ballot);
         this.drop(view);
         wait = FIRST_WAIT_MS;
         this.dispatchEvent(new CustomEvent("sent", { detail: view }));

@@ -24,7 +24,7 @@ export function playerCard(player, onSkip, needed = null, named = [`player.name.
     icon("loop", 18),
     el("span"),
   );
-  const heard = needed === null ? null : heardLine(player, needed);
+  const heard = needed === null ? null : heardLine(player, needed, name);
   const title = el("h3", { class: "take__name", id: `player-${player.name}`, word: named });
   seek.addEventListener("input", () => player.seek(Number(seek.value)));
 
@@ -73,7 +73,7 @@ function retryButton(player) {
   return el("button", { class: "button", type: "button", word: "player.retry", on: { click: again } });
 }
 
-function heardLine(player, needed) {
+function heardLine(player, needed, name) {
   const fill = el("span");
   const text = el("span");
   const line = el(
@@ -90,7 +90,7 @@ function heardLine(player, needed) {
     say(text, key, { heard: Math.floor(seconds), needed: Math.ceil(needed) });
     line.classList.toggle("take__heard--enough", seconds >= needed);
     if (!enough && seconds >= needed && needed > 0)
-      announce("heard.announce", { name: word(`player.name.${player.name}`) });
+      announce("heard.announce", { name });
     enough = seconds >= needed;
   };
   player.addEventListener("move", show);

@@ -1,6 +1,6 @@
 // One recording: play, pause, seek, loop, and what of it was heard. What it looks like is in player-card.js.
 //
-// Events: "change" (playing or loop changed), "move" (position or heard seconds changed),
+// Events: "starting" (it is about to play), "change" (playing or loop changed), "move" (position or heard seconds changed),
 // "blocked" (the browser wants a gesture first), "broken" (the recording can't be played).
 import { HeardMeter } from "./heard.js";
 
@@ -41,6 +41,7 @@ export class Player extends EventTarget {
   }
 
   async play() {
+    this.#tell("starting");
     if (this.audio.error) this.audio.load();
     try {
       await this.audio.play();
@@ -134,9 +135,13 @@ export class Player extends EventTarget {
 export class Deck extends EventTarget {
   players = [];
   current = null;
+  together = false; // whether a recording goes on where the last one was, in the same loop, and from its start at its end
 
   add(player) {
     this.players.push(player);
+    player.addEventListener("starting", () => this.together && this.choose(player));
+    player.audio.addEventListener("ended", () => this.together && player.loop?.end === undefined && player.play());
+    player.audio.addEventListener("error", () => this.#playFromStart(player), { signal: player.closed });
     player.audio.addEventListener("play", () => {
       for (const other of this.players) if (other !== player) other.pause();
       this.choose(player);
@@ -145,6 +150,10 @@ export class Deck extends EventTarget {
 
   choose(player) {
     if (this.current === player) return;
+    if (this.together && this.current !== null) {
+      player.seek(this.current.position);
+      player.setLoop(this.current.loop);
+    }
     this.current = player;
     this.dispatchEvent(new Event("choose"));
   }
@@ -154,6 +163,13 @@ export class Deck extends EventTarget {
     const playing = this.players.some((other) => other.playing);
     this.choose(player);
     if (playing) player.play();
+  }
+
+  /** Browsers can fail to seek in the last second of a short recording: it then plays from its start. */
+  #playFromStart(player) {
+    if (!this.together || player.position === 0) return;
+    player.audio.load();
+    player.play();
   }
 
   named(name) {

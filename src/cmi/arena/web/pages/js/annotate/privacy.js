@@ -14,9 +14,9 @@ export function openPrivacy(me, { onLeft, onFailure }) {
   sure.addEventListener("change", () => (withdraw.disabled = !sure.checked));
   const leave = async (path, body, state) => {
     try {
-      await post(path, body);
+      const answer = await post(path, body);
       dialog.close();
-      onLeft(state);
+      onLeft(state, answer);
     } catch (error) {
       dialog.close();
       onFailure(error);

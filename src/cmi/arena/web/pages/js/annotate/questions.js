@@ -19,6 +19,14 @@ export class Question {
   #onChange;
   #words;
 
+  get isAnswered() {
+    return this.choice !== null;
+  }
+
+  get missing() {
+    return [`missing.${this.axis}`];
+  }
+
   get answer() {
     return { choice: this.choice, confidence: this.confidence, touched: this.touched };
   }

@@ -3,10 +3,10 @@ import { get } from "../api.js";
 import { when } from "../clock.js";
 import { openDialog } from "../dialog.js";
 import { el } from "../dom.js";
-import { summary } from "./questions.js";
 
-export async function openRecent(onCorrect) {
-  const votes = await get("/api/views/recent");
+/** `views`: where the server keeps them; `summary(vote)`: a vote in a line. */
+export async function openRecent(views, summary, onCorrect) {
+  const votes = await get(`${views}/recent`);
   const list = el(
     "ul",
     { class: "votes" },

@@ -1,11 +1,11 @@
 // Draws a recording's waveform with wavesurfer.js from peaks that the server computed: nothing is decoded to draw it.
 //
-// Click to seek, drag to mark a loop. Where wavesurfer.js is not there, `draw` returns null and the seek bar is shown.
+// Click to seek, drag to mark a loop. Without wavesurfer.js or peaks, `draw` returns null and the seek bar is shown.
 const HEIGHT = 72; // pixels; the content policy names wavesurfer's style by its hash, and this is in that style
 
 export function draw(container, player) {
   const { WaveSurfer } = window;
-  if (!WaveSurfer) return null;
+  if (!WaveSurfer || !player.sound.peaks) return null;
   const regions = WaveSurfer.Regions?.create();
   const wave = WaveSurfer.create({
     container,

@@ -9,11 +9,12 @@ import { showPair } from "./pair.js";
 import { showPairs } from "./pairs.js";
 import { showPeople } from "./people.js";
 import { showPerson } from "./person.js";
+import { showRatings } from "./ratings.js";
 import { showStudy } from "./study.js";
 import { showVotes } from "./votes.js";
 
 const TABS = {
-  overview: (holder, signal, { canChange }) => showOverview(holder, signal, canChange),
+  overview: (holder, signal, { canChange, kind }) => showOverview(holder, signal, canChange, kind),
   people: (holder, signal, { canChange }) => showPeople(holder, signal, canChange),
   pairs: (holder, signal, { canChange }, query) => showPairs(holder, signal, canChange, query),
   votes: (holder, signal, _, query) => showVotes(holder, signal, query),
@@ -23,6 +24,11 @@ const TABS = {
     showStudy(holder, project, canChange, () => TABS.study(holder, signal, { canChange }));
   },
 };
+
+// Of a project with ratings: what leads to votes and people leads to ratings.
+const showTheirs = (holder, signal, _, { id, person = id }) => showRatings(holder, signal, { person });
+const RATED_TABS = { overview: TABS.overview, people: TABS.people, ratings: showTheirs, study: TABS.study };
+const RATED_PAGES = { votes: { tab: "ratings", show: showTheirs }, person: { tab: "ratings", show: showTheirs } };
 
 // Pages that a tab leads to, with the tab that stays marked.
 const PAGES = {
@@ -38,7 +44,7 @@ async function start() {
   try {
     const me = await whoAmI();
     await followProject(me.project);
-    const about = { canChange: me.person.role === "owner" };
+    const about = { canChange: me.person.role === "owner", kind: me.project.kind };
     addTools();
     const open = () => openTab(holder, about);
     addEventListener("hashchange", open);
@@ -58,11 +64,12 @@ async function start() {
 
 async function openTab(holder, about) {
   const { name: asked, query } = readAddress(location.hash);
-  const name = Object.hasOwn(TABS, asked) ? asked : Object.hasOwn(PAGES, asked) ? PAGES[asked].tab : "overview";
+  const [tabs, pages] = about.kind === "pairs" ? [TABS, PAGES] : [RATED_TABS, RATED_PAGES];
+  const name = Object.hasOwn(tabs, asked) ? asked : Object.hasOwn(pages, asked) ? pages[asked].tab : "overview";
   document
     .getElementById("tabs")
     .replaceChildren(
-      ...Object.keys(TABS).map((tab) =>
+      ...Object.keys(tabs).map((tab) =>
         el("a", { href: `#${tab}`, word: `tab.${tab}`, "aria-current": tab === name ? "page" : null }),
       ),
     );
@@ -71,7 +78,7 @@ async function openTab(holder, about) {
   unwarn("tab");
   unwarn("action");
   try {
-    const show = Object.hasOwn(PAGES, asked) ? PAGES[asked].show : TABS[name];
+    const show = Object.hasOwn(pages, asked) ? pages[asked].show : tabs[name];
     await show(holder, leaving.signal, about, query);
   } catch (error) {
     holder.replaceChildren();

@@ -4,7 +4,9 @@ import { el } from "../dom.js";
 import { unwarn, warn } from "../live.js";
 import { language, say } from "../words.js";
 import { actionButton } from "./actions.js";
+import { neededFigure } from "./figures/needed.js";
 import { daysFigure, progressFigure } from "./figures/progress.js";
+import { postScreeningFigure, ratedFigure } from "./figures/rated.js";
 import { screeningFigure } from "./figures/screening.js";
 import { covariatesFigure, rankingFigure, winRatesFigure } from "./figures/systems.js";
 import { agreementFigure, axesFigure, confidenceFigure } from "./figures/votes.js";
@@ -14,8 +16,14 @@ import { number, percent, span } from "./numbers.js";
 const POLL_MS = 5000;
 const WIDEST = 820;
 const NAMED = 5; // files that the banner names
+const RATED_FIGURES = {
+  mos: [ratedFigure, daysFigure],
+  mushra: [ratedFigure, postScreeningFigure, daysFigure],
+  ranking: [ratedFigure, daysFigure],
+};
 const FIGURES = [
   rankingFigure,
+  neededFigure,
   progressFigure,
   screeningFigure,
   agreementFigure,
@@ -26,10 +34,10 @@ const FIGURES = [
   daysFigure,
 ];
 
-/** Shows the dashboard in `holder` until `signal` is aborted. */
-export async function showOverview(holder, signal, canChange) {
+/** Shows the dashboard of a project of this `kind` in `holder` until `signal` is aborted. */
+export async function showOverview(holder, signal, canChange, kind) {
   const width = () => Math.max(260, Math.min(WIDEST, holder.clientWidth - 50));
-  const figures = FIGURES.map((figure) => figure(width));
+  const figures = (RATED_FIGURES[kind] ?? FIGURES).map((figure) => figure(width));
   const tiles = el("dl", { class: "tiles" });
   const updated = el("p", { class: "quiet small", "data-updated": "" });
   const drawings = el(
@@ -41,7 +49,7 @@ export async function showOverview(holder, signal, canChange) {
   let report = null;
   const draw = () => {
     if (report === null) return;
-    tiles.replaceChildren(...makeTiles(report));
+    tiles.replaceChildren(...(kind === "pairs" ? makeTiles(report) : makeRatedTiles(report)));
     const key = `${JSON.stringify(report)} ${width()} ${language()}`;
     for (const figure of figures) figure.update(report, key);
   };
@@ -101,6 +109,17 @@ function makeTiles({ progress, time, agreement }) {
       pairsAt({ kind: "ordinary", shared: true, order: "disputed" }),
       ["tile.agreement.more", { pairs: agreement[0].pairs }],
     ),
+  ];
+}
+
+function makeRatedTiles({ progress }) {
+  const rating = progress.people.filter((person) => person.votes > 0).length;
+  const seconds = progress.median_seconds;
+  return [
+    tile("ratings", String(progress.ratings), "#ratings", ["tile.ratings.more"]),
+    tile("trials", String(progress.trials_rated), "#ratings", ["tile.trials.more", { trials: progress.trials }]),
+    tile("people", String(rating), "#people", ["tile.people.more", { people: progress.people.length }]),
+    tile("time", seconds === null ? "–" : `${number(seconds, 0)} s`, "#ratings", ["tile.seconds.more"]),
   ];
 }
 

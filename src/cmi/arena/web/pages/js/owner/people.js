@@ -74,6 +74,10 @@ function peopleTable(people, canChange, refresh) {
     await patch(`/api/owner/people/${encodeURIComponent(person.id)}`, body);
     await refresh();
   };
+  const admit = (person) => async () => {
+    await post(`/api/owner/people/${encodeURIComponent(person.id)}/admit`);
+    await refresh();
+  };
   const actions = (person) => {
     if (!canChange || person.state === "withdrawn") return "";
     const signOut = actionButton("person.sign-out", () => askSignOut(person));
@@ -92,6 +96,7 @@ function peopleTable(people, canChange, refresh) {
         ),
       ),
       signOut,
+      person.screened_out ? actionButton("person.admit", admit(person)) : null,
       actionButton("person.withdraw", () => askWithdrawal(person, refresh), { kind: "button--alarm" }),
     );
   };
@@ -101,7 +106,13 @@ function peopleTable(people, canChange, refresh) {
       { word: "column.role", value: (person) => word(`role.${person.role}`) },
       {
         word: "column.state",
-        value: (person) => el("span", { class: `pill pill--${person.state}`, word: `state-of.${person.state}` }),
+        value: (person) =>
+          el(
+            "div",
+            { class: "row" },
+            el("span", { class: `pill pill--${person.state}`, word: `state-of.${person.state}` }),
+            person.screened_out ? el("span", { class: "pill", word: `screened-out.${person.screened_out}` }) : null,
+          ),
       },
       {
         word: "column.votes",

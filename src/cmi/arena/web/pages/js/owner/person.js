@@ -8,7 +8,13 @@ import { screeningTable } from "./figures/screening.js";
 import { voteList } from "./votes.js";
 
 const ORDERS = { "": "order.newest", oldest: "order.oldest", slowest: "order.slowest", fastest: "order.fastest" };
-const KINDS = { "": "filter.all", study: "filter.study", gold: "kind.gold", repeat: "kind.repeat" };
+const KINDS = {
+  "": "filter.all",
+  study: "filter.study",
+  gold: "kind.gold",
+  repeat: "kind.repeat",
+  qualification: "kind.qualification",
+};
 
 export async function showPerson(holder, signal, query) {
   const { person, screening } = await get(`/api/owner/people/${encodeURIComponent(query.id)}`);

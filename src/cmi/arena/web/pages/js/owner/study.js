@@ -5,6 +5,7 @@ import { el } from "../dom.js";
 import { confirmSaved } from "../live.js";
 import { LANGUAGES } from "../words.js";
 import { actionButton, field, linkList, section } from "./actions.js";
+import { participantsLink, recruitForm, screeningForm } from "./recruit.js";
 
 const SHARES = ["overlap_share", "gold_share", "repeat_share", "heard_share"];
 
@@ -23,9 +24,20 @@ export function showStudy(holder, project, canChange, onChange) {
         "div",
         { class: "row" },
         el("a", { class: "button", href: "/api/owner/export.jsonl", download: "votes.jsonl", word: "data.export" }),
+        participantsLink(),
+        project.kind === "pairs"
+          ? null
+          : el("a", { class: "button", href: "/api/owner/answers.csv", download: "answers.csv", word: "data.answers" }),
       ),
     ),
-    ...(canChange ? [section("settings", settingsForm(project, change)), section("new-study", newStudyForm())] : []),
+    ...(canChange
+      ? [
+          section("settings", settingsForm(project, change)),
+          section("screening", screeningForm(project, change)),
+          section("recruit", recruitForm(project, change)),
+          section("new-study", newStudyForm()),
+        ]
+      : []),
   );
 }
 
@@ -71,7 +83,15 @@ function settingsForm(project, change) {
     el("input", { type: "number", min: 0, max: 100, step: "any", value: Number((100 * settings[name]).toFixed(4)) }),
   );
   const most = el("input", { type: "number", min: 0, step: "any", value: settings.heard_most });
+  const margin = el("input", {
+    type: "number",
+    min: 0.1,
+    max: 40,
+    step: "any",
+    value: Number((100 * settings.margin).toFixed(4)),
+  });
   const matched = el("input", { type: "checkbox", checked: settings.level_matched });
+  const uncertain = el("input", { type: "checkbox", checked: settings.uncertain_first });
   const reference = el("input", { type: "checkbox", checked: settings.require_reference });
   const language = el(
     "select",
@@ -89,8 +109,10 @@ function settingsForm(project, change) {
         overlap_votes: Number(votes.value),
         ...Object.fromEntries(SHARES.map((name, index) => [name, Number(shares[index].value) / 100])),
         heard_most: Number(most.value),
+        margin: Number(margin.value) / 100,
         level_matched: matched.checked,
         require_reference: reference.checked,
+        uncertain_first: uncertain.checked,
         language: language.value,
       },
     });
@@ -104,8 +126,10 @@ function settingsForm(project, change) {
     el("div", { class: "form__pair" }, overlap, field("overlap_votes", votes, { hint: true })),
     el("div", { class: "form__pair" }, gold, repeat),
     el("div", { class: "form__pair" }, heard, field("heard_most", most, { hint: true })),
+    field("margin", margin, { hint: true }),
     el("label", { class: "tick" }, matched, el("span", { word: "field.level_matched" })),
     el("label", { class: "tick" }, reference, el("span", { word: "field.require_reference" })),
+    el("label", { class: "tick" }, uncertain, el("span", { word: "field.uncertain_first" })),
     el("div", { class: "row" }, actionButton("save", save, { kind: "button--main" })),
   );
 }

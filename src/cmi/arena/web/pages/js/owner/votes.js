@@ -10,7 +10,14 @@ import { pagedList } from "./pages.js";
 import { AXES } from "./figures/parts.js";
 
 const ORDERS = { "": "order.newest", oldest: "order.oldest", slowest: "order.slowest", fastest: "order.fastest" };
-const KINDS = { "": "filter.all", study: "filter.study", gold: "kind.gold", repeat: "kind.repeat" };
+const KINDS = {
+  "": "filter.all",
+  study: "filter.study",
+  gold: "kind.gold",
+  repeat: "kind.repeat",
+  qualification: "kind.qualification",
+  "first-views": "filter.first-views",
+};
 
 export async function showVotes(holder, signal, query) {
   const systems = await get("/api/owner/systems");

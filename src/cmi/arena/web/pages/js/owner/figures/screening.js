@@ -5,7 +5,7 @@ import { linked, personAt, votesAt } from "../links.js";
 import { DASH, number, percent } from "../numbers.js";
 import { table } from "../table.js";
 import { Figure } from "./figure.js";
-import { AXES, column, numeric, votesColumn } from "./parts.js";
+import { AXES, axisName, column, numeric, votesColumn } from "./parts.js";
 
 const PILLS = { ok: "pill--ok", look: "pill--look", "can't tell yet": "" };
 const VERDICTS = { ok: "ok", look: "look", "can't tell yet": "cant-tell" };
@@ -32,8 +32,8 @@ export function screeningTable(rows, { names = true } = {}) {
       votesColumn((row) => ({ person: row.person })),
       numeric("gold", both("gold", { kind: "gold" })),
       numeric("repeats", both("consistency", { kind: "repeat" })),
-      numeric("others", both("others", { kind: "study", shared: true })),
-      numeric("first", both("first", { first: true })),
+      numeric("others", both("others", { kind: "study", decided: true })),
+      numeric("first", both("first", { kind: "first-views" })),
       numeric("seconds", (row) =>
         linked(number(row.median_seconds, 0), votesAt({ person: row.person, order: "fastest" })),
       ),
@@ -44,12 +44,17 @@ export function screeningTable(rows, { names = true } = {}) {
   );
 }
 
+function reason({ code, axis, ...gaps }) {
+  const sentence = word(`reason.${code}`, gaps);
+  return axis ? `${axisName(axis)}: ${sentence}` : sentence;
+}
+
 function verdict(row) {
   return el(
     "div",
     {},
     el("span", { class: `pill ${PILLS[row.verdict]}`, word: `verdict.${VERDICTS[row.verdict]}` }),
-    row.reasons.length > 0 ? el("p", { class: "quiet small" }, row.reasons.join("; ")) : null,
+    row.reason_parts.length > 0 ? el("p", { class: "quiet small" }, row.reason_parts.map(reason).join("; ")) : null,
   );
 }
 

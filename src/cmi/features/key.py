@@ -6,17 +6,19 @@ Profiles    How often the notes of a scale occurred in a large corpus of scores 
             2013), from the tonic up. The key is the one whose profile correlates best with the chroma.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from cmi._util.errors import InputError
-from cmi.bench.tasks.key import Key
 
 RATE = 11_025
 FRAME, HOP = 8192, 2048  # samples
 LOWEST, HIGHEST = 100.0, 2000.0  # hertz
 FLOOR = 1e-9
+TONICS = ("C", "Db", "D", "Eb", "E", "F", "Gb", "G", "Ab", "A", "Bb", "B")
 
 PROFILES = {
     "major": (0.238, 0.006, 0.111, 0.006, 0.137, 0.094, 0.016, 0.214, 0.009, 0.080, 0.008, 0.081),
@@ -24,9 +26,23 @@ PROFILES = {
 }
 
 
+class Key(NamedTuple):
+    """Tonic in pitch classes 0-11 (C = 0), mode 'major' or 'minor'."""
+
+    tonic: int
+    mode: str
+
+    def __str__(self) -> str:
+        return f"{TONICS[self.tonic]} {self.mode}"
+
+
 def find_key(samples: NDArray[np.float32]) -> Key:
     """Return the likeliest key; InputError if nothing with a pitch is heard."""
-    heard = chroma(samples)
+    return key_of(chroma(samples))
+
+
+def key_of(heard: NDArray[np.float64]) -> Key:
+    """Return the likeliest key of a chroma (12,)."""
     fits = {
         Key(tonic, mode): float(np.corrcoef(np.roll(profile, tonic), heard)[0, 1])
         for mode, profile in PROFILES.items()

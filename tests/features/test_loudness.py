@@ -4,7 +4,7 @@ import numpy as np
 import pyloudnorm
 import pytest
 
-from cmi.arena.audio.loudness import LoudnessMeter, k_weighting
+from cmi.features.loudness import LoudnessMeter, k_weighting
 
 
 def lufs(samples: np.ndarray, rate: int, portion: int = 1000) -> float | None:
@@ -51,3 +51,14 @@ def test_portions_do_not_matter_and_silence_has_no_loudness():
     assert lufs(noise, 22_050, 777) == pytest.approx(lufs(noise, 22_050, 44_100), abs=1e-9)
     assert lufs(np.zeros((22_050, 1)), 22_050) is None
     assert lufs(noise[:5000], 22_050) is None, "shorter than a block"
+
+
+def test_short_term_loudness_is_told_once_a_second():
+    rate = 16_000
+    meter = LoudnessMeter(rate, 1)
+    meter.add(np.concatenate([sine(rate, 0.5, 5.0), np.zeros(5 * rate)])[:, None].astype(np.float32))
+    found = meter.short_term()
+    assert len(found) == 8
+    assert found[:3] == pytest.approx([found[0]] * 3, abs=0.1)
+    assert found[-1] == -70.0
+    assert LoudnessMeter(rate, 1).short_term() == []

@@ -17,6 +17,7 @@ ABSOLUTE_GATE = -70.0  # LUFS
 RELATIVE_GATE = -10.0  # LU
 OFFSET = -0.691  # makes a full-scale 1 kHz sine in one front channel -3.01 LUFS
 STEPS = 4  # of 0.1 s in a block
+SHORT_TERM = 30  # of 0.1 s
 MEMORY = 0.2  # seconds after which the filters' response has fallen below 1e-15
 # (frequency in hertz, Q) of the analogue filters behind the standard's coefficients at 48 kHz
 SHELF, SHELF_GAIN, SHELF_BAND = (1681.974450955533, 0.7071752369554196), 3.999843853973347, 0.4996667741545416
@@ -51,6 +52,13 @@ class LoudnessMeter:
         grown[: len(self._energy)] = self._energy
         grown[steps[0] :] += energy
         self._energy, self._heard = grown, self._heard + len(samples)
+
+    def short_term(self) -> list[float]:
+        """Short-term loudness by EBU Tech 3341 in LUFS: of 3 s, once a second; silence is -70. Empty below 3 s."""
+        whole = self._heard * 10 // self._rate
+        power = np.convolve(self._energy[:whole], np.ones(SHORT_TERM), "valid") if whole >= SHORT_TERM else np.zeros(0)
+        audible = np.maximum(power[::10] / (0.1 * SHORT_TERM * self._rate), _power(ABSOLUTE_GATE))
+        return [_lufs(float(value)) for value in audible]
 
     def integrated(self) -> float | None:
         """In LUFS; None if nothing passes the gates."""

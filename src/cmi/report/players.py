@@ -1,0 +1,129 @@
+"""Recordings on a page: a player under a waveform, sentences that play from their moment, cards from best to worst."""
+
+import base64
+import io
+import os
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
+
+import numpy as np
+import soundfile
+from numpy.typing import NDArray
+
+from cmi._util.remote import RemotePath
+from cmi.audio import LONGEST, load, load_channels
+from cmi.report.html import details
+from cmi.report.numbers import clock
+
+PEAKS = 240  # of a waveform as it is drawn
+WAVE_HEIGHT = 40
+OPEN_CARDS = 12  # shown of each end of a ranking; the others are folded
+EMBEDDED_RATE = 32_000
+MOST_EMBEDDED = 64 * 2**20  # characters in one page
+
+Link = Callable[[Path], str]  # the address of a recording, escaped; '' if the page cannot play it
+
+
+class Outline(NamedTuple):
+    """A recording as it is drawn."""
+
+    seconds: float
+    peaks: list[float]  # 0 to 1
+
+
+def outline_of(samples: NDArray[np.float32], rate: int) -> Outline:
+    """Return the outline of samples, (n, channels)."""
+    parts = np.array_split(np.abs(samples).max(axis=1), min(PEAKS, len(samples)))
+    return Outline(len(samples) / rate, [round(float(part.max()), 3) for part in parts])
+
+
+def read_outline(path: Path) -> Outline:
+    return outline_of(*load_channels(path, LONGEST))
+
+
+def wave(name: str, outline: Outline, marked: Iterable[tuple[float, float]] = (), drawn: str = "") -> str:
+    """Draw a waveform with spans marked, in seconds, and what else is `drawn` (SVG); a click plays from there."""
+    width, middle, seconds = len(outline.peaks), WAVE_HEIGHT / 2, outline.seconds
+    loudest = max(outline.peaks) or 1.0
+    heights = [peak / loudest * middle for peak in outline.peaks]
+    above = " ".join(f"L{i} {middle - height:.1f}" for i, height in enumerate(heights))
+    below = " ".join(f"L{i} {middle + height:.1f}" for i, height in reversed(list(enumerate(heights))))
+    marks = "".join(
+        f'<rect x="{start / seconds * width:.1f}" y="0" '
+        f'width="{max(1.0, (end - start) / seconds * width):.1f}" height="{WAVE_HEIGHT}"/>'
+        for start, end in marked
+    )
+    return (
+        f'<svg class="wave" data-seconds="{seconds:.2f}" viewBox="0 0 {width} {WAVE_HEIGHT}" '
+        f'preserveAspectRatio="none" role="img" aria-label="waveform of {escape(name)}">'
+        f'<path d="M0 {middle} {above} {below} Z"/>{marks}{drawn}</svg>'
+    )
+
+
+def player(name: str, source: str) -> str:
+    """Return a player of an address that a `Link` gave."""
+    if not source:
+        return '<p class="quiet">This recording is not on this computer, and the page cannot play it.</p>'
+    return f'<audio controls preload="none" src="{source}" aria-label="{escape(name)}"></audio>'
+
+
+def play_button(name: str, start: float) -> str:
+    """Return a button that plays the recording from `start`, in seconds."""
+    return f'<button data-at="{start:.2f}" aria-label="play {escape(name)} from {clock(start)}">{clock(start)}</button>'
+
+
+def moment(name: str, start: float, sentence: str) -> str:
+    """Return a list item: a button that plays the recording from `start`, and what is said of that moment."""
+    return f"<li>{play_button(name, start)} <span>{escape(sentence)}</span></li>"
+
+
+def ranked_cards(cards: Sequence[str]) -> str:
+    """Lay out cards (HTML list items), the best first; those between the first and the last are folded."""
+    middle, last = OPEN_CARDS, max(OPEN_CARDS, len(cards) - OPEN_CARDS)
+    parts = [_card_list(cards[:middle], 1)]
+    if cards[middle:last]:
+        parts.append(details(f"{last - middle} takes between", [_card_list(cards[middle:last], middle + 1)]))
+    if cards[last:]:
+        parts.append(_card_list(cards[last:], last + 1))
+    return "\n".join(parts)
+
+
+def _card_list(cards: Sequence[str], first: int) -> str:
+    return f'<ol class="takes" start="{first}">\n' + "\n".join(cards) + "\n</ol>"
+
+
+def link_from(folder: Path) -> Link:
+    """Addresses relative to the page's folder."""
+
+    def link(path: Path) -> str:
+        if isinstance(path, RemotePath):
+            return ""
+        return escape(quote(os.path.relpath(path.resolve(), folder.resolve()).replace(os.sep, "/")))
+
+    return link
+
+
+def embed_up_to(limit: int, link: Link) -> Link:
+    """Addresses that are the recordings themselves, as mono MP3 files; `link` gives those beyond the limit in bytes."""
+    left = limit
+
+    def embed(path: Path) -> str:
+        nonlocal left
+        if left <= 0:
+            return link(path)
+        sound, encoded = load(path, EMBEDDED_RATE), io.BytesIO()
+        soundfile.write(encoded, sound.samples.clip(-1, 1), EMBEDDED_RATE, format="MP3", subtype="MPEG_LAYER_III")
+        address = f"data:audio/mpeg;base64,{base64.b64encode(encoded.getvalue()).decode('ascii')}"
+        left -= len(address)
+        return address if left >= 0 else link(path)
+
+    return embed
+
+
+def page_links(page: Path, embed_audio: bool) -> Link:
+    """How a page refers to recordings."""
+    link = link_from(page.parent)
+    return embed_up_to(MOST_EMBEDDED, link) if embed_audio else link

@@ -1,0 +1,35 @@
+"""Listening tests: MUSHRA's hidden stimuli and post-screening (ITU-R BS.1534-3), and scores compared in pairs."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
+
+from cmi.preferences import draw_number
+from cmi.take import Choice
+
+REFERENCE = "reference"  # the hidden one
+ANCHORS = {"anchor35": 3500.0, "anchor70": 7000.0}  # cut-off in Hz of the low and the mid-range anchor
+SEEN = 90.0  # the score from which the hidden reference counts as recognised
+MISSED = 0.15  # the share of pages on which a listener may fail to recognise it
+
+
+def fails_post_screening(hidden_reference: Iterable[float]) -> bool:
+    """Whether a listener rated the hidden reference below SEEN on more than MISSED of the pages; no pages do not fail.
+
+    >>> fails_post_screening([100, 95, 100, 90, 100, 92, 40]), fails_post_screening([100, 95, 100, 90, 100, 40])
+    (False, True)
+    """
+    missed = [score < SEEN for score in hidden_reference]
+    return sum(missed) > MISSED * len(missed)
+
+
+def compare_scores(scores: Mapping[str, float]) -> Iterator[tuple[str, str, Choice]]:
+    """Yield any two recordings that one listener scored, by id, and which the higher score prefers, or 'both'.
+
+    Which of them is a depends on their ids alone, so that the order tells nothing.
+
+    >>> list(compare_scores({"one": 80, "two": 60, "three": 80}))
+    [('one', 'two', 'a'), ('three', 'one', 'both'), ('three', 'two', 'a')]
+    """
+    for one, other in combinations(scores, 2):
+        a, b = (other, one) if draw_number(f"{one} {other}") < 0.5 else (one, other)
+        yield a, b, "a" if scores[a] > scores[b] else "b" if scores[a] < scores[b] else "both"
