@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from cmi.report.tables import Table, print_tables, to_csv, to_json, to_latex, to_markdown
+from cmi.report.tables import Table, notes_about, print_tables, to_csv, to_json, to_latex, to_markdown
 
 TABLE = Table(
     "Scores & more", ["row", "metric", "a_b"], [["GTZ.", "Acc.", "62.4 ▲"], ["[x|y]", "50%", ""]], 2, ["A note."]
@@ -122,3 +122,9 @@ def test_latex_comments_and_rows_end_where_they_should():
     assert lines[0].startswith("% ") and lines[-1].startswith("% ")
     assert lines[6] == r"{}[x] & 2 \\"
     assert r"\end{tabular}" not in lines[5] and r"\textless{}b\textgreater{}" in lines[5]
+
+
+def test_a_remark_on_many_takes_is_one_note():
+    said = [(f"{number}.wav", "cut off after 120 s") for number in range(5)] + [("0.wav", "too short")]
+    assert notes_about(said) == ["0.wav, 1.wav, 2.wav and 2 more: cut off after 120 s.", "0.wav: too short."]
+    assert notes_about([]) == []

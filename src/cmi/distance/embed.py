@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import torch
 
+from cmi._util.cores import map_ahead, single_threads, usable_cores
 from cmi._util.device import choose_device
 from cmi._util.errors import InputError
 from cmi.audio import content_hash
@@ -71,15 +72,24 @@ def embed_recordings(
 ) -> EmbeddedSet:
     """Embed each recording, or say why it could not be heard. A recording that comes again counts once."""
     found = EmbeddedSet([], set(), [])
-    for path in paths:
+
+    def hear_one(path: Path) -> tuple[str, Array] | InputError:
         try:
             content = content_hash(path)
-            if content not in found.hashes:
-                found.takes.append(_cached(path, content, encoder, cache))
-                found.hashes.add(content)
+            return content, _cached(path, content, encoder, cache)
         except InputError as error:
-            found.left_out.append((str(path), str(error)))
-        on_heard()
+            return error
+
+    cores = usable_cores()
+    with single_threads(cores, "cmi-embed") as pool:
+        heard = map_ahead(lambda path: pool.submit(hear_one, path), paths, cores)
+        for path, one in zip(paths, heard, strict=True):
+            if isinstance(one, InputError):
+                found.left_out.append((str(path), str(one)))
+            elif one[0] not in found.hashes:
+                found.hashes.add(one[0])
+                found.takes.append(one[1])
+            on_heard()
     return found
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from cmi._util.cores import single_threads
 from cmi._util.errors import InputError
 from cmi.audio import find_recordings
 from cmi.distance.embed import MUSICNN, EmbeddedSet, embed_recordings, load_encoder
@@ -36,9 +35,7 @@ def measure_between(
     if small:
         return [], [f"No distances between sets: {small[0]} has fewer than {FEWEST_TAKES} recordings."]
     encoder, cache = load_encoder(MUSICNN, device), TokenCache()
-    with single_threads(2, "cmi-embed") as pool:
-        work = {name: pool.submit(embed_recordings, paths, encoder, cache) for name, paths in sets.items()}
-        embedded = {name: one.result() for name, one in work.items()}
+    embedded = {name: embed_recordings(paths, encoder, cache) for name, paths in sets.items()}
     to = list(sets)[-1] if reference is not None else sources[0].name
     found, notes = [], []
     for name in sets:

@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,6 +44,23 @@ def missing_table(name: str, missing: Sequence[tuple[str, str]], shown: int = 10
     more = [f"... and {len(missing) - shown} more."] if len(missing) > shown else []
     notes = [*more, "What needs these files cannot be scored; the same command tries again to get them."]
     return Table(f"{name}: {len(missing)} files are missing", ["file", "why"], missing[:shown], labels=2, notes=notes)
+
+
+def notes_about(said: Iterable[tuple[str, str]], named: int = 3) -> list[str]:
+    """Return a note for each remark: what it is about, at most `named` of them by name, and the remark.
+
+    >>> notes_about([("a", "cut off"), ("b", "too short"), ("c", "cut off")])
+    ['a and c: cut off.', 'b: too short.']
+    """
+    about: dict[str, list[str]] = {}
+    for name, remark in said:
+        about.setdefault(remark, []).append(name)
+    return [f"{_listed(names, named)}: {remark}." for remark, names in about.items()]
+
+
+def _listed(names: Sequence[str], named: int) -> str:
+    *first, last = names if len(names) <= named else [*names[:named], f"{len(names) - named} more"]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def print_tables(tables: Sequence[Table], console: Console | None = None) -> None:

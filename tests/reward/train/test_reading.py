@@ -38,10 +38,20 @@ def test_a_share_is_held_out_by_prompt(own, write_config):
     assert 50 < len(validation.examples) < 110
     assert not {e.prompt for e in training.examples} & {e.prompt for e in validation.examples}
     assert validation.name == "own.jsonl, 20 % of training"
-    (row,) = data_table({"validation": count([validation])}).rows
-    assert row[:3] == ["validation", "own.jsonl, 20 % of training", "pairs"]
+    table = data_table({"validation": count([validation])})
+    assert table.rows[0][:3] == ["validation", "own.jsonl, 20 % of training", "pairs"]
+    assert not table.notes
     other = load_config(str(write_config(data=[{"preferences": str(own)}], validation={"share": 0.2, "seed": 1})))
     assert read_data(other)[1][0].examples != validation.examples
+
+
+def test_a_table_warns_of_few_examples_for_validation(own, write_config):
+    config = load_config(str(write_config(data=[{"preferences": str(own)}], validation={"share": 0.01})))
+    held_out = read_data(config)[1]
+    (note,) = data_table({"validation": count(held_out)}).notes
+    assert note == (
+        f"Only {len(held_out[0].examples)} held out for validation: too few to say whether training helped."
+    )
 
 
 @pytest.mark.parametrize(

@@ -216,7 +216,7 @@ def test_what_the_model_says_of_a_take_that_it_scored_is_told_and_kept(tmp_path,
     for _ in range(2):
         scorer = NamedScorer("told", Counting(), Telling())
         outcome = running.score_questions(questions, About("told"), scorer, tmp_path / "out", lambda done: None)
-        assert list(outcome.notes) == [f"{tmp_path / 'a.wav'}: cut off: 3.4 of 10.0 s"]
+        assert outcome.remarks == [(str(tmp_path / "a.wav"), "cut off: 3.4 of 10.0 s")]
         table = running.outcome_table([outcome], tmp_path / "out")
         assert table.notes == (f"{tmp_path / 'a.wav'}: cut off: 3.4 of 10.0 s.",)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from cmi.report.numbers import interval, number, signed
 from cmi.report.pictures import QUIET, SERIES, new_figure, new_panels, save_picture
-from cmi.report.tables import Table
+from cmi.report.tables import Table, notes_about
 from cmi.reward.model.validation import validation_notes, validation_record
 from cmi.reward.pick.curve import Curve, CurveEstimate
 from cmi.reward.pick.pick import Pick, Ranked, Weights
@@ -101,8 +101,8 @@ def _picks(report: PickReport) -> Table:
         labels=2,
         notes=[
             f"score: {report.weights.description}; random: the mean of all n.",
-            *(f"{ranked.candidate.take.audio}: {note}."
-              for pick in report.picks for ranked in pick.ranking for note in ranked.notes),
+            *notes_about((str(ranked.candidate.take.audio), remark)
+                         for pick in report.picks for ranked in pick.ranking for remark in ranked.notes),
             *(f"Left out: {broken.reason}." for pick in report.picks for broken in pick.broken),
             *(f"{pick.group.name}: no take that could be scored, so that none is picked."
               for pick in report.picks if not pick.ranking),

@@ -28,7 +28,7 @@ from cmi._util.errors import InputError
 from cmi._util.remote import RemotePath, stamp
 from cmi._util.runlog import RunLog, read_records
 from cmi.audio import Waveform, content_hash
-from cmi.report.tables import Table
+from cmi.report.tables import Table, notes_about
 from cmi.reward.model.validation import validation_notes, validation_record
 from cmi.reward.scoring.scorers import NamedScorer, ScoredTake
 from cmi.take import Audio, Prompt, Score, Take
@@ -209,7 +209,7 @@ def score_records(
 
 def scores_table(records: Iterable[dict[str, Any]], model: str) -> Table:
     """The records for people; what could not be heard or was cut is said below."""
-    rows, notes = [], []
+    rows, notes, remarks = list[list[str]](), list[str](), list[tuple[str, str]]()
     for record in records:
         if "error" in record:
             named = record["error"].startswith(record["id"])  # files named on the command line are their own ids
@@ -218,6 +218,6 @@ def scores_table(records: Iterable[dict[str, Any]], model: str) -> Table:
         else:
             heard = f"{record['seconds']:.1f}" if "seconds" in record else "-"
             rows.append([record["id"], f"{record['musicality']:.3f}", f"{record['alignment']:.3f}", heard])
-            notes += [f"{record['id']}: {note}." for note in record.get("notes", ())]
+            remarks += [(record["id"], remark) for remark in record.get("notes", ())]
     headers = ["take", "musicality", "alignment", "seconds heard"]
-    return Table(f"Scored by {model}", headers, rows, notes=[*notes, *validation_notes(model)])
+    return Table(f"Scored by {model}", headers, rows, notes=[*notes, *notes_about(remarks), *validation_notes(model)])

@@ -22,6 +22,8 @@ from cmi.reward.train.config import ModalityDropout, TrainingSource
 from cmi.reward.train.loss import confidence_weight
 from cmi.take import Axis, Modality, Prompt
 
+FEW_HELD_OUT = 30  # an accuracy on so many is known to 18 points
+
 
 @dataclass(frozen=True)
 class Label:
@@ -174,7 +176,10 @@ def data_table(counts: dict[str, list[dict[str, Any]]], title: str = "Data", not
             if group.get("left_out"):
                 others["left out", group["source"]] = f"Left out of {group['source']}: {_listed(group['left_out'])}."
     headers = ["used for", "source", "kind", "examples", *axes, *modalities, "ties left out"]
-    return Table(title, headers, rows, labels=3, notes=[*others.values(), *notes])
+    held_out = sum(group["examples"] for group in counts.get("validation", ()))
+    few = [f"Only {held_out} held out for validation: too few to say whether training helped."]
+    few = few if 0 < held_out < FEW_HELD_OUT else []
+    return Table(title, headers, rows, labels=3, notes=[*few, *others.values(), *notes])
 
 
 def _kind(example: TrainingExample) -> str:

@@ -16,7 +16,7 @@ from cmi._util.errors import InputError
 from cmi._util.files import make_folder
 from cmi._util.runlog import RunLog
 from cmi.features import measure_features
-from cmi.report.tables import Table
+from cmi.report.tables import Table, notes_about
 from cmi.reward.engine.windows import DEFAULT_WINDOW
 from cmi.reward.model.validation import validation_notes
 from cmi.reward.scoring.calibration import Calibration
@@ -58,7 +58,7 @@ class Outcome(NamedTuple):
     about: About
     takes: int
     failures: list[ScoringFailure]
-    notes: Sequence[str] = ()  # on scored takes, such as truncated recordings
+    remarks: Sequence[tuple[str, str]] = ()  # a take and what is to be known of it, such as that it was cut off
 
 
 def open_data(spec: str, split: str = "") -> Iterator[RatedItem]:
@@ -120,14 +120,14 @@ def score_questions(
     takes = list(_distinct(questions).values())
     logs = [place / SCORES, *([log] if log else [])]
     results = score_takes(takes, scorer, logs, on_done, hide_prompt=not about.prompt)
-    failures, notes = [], []
+    failures, remarks = [], []
     for take, scored in zip(takes, results, strict=True):
         if isinstance(scored, InputError):
             failures.append(ScoringFailure(described(take.audio), str(scored)))
         else:
-            notes += [f"{described(take.audio)}: {note}" for note in scored.notes]
+            remarks += [(described(take.audio), remark) for remark in scored.notes]
     write_failures(place, failures)
-    return Outcome(about, len(takes), failures, notes)
+    return Outcome(about, len(takes), failures, remarks)
 
 
 def measure_takes(questions: Sequence[AskedItem], out: Path, on_done: OnDone) -> None:
@@ -241,8 +241,8 @@ def outcome_table(outcomes: Sequence[Outcome], out: Path) -> Table:
         notes += [f"{error}." if audio in error else f"{audio}: {error}." for audio, error in one.failures[:SHOWN]]
         more = len(one.failures) - SHOWN
         notes += [f"... and {more} more; all are in failures.jsonl."] if more > 0 else []
-        notes += [f"{note}." for note in one.notes[:SHOWN]]
-        more = len(one.notes) - SHOWN
-        notes += [f"... and {more} more notes; all are in scores.jsonl."] if more > 0 else []
+        said = notes_about(one.remarks)
+        more = len(said) - SHOWN
+        notes += [*said[:SHOWN], *([f"... and {more} more notes; all are in scores.jsonl."] if more > 0 else [])]
     notes += validation_notes(*(one.about.model for one in outcomes))
     return Table(f"Scored into {out}", ["model", "takes", "scored", "failed"], rows, notes=tuple(dict.fromkeys(notes)))
