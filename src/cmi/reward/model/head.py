@@ -96,9 +96,11 @@ class Attention(nn.Module):
         self.k_scale = nn.Parameter(torch.ones(dim_head))
         self.to_out = nn.Sequential(nn.Linear(heads * dim_head, dim, bias=False))
 
-    def forward(self, x: Tensor, mask: Mask = None) -> Tensor:
+    def forward(self, x: Tensor, mask: Mask = None, first: int = 0) -> Tensor:
+        """What tokens from `first` on hear of all."""
         x = self.norm(x)
-        q, k, v = (_split_heads(part, self.heads) for part in (self.to_q(x), *self.to_kv(x).chunk(2, dim=-1)))
+        parts = (self.to_q(x[:, first:]), *self.to_kv(x).chunk(2, dim=-1))
+        q, k, v = (_split_heads(part, self.heads) for part in parts)
         q = functional.normalize(q, dim=-1) * self.q_scale  # (B, H, T, d)
         k = functional.normalize(k, dim=-1) * self.k_scale
         heard = functional.scaled_dot_product_attention(q, k, v, attn_mask=_keys(mask), scale=ATTENTION_SCALE)
@@ -157,10 +159,12 @@ class Transformer(nn.Module):
         layers = [nn.ModuleList([Attention(dim, heads, dim_head), feed_forward(dim, ff_hidden)]) for _ in range(depth)]
         self.layers = nn.ModuleList(layers)
 
-    def forward(self, x: Tensor, mask: Mask = None) -> Tensor:
+    def forward(self, x: Tensor, mask: Mask = None, first: int = 0) -> Tensor:
+        """The tokens from `first` on: the last layer computes no others."""
         for layer in self.layers:
             attention, feed = layer.children()
-            x = x + attention(x, mask)
+            begin = first if layer is self.layers[-1] else 0
+            x = x[:, begin:] + attention(x, mask, begin)
             x = x + feed(x)
         return x
 
@@ -333,8 +337,7 @@ class RewardHead(nn.Module):
         """Scores of thinned takes (B, T, D) under fused prompts (B, P, D): (B, 2) alignment, musicality."""
         if self.config.attention == "SA":
             mask = _concatenated(prompt, take, prompt_mask, take_mask)
-            joint = self.joint_transformer(torch.cat([prompt, take], dim=1), mask)  # (B, P + T, D)
-            heard = joint[:, prompt.shape[1] :]  # (B, T, D)
+            heard = self.joint_transformer(torch.cat([prompt, take], dim=1), mask, prompt.shape[1])  # (B, T, D)
         else:
             heard = take
             for layer in self.joint_transformer:  # type: ignore[attr-defined]

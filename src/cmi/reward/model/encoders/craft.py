@@ -176,8 +176,9 @@ def counted(sound: Tensor, mel: Tensor) -> Tensor:
     """Of clips (B, n) at 32 kHz and their log-mels."""
     sound = functional.pad(sound, (0, max(0, 2 * LINE_FRAME - sound.shape[1])))
     slow, middle, fast = long_spectrum(sound), spectra(sound, 4096), spectra(sound, 1024)
-    known = floor(mel), lines(slow), peaks(sound), phases(fast, 1024), phases(middle, 4096)
-    return torch.cat([*known, edges(middle), ringing(slow)], dim=1)
+    curves = outlines(slow)
+    known = floor(mel), lines(curves), tuning(slow), peaks(sound), phases(fast, 1024), phases(middle, 4096)
+    return torch.cat([*known, edges(middle), ringing(curves)], dim=1)
 
 
 def floor(mel: Tensor) -> Tensor:
@@ -188,24 +189,37 @@ def floor(mel: Tensor) -> Tensor:
 
 def long_spectrum(sound: Tensor) -> Tensor:
     """The logarithm of spectra of half a second: (B, bins, frames)."""
-    return spectra(sound, LINE_FRAME).abs().clamp(min=1e-4).log()
+    return _power(spectra(sound, LINE_FRAME)).clamp(min=1e-8).log() / 2
 
 
-def lines(spectrum: Tensor) -> Tensor:
-    """What sounds all the time at one frequency, as hum and ringing do; how well it is in tune; combs."""
-    low = quantile(spectrum, 0.15, 2)
+class Outline(NamedTuple):
+    """A curve over frequency: (B, bins) each."""
+
+    around: Tensor  # the median of 31 bins
+    above: Tensor  # how far it is above that
+
+
+def outlines(spectrum: Tensor) -> list[Outline]:
+    """Of what sounds nearly always, and of the mean over time."""
     found = []
-    for curve in (low, spectrum.mean(dim=2)):
+    for curve in (quantile(spectrum, 0.15, 2), spectrum.mean(dim=2)):
         near = functional.pad(curve[:, None], (15, 15), mode="replicate")[:, 0].unfold(1, 31, 1)
-        near = ordered(near, 2)[:, :, 15]  # the median
-        above = curve - near
+        around = ordered(near, 2)[:, :, 15]
+        found.append(Outline(around, curve - around))
+    return found
+
+
+def lines(curves: Sequence[Outline]) -> Tensor:
+    """What sounds all the time at one frequency, as hum and ringing do; combs."""
+    found = []
+    for around, above in curves:
         for first, last in _octaves(LINE_FRAME, 20.0, 9):
             highest = above[:, first:last].topk(3, dim=1).values
             found += [highest[:, 0], highest.mean(dim=1), above[:, first:last].std(dim=1)]
         found.append(_hum(above))
-        cepstrum = torch.fft.irfft(near - near.mean(dim=1, keepdim=True), dim=1)
+        cepstrum = torch.fft.irfft(around - around.mean(dim=1, keepdim=True), dim=1)
         found += [cepstrum[:, first : 2 * first].abs().amax(dim=1) for first in COMBS]
-    return torch.cat([torch.stack(found, dim=1), tuning(spectrum)], dim=1)
+    return torch.stack(found, dim=1)
 
 
 def _hum(above: Tensor) -> Tensor:
@@ -218,17 +232,19 @@ def _hum(above: Tensor) -> Tensor:
 
 def tuning(spectrum: Tensor) -> Tensor:
     """How well the peaks of four octaves agree on semitones, of all the clip and moment by moment: (B, 14)."""
-    middle, left, right = spectrum[:, 1:-1], spectrum[:, :-2], spectrum[:, 2:]
+    octaves = _octaves(LINE_FRAME, 200.0, 4)
+    begin, end = octaves[0][0], octaves[-1][1]
+    left, middle, right = (spectrum[:, begin + shift : end + shift] for shift in (-1, 0, 1))
     bend = (left - 2 * middle + right).clamp(max=-1e-3)
-    place = torch.arange(1, spectrum.shape[1] - 1, device=spectrum.device)[:, None] + 0.5 * (left - right) / bend
-    around = functional.avg_pool1d(middle.transpose(1, 2), 25, 1, 12, count_include_pad=False).transpose(1, 2)
+    place = torch.arange(begin, end, device=spectrum.device)[:, None] + 0.5 * (left - right) / bend
+    around = functional.avg_pool1d(spectrum[:, begin - 12 : end + 12].transpose(1, 2), 25, 1).transpose(1, 2)
     weight = ((middle > left) & (middle > right)) * (middle - around - 1.0).clamp(min=0)
     angle = 24 * math.pi * (place.clamp(min=1) * (RATE / LINE_FRAME) / 440).log2()
     turned = torch.polar(weight, angle)
     sums, sizes = [], []
-    for first, last in _octaves(LINE_FRAME, 200.0, 4):
-        sums.append(turned[:, first - 1 : last - 1].sum(dim=1))
-        sizes.append(weight[:, first - 1 : last - 1].sum(dim=1) + 1e-3)
+    for first, last in octaves:
+        sums.append(turned[:, first - begin : last - begin].sum(dim=1))
+        sizes.append(weight[:, first - begin : last - begin].sum(dim=1) + 1e-3)
     each, size = torch.stack(sums, dim=1), torch.stack(sizes, dim=1)  # (B, 4, frames)
     whole = each.sum(dim=2) / size.sum(dim=2)
     everything = each.sum(dim=(1, 2)) / size.sum(dim=(1, 2))
@@ -252,7 +268,7 @@ def peaks(sound: Tensor) -> Tensor:
     flat = ((change < 2e-3 * top) & high).float().mean(dim=1) / (high.float().mean(dim=1) + 1e-6)
     still = (change < 1e-3 * level).float().mean(dim=1)
     uneven = ((sound.amax(dim=1) + 1e-5) / (-sound.amin(dim=1) + 1e-5)).log().abs()
-    peaked = ((sound / level) ** 4).mean(dim=1).clamp(min=1).log()
+    peaked = (sound / level).square().square().mean(dim=1).clamp(min=1).log()
     windows = sound.unfold(1, 1600, 1600)
     crest = (windows.abs().amax(dim=2) / windows.square().mean(dim=2).sqrt().clamp(min=1e-5)).clamp(min=1).log()
     loud = (windows.square().mean(dim=2).sqrt() + 1e-3).log()
@@ -263,14 +279,17 @@ def peaks(sound: Tensor) -> Tensor:
 
 def phases(spectrum: Tensor, size: int) -> Tensor:
     """How regularly phases go on from moment to moment, and from bin to bin, in twelve bands: (B, 24)."""
-    weight = spectrum.abs().clamp(min=1e-7)
-    phase = spectrum / weight
+    weight = _power(spectrum).sqrt().clamp(min=1e-7)
+    real, imaginary = spectrum.real / weight, spectrum.imag / weight  # half the time of complex numbers
     found = []
     for dim in (2, 1):
-        count = phase.shape[dim] - 2
+        count = weight.shape[dim] - 2
         own = weight.narrow(dim, 1, count)
-        turns = phase.narrow(dim, 1, count + 1) * phase.narrow(dim, 0, count + 1).conj()
-        regular = own * (turns.narrow(dim, 1, count) * turns.narrow(dim, 0, count).conj()).real
+        (x, y), (before_x, before_y) = (
+            [part.narrow(dim, begin, count + 1) for part in (real, imaginary)] for begin in (1, 0)
+        )
+        turned = x * before_x + y * before_y, y * before_x - x * before_y  # by the phase's own step
+        regular = own * sum(part.narrow(dim, 1, count) * part.narrow(dim, 0, count) for part in turned)
         for first, last in _bands(size):
             found.append(regular[:, first:last].sum(dim=(1, 2)) / own[:, first:last].sum(dim=(1, 2)))
     return torch.stack(found, dim=1)
@@ -278,7 +297,7 @@ def phases(spectrum: Tensor, size: int) -> Tensor:
 
 def edges(spectrum: Tensor) -> Tensor:
     """How steep and how bent a spectrum of 4096 samples is; how fast each half octave falls and rises: (B, 284)."""
-    power = spectrum.real.square() + spectrum.imag.square()
+    power = _power(spectrum)
     places = [max(i + 3, round(hertz * 4096 / RATE)) for i, hertz in enumerate(HALF_OCTAVES)]
     bands = torch.stack([power[:, first:last].mean(dim=1) for first, last in pairwise(places)], dim=1)
     bands = bands.clamp(min=1e-9).log()  # (B, 16, frames)
@@ -294,26 +313,24 @@ def edges(spectrum: Tensor) -> Tensor:
     return torch.cat(found, dim=1)
 
 
-def ringing(spectrum: Tensor) -> Tensor:
+def ringing(curves: Sequence[Outline]) -> Tensor:
     """How much of what stands still repeats along frequency, as a tube's echoes make it: (B, 20)."""
-    step = RATE / LINE_FRAME
-    delays = torch.arange(26.0, 120.0, 0.1, device=spectrum.device)  # of 1/22,000 s: 1.2 to 5.5 ms
+    step, device = RATE / LINE_FRAME, curves[0].above.device
+    delays = torch.arange(26.0, 120.0, 0.1, device=device)  # of 1/22,000 s: 1.2 to 5.5 ms
     found = []
-    for curve in (quantile(spectrum, 0.15, 2), spectrum.mean(dim=2)):
-        around = functional.pad(curve[:, None], (15, 15), mode="replicate")[:, 0].unfold(1, 31, 1)
-        above = curve - around.median(dim=2).values
+    for _, above in curves:
         level = above.clamp(-1, 2)
         cepstrum = torch.fft.irfft(level - level.mean(dim=1, keepdim=True), dim=1)
         usual = cepstrum[:, 26:2400].std(dim=1).clamp(min=1e-6)
         for count in TEETH:
-            places = (delays[:, None] * torch.arange(1, count + 1, device=spectrum.device)).round().long()
+            places = (delays[:, None] * torch.arange(1, count + 1, device=device)).round().long()
             most = cepstrum[:, places].mean(dim=2).amax(dim=1)
             found += [1000 * most, most / usual]
         wide = functional.max_pool1d(above[:, None], 3, 1, 1)[:, 0].clamp(0, 1.5)
         for lowest, highest in ((83.0, 200.0), (200.0, 700.0)):
-            bases = torch.arange(lowest, highest, 0.15, device=spectrum.device)[:, None] / step
+            bases = torch.arange(lowest, highest, 0.15, device=device)[:, None] / step
             for count in (8, 15):
-                teeth = torch.arange(1, count + 1, device=spectrum.device)
+                teeth = torch.arange(1, count + 1, device=device)
                 at, between = (wide[:, (bases * own).round().long()].mean(dim=2) for own in (teeth, teeth - 0.5))
                 found.append((at - between).amax(dim=1))
     return torch.stack(found, dim=1)
@@ -325,6 +342,10 @@ def spectra(sound: Tensor, size: int) -> Tensor:
     window = torch.hann_window(size, device=sound.device)
     found = torch.stft(sound, size, hop, window=window, center=False, return_complex=True)
     return found[:, : round(HIGHEST * size / RATE) + 1]
+
+
+def _power(spectrum: Tensor) -> Tensor:
+    return spectrum.real.square() + spectrum.imag.square()
 
 
 def ordered(x: Tensor, dim: int) -> Tensor:
