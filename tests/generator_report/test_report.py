@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from cmi._util.errors import InputError
 from cmi.cli import app
+from cmi.generator_report.collect import read_generators
 from cmi.reward.model.encoders.musicnn import WHEEL
 
 RATE = 8000
@@ -242,3 +243,20 @@ def test_a_generator_without_a_take_that_can_be_heard_is_an_error():
     done = report("broken", "--out", "broken.html")
     assert isinstance(done.exception, InputError)
     assert "none of 2 takes could be heard" in str(done.exception)
+
+
+def test_generators_that_a_manifest_names_are_compared(tmp_path: Path):
+    rows = [
+        {"audio": f"{generator}-{group}.wav", "text": f"prompt {group}", "group": group, "generator": generator}
+        for group in ("p1", "p2")
+        for generator in ("mine", "base")
+    ]
+    first, second = tmp_path / "takes.jsonl", tmp_path / "more.jsonl"
+    first.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    second.write_text(json.dumps({"audio": "a.wav", "text": "prompt p1"}) + "\n" + json.dumps(rows[0]) + "\n")
+    assert [(one.name, [row.name for row in one.rows]) for one in read_generators([first])] == [
+        ("base", ["base-p1.wav", "base-p2.wav"]),
+        ("mine", ["mine-p1.wav", "mine-p2.wav"]),
+    ]
+    names = [one.name for one in read_generators([first, second])]
+    assert names == ["base", f"mine ({first})", "more", f"mine ({second})"]

@@ -7,9 +7,10 @@ inspection   what is wrong with the recording, and when; tempo, key and loudness
 lyrics       the words that are heard, if that is asked for (`lyrics`)
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -135,21 +136,29 @@ class CollectProgress:
 
 
 def read_generators(places: Sequence[Path]) -> list[Sources]:
-    """Read each generator's takes: a folder with a subfolder for each prompt, or a manifest."""
-    found = [Sources(_name(place), read_folder(place) if place.is_dir() else read_manifest(place)) for place in places]
-    names = [source.name for source in found]
-    if len(set(names)) < len(names):
-        found = [source._replace(name=str(place)) for source, place in zip(found, places, strict=True)]
-    for source, place in zip(found, places, strict=True):
-        if not source.rows:
-            raise InputError(f"{place}: no takes in it")
+    """Read takes: folders with a subfolder for each prompt, or manifests, whose rows may name generators."""
+    read = [(place, source) for place in places for source in _read_place(place)]
+    names = Counter(source.name for _, source in read)
+    found = [
+        source if names[source.name] == 1 else source._replace(name=f"{source.name} ({place})")
+        for place, source in read
+    ]
     if len({source.name for source in found}) < len(found):
         raise InputError("the same takes are named twice; name each generator once")
     return found
 
 
-def _name(place: Path) -> str:
-    return place.resolve().name if place.is_dir() else place.stem
+def _read_place(place: Path) -> list[Sources]:
+    groups = read_folder(place) if place.is_dir() else read_manifest(place)
+    if not any(group.candidates for group in groups):
+        raise InputError(f"{place}: no takes in it")
+    by_generator: defaultdict[str, list[Group]] = defaultdict(list)
+    for group in groups:
+        for generator in dict.fromkeys(one.generator for one in group.candidates):
+            own = tuple(one for one in group.candidates if one.generator == generator)
+            by_generator[generator].append(replace(group, candidates=own))
+    unnamed = place.resolve().name if place.is_dir() else place.stem
+    return [Sources(generator or unnamed, own) for generator, own in sorted(by_generator.items())]
 
 
 def collect(
