@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cmi._util.errors import InputError
-from cmi._util.files import copy_whole, whole_file, write_whole
+from cmi._util.files import copy_whole, move_into_place, whole_file, write_whole
 
 
 def test_the_bytes_are_on_disk_before_the_name_is(tmp_path, monkeypatch):
@@ -75,3 +75,11 @@ def test_a_name_as_long_as_names_may_be_is_written(tmp_path):
     path = tmp_path / ("琴" * 85)  # 255 bytes
     write_whole(path, "x")
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_folder_with_a_link_to_nowhere_is_moved(tmp_path):
+    made = tmp_path / "made"
+    made.mkdir()
+    (made / "font.ttf").symlink_to("/nowhere/font.ttf")
+    move_into_place(made, tmp_path / "kept")
+    assert (tmp_path / "kept" / "font.ttf").is_symlink()

@@ -60,7 +60,8 @@ def move_into_place(finished: Path, target: Path, sync: bool = True) -> None:
     """Give a file or folder its final name once all its bytes are on disk. What had that name before is replaced."""
     if sync:
         for path in (finished, *finished.rglob("*")):
-            sync_file(path)
+            if not path.is_symlink():  # its name is on disk with its folder; what it names is elsewhere
+                sync_file(path)
     if finished.is_dir():
         shutil.rmtree(target, ignore_errors=True)
     finished.replace(target)
