@@ -18,6 +18,7 @@ from cmi.judge.prompt_file import DEFAULT, Role, read_role
 from cmi.llm import Sending, Sound
 from cmi.llm.message import encode
 from cmi.testing.chat_endpoint import Body, fake_endpoint
+from cmi.testing.probe_listener import answer_probe, is_probe
 
 
 def sent_as(recording: Path) -> str:
@@ -31,7 +32,9 @@ def sounds_sent(body: Body) -> list[str]:
 
 
 def judge(body: Body, known: dict[str, Quality], role: Role, right: float, first: float) -> str:
-    """Answer a request about two takes; a reference comes before them."""
+    """Answer a request about two takes; a reference comes before them. The probe of hearing is heard whole."""
+    if is_probe(body):
+        return answer_probe(body)
     *_, a, b = sounds_sent(body)
     answer: dict[str, object] = {}
     low, high = role.scale
