@@ -43,8 +43,8 @@ class Value(NamedTuple):
     rank: int | None
 
 
-def report_rated(database: "Database", project: str) -> Row:
-    """Compute the statistics of a project's ratings so far."""
+def report_rated(database: "Database", project: str, hidden: bool = False) -> Row:
+    """Compute the statistics of a project's ratings so far; hidden trials count only if asked for."""
     from cmi.arena.store import people, projects, ratings, trials
 
     found = projects.get(database, project)
@@ -54,8 +54,8 @@ def report_rated(database: "Database", project: str) -> Row:
         if person.role == "annotator"
     ]
     assert found.kind != "pairs"  # `report_project` sends only the other kinds here
-    rated = list(ratings.counted_ratings(database, project))
-    return rated_report(rated, found.kind, trials.count_trials(database, project), annotators)
+    rated = list(ratings.counted_ratings(database, project, hidden))
+    return rated_report(rated, found.kind, trials.count_trials(database, project, hidden), annotators)
 
 
 def rated_report(

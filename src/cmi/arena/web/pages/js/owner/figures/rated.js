@@ -1,6 +1,6 @@
 // What ratings (MOS, MUSHRA, ranking) say of the systems, and who fails MUSHRA's post-screening.
 import { word } from "../../words.js";
-import { linked } from "../links.js";
+import { linked, ratingsAt } from "../links.js";
 import { DASH, number, percent } from "../numbers.js";
 import { table } from "../table.js";
 import { whiskers } from "../whiskers.js";
@@ -10,8 +10,6 @@ import { axisColumn, axisName, column, interval, legend, nothing, numeric } from
 const RANGES = { mos: [1, 5], mushra: [0, 100], ranking: [0, 1] };
 const DIGITS = { mos: 2, mushra: 1, ranking: 2 };
 const VERDICTS = { passes: "passes", fails: "fails" };
-
-export const ratingsAt = (person) => `#ratings?person=${encodeURIComponent(person)}`;
 
 export function ratedFigure(width) {
   const dot = ({ axis, system, mean, low, high }) => ({ label: system, value: mean, low, high, tone: axis });
@@ -59,7 +57,7 @@ export function postScreeningFigure() {
     tabulate: ({ screening }) =>
       table(
         [
-          { ...column("person", (row) => linked(row.name ?? row.person.slice(0, 8), ratingsAt(row.person))), class: "name" },
+          { ...column("person", (row) => linked(row.name ?? row.person.slice(0, 8), ratingsAt({ person: row.person }))), class: "name" },
           column("verdict", (row) => (row.verdict ? word(`verdict.${row.verdict}`) : DASH)),
           numeric("pages", (row) => row.pages),
           numeric("missed", (row) => row.missed),

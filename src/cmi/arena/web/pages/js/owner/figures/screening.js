@@ -30,7 +30,7 @@ export function screeningTable(rows, { names = true } = {}) {
       ...(names ? [{ ...person, class: "name" }] : []),
       { ...column("verdict", verdict), class: "long" },
       votesColumn((row) => ({ person: row.person })),
-      numeric("gold", both("gold", { kind: "gold" })),
+      numeric("gold", both("gold", { kind: "gold", known: true })),
       numeric("repeats", both("consistency", { kind: "repeat" })),
       numeric("others", both("others", { kind: "study", decided: true })),
       numeric("first", both("first", { kind: "first-views" })),
