@@ -50,6 +50,21 @@ def test_who_misses_the_hidden_reference_is_reported_and_left_out():
     assert set(rated_charts(report)) == {"rated_systems", "rated_screening", "progress_people", "progress_days"}
 
 
+def test_one_slip_on_few_pages_fails_nobody_who_has_more_to_rate():
+    """p0 missed 1 of 3 pages, p1 2 of 3, p2 the only one of their quota; the study has ten."""
+    people = [*annotators(2), Annotator("p2", None, "active", 1)]
+    rated = [mushra("p0", f"t{page}", 100 if page else 50, 60) for page in range(3)]
+    rated += [mushra("p1", f"t{page}", 100 if page > 1 else 50, 0) for page in range(3)]
+    rated += [mushra("p2", "t0", 89, 0)]
+    report = rated_report(rated, "mushra", 10, people)
+    assert [row["verdict"] for row in report["screening"]["people"]] == ["can't tell yet", "fails", "fails"]
+    assert by_system(report)["codec"]["mean"] == 60.0, "who can't be told yet counts"
+    notes = " ".join(rated_tables(report)[-1].notes)
+    assert "2 of 3 people fail" in notes and "fewer than 7 pages" in notes
+    complete = rated_report(rated, "mushra", 3, people)
+    assert complete["screening"]["people"][0]["verdict"] == "fails", "1 of 3 is more than 15 %"
+
+
 def test_a_system_that_is_better_stands_outside_its_null_and_equal_ones_inside():
     rng = np.random.default_rng(1)
     rated = [

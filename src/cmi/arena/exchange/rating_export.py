@@ -33,14 +33,15 @@ from cmi.arena.exchange.exporting import (
     name_sound,
     require_unchanged,
 )
+from cmi.arena.statistics.post_screening import find_failed, read_annotators
 from cmi.arena.store import projects
 from cmi.arena.store.database import Database, require_sound
 from cmi.arena.store.ratings import CountedRating, RatedStimulus, counted_ratings
 from cmi.arena.store.schema import sounds, stimuli, trials
 from cmi.arena.store.study import modality_of
-from cmi.arena.store.trials import KINDS, RatedKind
+from cmi.arena.store.trials import KINDS, RatedKind, count_trials
 from cmi.preferences import COLUMNS, FIELDS, NAME, Preference, Rating, preference_row, rating_row, write_rows
-from cmi.stats.listening import compare_scores, fails_post_screening
+from cmi.stats.listening import compare_scores
 from cmi.take import Axis, Pair, Prompt, Take
 
 MUSHRA_STEP = 25  # of a MUSHRA score, to a point of the scale from 1 to 5
@@ -94,7 +95,7 @@ def export_ratings(
     counted = [row for row in everything if hidden or row.hidden is None]
     splits = _find_splits(database, project, shares)
     rated = [row for row in counted if splits is None or splits[row.trial]]
-    failed = find_failed(rated)
+    failed = _find_failed(database, project, counted, hidden)
     kept = {
         name_sound(one.digest, one.media_type): Path(one.path)
         for row in rated
@@ -125,9 +126,10 @@ def preference_rows(
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of the preferences; sounds are called audio/NAME."""
     kind, splits = read_kind(database, project), _find_splits(database, project, shares)
-    rated = [row for row in counted_ratings(database, project, hidden) if splits is None or splits[row.trial]]
-    failed = find_failed(rated)
-    kept = _stimuli([row for row in rated if row.person not in failed], _in_audio)
+    rated = list(counted_ratings(database, project, hidden))
+    failed = _find_failed(database, project, rated, hidden)
+    passed = [row for row in rated if row.person not in failed and (splits is None or splits[row.trial])]
+    kept = _stimuli(passed, _in_audio)
     for vote in make_preferences(list(kept), kind, splits):
         yield preference_row(vote, Path())
 
@@ -135,21 +137,17 @@ def preference_rows(
 def all_answers(database: Database, project: str) -> Iterator[dict[str, Any]]:
     """Yield the rows of `answers`; sounds are called audio/NAME."""
     rated = list(counted_ratings(database, project))
-    yield from answer_rows(_stimuli(rated, _in_audio), read_kind(database, project), find_failed(rated), Path())
+    failed = _find_failed(database, project, rated)
+    yield from answer_rows(_stimuli(rated, _in_audio), read_kind(database, project), failed, Path())
 
 
 def read_kind(database: Database, project: str) -> RatedKind:
     return cast(RatedKind, projects.get(database, project).kind)
 
 
-def find_failed(rated: Sequence[CountedRating]) -> set[str]:
-    """The people who fail the post-screening of MUSHRA; nobody if there are no hidden references."""
-    given: defaultdict[str, list[float]] = defaultdict(list)
-    for row in rated:
-        for place, one in enumerate(row.stimuli):
-            if one.role == "reference":
-                given[row.person] += [values[place] for values in row.answers.values()]
-    return {person for person, scores in given.items() if fails_post_screening(scores)}
+def _find_failed(database: Database, project: str, rated: Sequence[CountedRating], hidden: bool = False) -> set[str]:
+    """The people who fail the post-screening of MUSHRA."""
+    return find_failed(rated, read_annotators(database, project), count_trials(database, project, hidden))
 
 
 def make_preferences(

@@ -59,7 +59,7 @@ function trialsTable(trials) {
         value: (trial) => (trial.feedback ? linked(trial.feedback, ratingsOf(trial, { feedback: true })) : DASH),
         number: true,
       },
-      { word: "column.latest", value: (trial) => (trial.latest === null ? DASH : when(trial.latest)) },
+      { word: "column.latest-rating", value: (trial) => (trial.latest === null ? DASH : when(trial.latest)) },
       { word: "column.state", value: (trial) => el("div", { class: "row" }, statePills(trial)) },
     ],
     trials,

@@ -9,7 +9,7 @@ import { axisColumn, axisName, column, interval, legend, nothing, numeric } from
 
 const RANGES = { mos: [1, 5], mushra: [0, 100], ranking: [0, 1] };
 const DIGITS = { mos: 2, mushra: 1, ranking: 2 };
-const VERDICTS = { passes: "passes", fails: "fails" };
+const VERDICTS = { passes: "passes", fails: "fails", "can't tell yet": "cant-tell" };
 
 export function ratedFigure(width) {
   const dot = ({ axis, system, mean, low, high }) => ({ label: system, value: mean, low, high, tone: axis });
@@ -52,13 +52,15 @@ export function postScreeningFigure() {
     downloads: ["rated_screening"],
     headline: ({ screening: { people } }) =>
       Object.keys(VERDICTS)
-        .map((verdict) => `${word(`verdict.${verdict}`)}: ${people.filter((row) => row.verdict === verdict).length}`)
+        .map((verdict) => [verdict, people.filter((row) => row.verdict === verdict).length])
+        .filter(([, count]) => count > 0)
+        .map(([verdict, count]) => `${word(`verdict.${VERDICTS[verdict]}`)}: ${count}`)
         .join(" · "),
     tabulate: ({ screening }) =>
       table(
         [
           { ...column("person", (row) => linked(row.name ?? row.person.slice(0, 8), ratingsAt({ person: row.person }))), class: "name" },
-          column("verdict", (row) => (row.verdict ? word(`verdict.${row.verdict}`) : DASH)),
+          column("verdict", (row) => (row.verdict ? word(`verdict.${VERDICTS[row.verdict]}`) : DASH)),
           numeric("pages", (row) => row.pages),
           numeric("missed", (row) => row.missed),
           numeric("share", (row) => percent(row.share)),
