@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cmi.arena.statistics.inputs import Annotator, codes, grouped
+from cmi.arena.statistics.inputs import AXES, Annotator, codes, grouped
 from cmi.arena.statistics.post_screening import read_annotators, screen_people
+from cmi.arena.statistics.raters import compare_raters
 from cmi.arena.store.ratings import CountedRating
 from cmi.arena.store.trials import KINDS, RatedAxis, RatedKind
-from cmi.report.numbers import MISSING, interval, number
+from cmi.report.numbers import MISSING, interval, number, percent
 from cmi.report.tables import Table, to_plain
 from cmi.stats import FEWEST_CLUSTERS, Interval, bootstrap_interval, cluster_weights, mean_interval, percentile_interval
 from cmi.stats.listening import FEWEST_PAGES, MISSED, SEEN
@@ -69,9 +70,10 @@ def rated_report(
                  median_seconds
     systems      [axis, system, role, ratings, people, trials, mean, low, high, interval, null_low, null_high, p,
                  mean_rank]
-    screening    people [person, name, votes, pages, missed, share, verdict], left_out; `pages` with a hidden reference
+    screening    mushra: people [person, name, votes, pages, missed, share, verdict], left_out; `pages` with a hidden
+                 reference; mos and ranking: people as of `raters.compare_raters`, left_out is 0
     """
-    screened = screen_people(rated, people, trials)
+    screened = screen_people(rated, people, trials) if kind == "mushra" else compare_raters(rated, kind, people)
     failed = {row["person"] for row in screened if row["verdict"] == "fails"}
     kept = [row for row in rated if row.person not in failed]
     systems = [row for axis in KINDS[kind].axes for row in _systems(kept, kind, axis, resamples, seed)]
@@ -196,8 +198,7 @@ def rated_tables(report: Row) -> list[Table]:
         ),
         Table(TITLES[kind], headers, systems, labels=2, notes=notes),
     ]
-    if kind == "mushra":
-        found.append(_screening_table(report["screening"]))
+    found.append((_screening_table if kind == "mushra" else _raters_table)(report["screening"]))
     return found
 
 
@@ -217,6 +218,24 @@ def _screening_table(screening: Row) -> Table:
             "people; their scores count."
         )
     return Table("Post-screening", ["person", "verdict", "pages", "missed"], rows, labels=2, notes=notes)
+
+
+def _raters_table(screening: Row) -> Table:
+    rows = [
+        [row["name"] or row["person"], row["verdict"], str(row["votes"]), *(_others(row, axis) for axis in AXES)]
+        for row in screening["people"]
+    ]
+    headers = ["person", "verdict", "ratings", *(f"as the others, {axis} (%)" for axis in AXES)]
+    notes = [
+        "As the others: the share of takes on the same side of the median, or of pages in the same order rather than "
+        "the opposite one (of n); chance is 50. Nobody is left out of anything by a verdict."
+    ]
+    return Table("People", headers, rows, labels=2, notes=notes)
+
+
+def _others(row: Row, axis: str) -> str:
+    n = row[f"{axis}_others_n"]
+    return f"{percent(row[f'{axis}_others'])} ({n})" if n else MISSING
 
 
 def rated_charts(report: Row) -> dict[str, list[Row]]:

@@ -236,6 +236,20 @@ def test_a_page_is_found_played_hidden_with_a_reason_and_shown_again(
     assert len(rated(arena)) == 4
 
 
+def test_the_owner_sees_who_rates_as_the_others(make_arena, open_dashboard, unworded):
+    arena = make_arena(kind="mos", heard_share=0.0)
+    arena.rate(listeners=2)
+    page = open_dashboard(arena)
+    people = page.locator('[data-figure="raters"]')
+    expect(people.locator("summary")).to_contain_text("can't tell yet: 2")
+    people.locator("summary").click()
+    expect(people.locator("tbody tr")).to_have_count(2)
+    assert_accessible(page)
+    assert unworded(page) == []
+    people.locator("tbody td.number a").first.click()
+    expect(page.locator("[data-rating]")).to_have_count(6)
+
+
 def test_the_pages_of_trials_on_a_phone_in_chinese_in_the_dark(make_arena, open_dashboard, unworded, screenshot):
     arena = make_arena(kind="mushra", heard_share=0.0)
     arena.rate(listeners=1)

@@ -6,7 +6,7 @@ import { language, say } from "../words.js";
 import { actionButton } from "./actions.js";
 import { neededFigure } from "./figures/needed.js";
 import { daysFigure, progressFigure } from "./figures/progress.js";
-import { postScreeningFigure, ratedFigure } from "./figures/rated.js";
+import { postScreeningFigure, ratedFigure, ratersFigure } from "./figures/rated.js";
 import { screeningFigure } from "./figures/screening.js";
 import { covariatesFigure, rankingFigure, winRatesFigure } from "./figures/systems.js";
 import { agreementFigure, axesFigure, confidenceFigure } from "./figures/votes.js";
@@ -17,9 +17,9 @@ const POLL_MS = 5000;
 const WIDEST = 820;
 const NAMED = 5; // files that the banner names
 const RATED_FIGURES = {
-  mos: [ratedFigure, daysFigure],
+  mos: [ratedFigure, ratersFigure, daysFigure],
   mushra: [ratedFigure, postScreeningFigure, daysFigure],
-  ranking: [ratedFigure, daysFigure],
+  ranking: [ratedFigure, ratersFigure, daysFigure],
 };
 const FIGURES = [
   rankingFigure,
