@@ -46,7 +46,7 @@ def _rate(person: str, page: int, kind: RatedKind, heard: NDArray[np.float64]) -
     answers = categories if kind == "mos" else 1 + (-heard).argsort(axis=1).argsort(axis=1)
     stimuli = tuple(RatedStimulus(f"s{take}", "take", "", "", "") for take in range(heard.shape[1]))
     trial, by_axis = f"t{page}", dict(zip(AXES, answers.tolist(), strict=True))
-    about = trial, trial, "", "", None, {}
+    about: tuple[str, str, str, str, None, dict[str, str]] = (trial, trial, "", "", None, {})
     return CountedRating(
         f"{person}-{page}", 1, "", person, *about, stimuli, tuple(range(len(stimuli))), by_axis, "", 0, 0
     )
