@@ -134,7 +134,7 @@ def export(
     ] = "copy",
     gold: Annotated[bool, typer.Option("--gold", help="Gold pairs too.")] = False,
     repeats: Annotated[bool, typer.Option("--repeats", help="Hidden repeats too.")] = False,
-    hidden: Annotated[bool, typer.Option("--hidden", help="Pairs that the owner hid too, with the reason.")] = False,
+    hidden: Annotated[bool, typer.Option("--hidden", help="What the owner hid too, with the reason.")] = False,
     split: Annotated[
         str | None,
         typer.Option(help="Shares of prompts, such as train=0.8,valid=0.1,test=0.1; by default as imported."),
@@ -166,7 +166,8 @@ def export(
 
         ours = choose_project(database, project)
         if ours.kind != "pairs":
-            print_sentences(*rated.export_rated(database, ours.id, folder, format_, audio, shares, everybody), as_json)
+            selected = shares, everybody, hidden
+            print_sentences(*rated.export_rated(database, ours.id, folder, format_, audio, *selected), as_json)
             return
         selection = Selection(gold, repeats, hidden, shares)
         done = write(database, ours.id, folder, format_, audio, selection)
@@ -252,7 +253,7 @@ def stats(
             show_default=False,
         ),
     ] = None,
-    hidden: Annotated[bool, typer.Option("--hidden", help="Count pairs that the owner hid, too.")] = False,
+    hidden: Annotated[bool, typer.Option("--hidden", help="Count what the owner hid, too.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Say how a study stands: progress, time, agreement, confidence, annotators, ranking, and votes still needed.
@@ -269,8 +270,8 @@ def stats(
             from cmi.arena.statistics import report_project, tables
 
         ours = choose_project(database, project)
-        if ours.kind != "pairs" and (hidden or margin is not None):
-            raise InputError(f"--margin and --hidden are for projects of pairs, not of the kind {ours.kind}")
+        if ours.kind != "pairs" and margin is not None:
+            raise InputError(f"--margin is for projects of pairs, not of the kind {ours.kind}")
         found = report_project(database, ours.id, minimum_votes, margin, hidden)
         lost = len(sounds.troubles(database, ours.id))
     print_result(tables(found), found, as_json)

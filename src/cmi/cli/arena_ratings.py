@@ -106,17 +106,20 @@ def export_rated(
     audio: "Audio",
     shares: Mapping[str, float] | None,
     everybody: bool,
+    hidden: bool,
 ) -> tuple[dict[str, Any], list[str]]:
     """Write the ratings of a project; return what was done, for --json and in sentences."""
     from cmi.arena.exchange.rating_export import export_ratings
 
-    done = export_ratings(database, project, folder, format_, audio, shares, everybody)
+    done = export_ratings(database, project, folder, format_, audio, shares, everybody, hidden)
     sentences = [
         f"{done.path}: {done.preferences} preferences of {done.ratings} ratings, {done.sounds} sounds; "
         f"answers.{format_} has the ratings themselves"
     ]
     if done.failed:
         sentences.append(f"listeners left out, because they fail the post-screening: {done.failed} (see --everybody)")
+    if done.hidden:
+        sentences.append(f"{done.hidden} ratings of hidden trials are left out; --hidden includes them")
     if done.leaking:
         sentences.append(f"{done.leaking} ratings are left out, because two splits would share a prompt or a recording")
     return done._asdict() | {"path": str(done.path)}, sentences

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
+from typing import Literal
 
 from cmi.preferences import draw_number
 from cmi.take import Choice
@@ -10,6 +11,7 @@ REFERENCE = "reference"  # the hidden one
 ANCHORS = {"anchor35": 3500.0, "anchor70": 7000.0}  # cut-off in Hz of the low and the mid-range anchor
 SEEN = 90.0  # the score from which the hidden reference counts as recognised
 MISSED = 0.15  # the share of pages on which a listener may fail to recognise it
+FEWEST_PAGES = 7  # of fewer, one page is more than MISSED
 
 
 def fails_post_screening(hidden_reference: Iterable[float]) -> bool:
@@ -20,6 +22,24 @@ def fails_post_screening(hidden_reference: Iterable[float]) -> bool:
     """
     missed = [score < SEEN for score in hidden_reference]
     return sum(missed) > MISSED * len(missed)
+
+
+def post_screening(
+    hidden_reference: Iterable[float], is_complete: bool
+) -> Literal["passes", "fails", "can't tell yet"]:
+    """The verdict on a listener, who may have more pages to rate (not `is_complete`).
+
+    Until then one missed page of fewer than FEWEST_PAGES does not fail anybody, and none missed passes nobody.
+
+    >>> [post_screening([100, 40], is_complete) for is_complete in (True, False)]
+    ['fails', "can't tell yet"]
+    >>> post_screening([30, 40, 100], False), post_screening([40] + 6 * [100], False)
+    ('fails', 'passes')
+    """
+    scores = list(hidden_reference)
+    if not is_complete and len(scores) < FEWEST_PAGES and sum(score < SEEN for score in scores) < 2:
+        return "can't tell yet"
+    return "fails" if fails_post_screening(scores) else "passes"
 
 
 def compare_scores(scores: Mapping[str, float]) -> Iterator[tuple[str, str, Choice]]:

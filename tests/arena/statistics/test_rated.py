@@ -50,6 +50,21 @@ def test_who_misses_the_hidden_reference_is_reported_and_left_out():
     assert set(rated_charts(report)) == {"rated_systems", "rated_screening", "progress_people", "progress_days"}
 
 
+def test_one_slip_on_few_pages_fails_nobody_who_has_more_to_rate():
+    """p0 missed 1 of 3 pages, p1 2 of 3, p2 the only one of their quota; the study has ten."""
+    people = [*annotators(2), Annotator("p2", None, "active", 1)]
+    rated = [mushra("p0", f"t{page}", 100 if page else 50, 60) for page in range(3)]
+    rated += [mushra("p1", f"t{page}", 100 if page > 1 else 50, 0) for page in range(3)]
+    rated += [mushra("p2", "t0", 89, 0)]
+    report = rated_report(rated, "mushra", 10, people)
+    assert [row["verdict"] for row in report["screening"]["people"]] == ["can't tell yet", "fails", "fails"]
+    assert by_system(report)["codec"]["mean"] == 60.0, "who can't be told yet counts"
+    notes = " ".join(rated_tables(report)[-1].notes)
+    assert "2 of 3 people fail" in notes and "fewer than 7 pages" in notes
+    complete = rated_report(rated, "mushra", 3, people)
+    assert complete["screening"]["people"][0]["verdict"] == "fails", "1 of 3 is more than 15 %"
+
+
 def test_a_system_that_is_better_stands_outside_its_null_and_equal_ones_inside():
     rng = np.random.default_rng(1)
     rated = [
@@ -95,3 +110,53 @@ def test_the_interval_over_people_and_trials_covers(people, trials, method):
         assert how == method
         covered += found.low <= 0 <= found.high
     assert covered >= 88
+
+
+def mos(person, trial, value, other=3):
+    return rating(person, trial, {"alignment": [value], "musicality": [other]}, ["codec"])
+
+
+def test_who_rates_as_the_others_is_ok_and_who_rates_the_other_way_round_is_looked_at():
+    """MOS: p0 to p3 agree, p4 turns the scale round, p5 has rated one take, p6 none."""
+    good = [trial % 2 for trial in range(20)]
+    rated = [mos(f"p{p}", f"t{trial}", 5 if high else 2) for p in range(4) for trial, high in enumerate(good)]
+    rated += [mos("p4", f"t{trial}", 1 if high else 4) for trial, high in enumerate(good)]
+    rated += [mos("p5", "t0", 5)]
+    report = rated_report(rated, "mos", 20, annotators(7))
+    people = report["screening"]["people"]
+    assert [row["verdict"] for row in people] == [*["ok"] * 4, "look", "can't tell yet", "can't tell yet"]
+    assert (people[0]["alignment_others"], people[0]["alignment_others_n"]) == (1.0, 20)
+    assert people[4]["alignment_others"] == 0.0
+    assert people[0]["musicality_others_n"] == 0, "who always says the same is on no side"
+    assert report["screening"]["left_out"] == 0 and by_system(report, "alignment")["codec"]["people"] == 6
+    shown = rated_tables(report)[-1]
+    assert shown.title == "People" and shown.rows[4][:3] == ["p4", "look", "20"] and shown.rows[0][3] == "100.0 (20)"
+
+
+def test_a_page_counts_for_the_order_that_most_of_its_takes_are_in():
+    def ranked(person, trial, *ranks):
+        return rating(person, trial, {axis: list(ranks) for axis in ("alignment", "musicality")}, "xyz"[: len(ranks)])
+
+    rated = [ranked(person, f"t{trial}", 1, 2, 3) for person in ("p0", "p1") for trial in range(4)]
+    rated += [ranked("p2", "t0", 2, 1, 3), ranked("p2", "t1", 3, 1, 2), ranked("p2", "t2", 1, 1, 1)]
+    rated += [ranked("p2", "alone", 1, 2, 3)]
+    row = rated_report(rated, "ranking", 5, annotators(3))["screening"]["people"][2]
+    assert (row["alignment_others"], row["alignment_others_n"]) == (0.5, 2), "2 of 3 alike, 1 of 3, all tied, alone"
+
+
+def test_raters_at_random_are_seldom_ok_and_careful_ones_seldom_looked_at():
+    rng = np.random.default_rng(3)
+    verdicts = {"careful": [], "random": []}
+    for _ in range(20):
+        quality = rng.normal(0, 0.8, 40)
+        heard = [quality + rng.normal(0, 0.7, 40) for _ in range(8)] + [rng.uniform(-2.5, 2.5, 40) for _ in range(2)]
+        rated = [
+            mos(f"p{person}", f"t{trial}", int(np.clip(round(3 + value), 1, 5)))
+            for person, values in enumerate(heard)
+            for trial, value in enumerate(values)
+        ]
+        found = [row["verdict"] for row in rated_report(rated, "mos", 40, annotators(10), 10)["screening"]["people"]]
+        verdicts["careful"] += found[:8]
+        verdicts["random"] += found[8:]
+    assert verdicts["careful"].count("look") <= 4 and verdicts["careful"].count("ok") >= 80
+    assert verdicts["random"].count("ok") <= 2 and verdicts["random"].count("look") >= 10

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
+from sqlalchemy import update
 
 from cmi.arena.statistics.screening import screening
 from cmi.arena.store.assign import View, begin, next_page
@@ -10,12 +11,13 @@ from cmi.arena.store.browse import PairFilter, VoteFilter, find_pairs, find_syst
 from cmi.arena.store.errors import NotFound
 from cmi.arena.store.hiding import hide
 from cmi.arena.store.people import withdraw
+from cmi.arena.store.schema import pairs
 from cmi.arena.store.votes import Ballot, counted, save
 
 
 @pytest.fixture
 def study(database, clock, new_study, new_people):
-    """Three people voted on all pairs, one of whom withdrew; a pair is hidden."""
+    """Three people voted on all pairs, one of whom withdrew; a pair is hidden, a gold one has one known answer."""
     database.now = clock
     project = new_study(database, 12, gold=2, modalities=3, overlap_share=1.0, overlap_votes=3, gold_share=0.2)
     for number, person in enumerate(new_people(database, project, 3)):
@@ -31,6 +33,8 @@ def study(database, clock, new_study, new_people):
         if number == 2:
             withdraw(database, project.id, person)
     hide(database, project.id, find_pairs(database, project.id).rows[5]["id"], "silent")
+    with database.writing() as connection:
+        connection.execute(update(pairs).where(pairs.c.source_id == "p1").values(gold={"musicality": "a"}))
     return project
 
 
@@ -54,6 +58,8 @@ def test_votes_are_found_as_the_statistics_count_them(database, study):
         VoteFilter(decided=True, kind="study"): lambda vote: is_study(vote) and lead(vote, "musicality") != 0,
         VoteFilter(kind="study"): is_study,
         VoteFilter(kind="gold"): lambda vote: vote.kind == "gold",
+        VoteFilter(kind="gold", known=True): lambda vote: vote.kind == "gold",
+        VoteFilter(kind="gold", known=True, axis="alignment"): lambda vote: "alignment" in (vote.gold or {}),
         VoteFilter(kind="repeat"): lambda vote: vote.repeat_of is not None,
         VoteFilter(person=every[0].person): lambda vote: vote.person == every[0].person,
         VoteFilter(pair=every[0].pair): lambda vote: vote.pair == every[0].pair,
@@ -79,6 +85,15 @@ def test_votes_are_found_as_the_statistics_count_them(database, study):
     for text, total in (("100%", 2), ("_dumpf_", 2), ("%%", 0), ("dumpf bässe", 2), ("nothing", 0)):
         found = find_votes(database, study.id, VoteFilter(text=text, hidden=True))
         assert found.total in ((total, 0) if "ä" in text else (total,)), text  # SQLite folds the case of ASCII alone
+
+
+def test_the_votes_behind_a_share_of_gold_pairs_are_those_with_a_known_answer(database, study):
+    """The dashboard's link from a person's gold pairs on an axis lists as many votes as the share is of."""
+    for row in screening(list(counted(database, study.id)), [], 20)["people"]:
+        for axis in ("alignment", "musicality"):
+            which = VoteFilter(person=row["person"], axis=axis, kind="gold", known=True)
+            assert find_votes(database, study.id, which).total == row[f"{axis}_gold_n"]
+        assert row["alignment_gold_n"] < row["musicality_gold_n"]
 
 
 def test_a_vote_is_told_in_the_letters_that_its_voter_saw(database, study):

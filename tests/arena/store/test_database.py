@@ -42,6 +42,7 @@ def test_opening_again_keeps_what_is_there(tmp_path: Path):
 
 
 ADDED = {  # columns, by the migration that added them
+    "0006": ["trials.hidden"],
     "0005": ["projects.kind"],
     "0004": [*(f"people.{name}" for name in ("checked", "qualified", "screened_out", "outcome")), "views.qualifying"],
     "0003": ["pairs.hidden", "pairs.replaces", "votes.alignment_touched", "votes.musicality_touched", "servers.url"],
@@ -56,7 +57,7 @@ ADDED_TABLES = {
 }
 
 
-@pytest.mark.parametrize("version", ["0001", "0002", "0003", "0004"])
+@pytest.mark.parametrize("version", ["0001", "0002", "0003", "0004", "0005"])
 def test_a_study_of_an_earlier_version_is_kept_by_the_migrations(tmp_path: Path, new_people, new_study, version):
     path = str(tmp_path / "a.sqlite3")
     database = open_database(path)

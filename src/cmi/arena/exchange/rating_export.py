@@ -5,12 +5,13 @@ preferences    votes on pairs, in the common preference format: two takes that t
                (`cmi.stats.listening`, as webMUSHRA's results are read). For `cmi train`, `calibrate`, `rewardbench`
 ratings        one row per take and person, from 1 to 5 (a MUSHRA score is 1 + score / 25); not of rankings
 answers        what was answered, one row per stimulus: id, trial, rater, system, role, place (the number shown), audio,
-               text, lyrics, reference, a column for each axis, feedback, seconds, voted, corrections
+               text, lyrics, reference, a column for each axis, feedback, seconds, voted, corrections, hidden
 
 Preferences have the columns of exported votes (`cmi.arena.exchange.exporting`) that apply, and x_rated (the kind),
-x_rating_a and x_rating_b. People who fail MUSHRA's post-screening are left out of preferences and ratings unless asked
-for; `answers` has everybody, with passed false for them. `rater` is an opaque id; names are never exported, nor ratings
-of people who withdrew.
+x_rating_a and x_rating_b. Ratings of trials that the owner hid are left out unless asked for; `hidden` is the reason.
+People who fail MUSHRA's post-screening are left out of preferences and ratings unless asked for; `answers` has
+everybody, with passed false for them. `rater` is an opaque id; names are never exported, nor ratings of people who
+withdrew.
 """
 
 from collections import defaultdict
@@ -32,14 +33,15 @@ from cmi.arena.exchange.exporting import (
     name_sound,
     require_unchanged,
 )
+from cmi.arena.statistics.post_screening import find_failed, read_annotators
 from cmi.arena.store import projects
 from cmi.arena.store.database import Database, require_sound
 from cmi.arena.store.ratings import CountedRating, RatedStimulus, counted_ratings
 from cmi.arena.store.schema import sounds, stimuli, trials
 from cmi.arena.store.study import modality_of
-from cmi.arena.store.trials import KINDS, RatedKind
+from cmi.arena.store.trials import KINDS, RatedKind, count_trials
 from cmi.preferences import COLUMNS, FIELDS, NAME, Preference, Rating, preference_row, rating_row, write_rows
-from cmi.stats.listening import compare_scores, fails_post_screening
+from cmi.stats.listening import compare_scores
 from cmi.take import Axis, Pair, Prompt, Take
 
 MUSHRA_STEP = 25  # of a MUSHRA score, to a point of the scale from 1 to 5
@@ -51,6 +53,7 @@ class ExportedRatings(NamedTuple):
     preferences: int
     sounds: int
     failed: int  # people left out by post-screening
+    hidden: int  # ratings left out because their trials are hidden
     leaking: int  # ratings left out because two splits would share their prompt or a recording
 
 
@@ -79,6 +82,7 @@ def export_ratings(
     audio: Audio = "copy",
     shares: Mapping[str, float] | None = None,
     everybody: bool = False,
+    hidden: bool = False,
 ) -> ExportedRatings:
     """Write the files into a folder, with the sounds copied, linked or left in place.
 
@@ -87,10 +91,11 @@ def export_ratings(
     require_sound(database, thoroughly=True)
     make_folder(folder)
     kind = read_kind(database, project)
-    everything = list(counted_ratings(database, project))
+    everything = list(counted_ratings(database, project, hidden=True))
+    counted = [row for row in everything if hidden or row.hidden is None]
     splits = _find_splits(database, project, shares)
-    rated = [row for row in everything if splits is None or splits[row.trial]]
-    failed = find_failed(rated)
+    rated = [row for row in counted if splits is None or splits[row.trial]]
+    failed = _find_failed(database, project, counted, hidden)
     kept = {
         name_sound(one.digest, one.media_type): Path(one.path)
         for row in rated
@@ -112,18 +117,19 @@ def export_ratings(
         named = folder / f"ratings.{format_}"
         write_rows((rating_row(one, folder) for one in _ratings(stimuli_rated, kind, splits)), named)
     write_rows(answer_rows(_stimuli(rated, place), kind, failed, folder), folder / f"answers.{format_}")
-    left_out = 0 if everybody else len(failed)
-    return ExportedRatings(path, len(rated), len(votes), len(kept), left_out, len(everything) - len(rated))
+    left_out = 0 if everybody else len(failed), len(everything) - len(counted), len(counted) - len(rated)
+    return ExportedRatings(path, len(rated), len(votes), len(kept), *left_out)
 
 
 def preference_rows(
-    database: Database, project: str, shares: Mapping[str, float] | None = None
+    database: Database, project: str, shares: Mapping[str, float] | None = None, hidden: bool = False
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of the preferences; sounds are called audio/NAME."""
     kind, splits = read_kind(database, project), _find_splits(database, project, shares)
-    rated = [row for row in counted_ratings(database, project) if splits is None or splits[row.trial]]
-    failed = find_failed(rated)
-    kept = _stimuli([row for row in rated if row.person not in failed], _in_audio)
+    rated = list(counted_ratings(database, project, hidden))
+    failed = _find_failed(database, project, rated, hidden)
+    passed = [row for row in rated if row.person not in failed and (splits is None or splits[row.trial])]
+    kept = _stimuli(passed, _in_audio)
     for vote in make_preferences(list(kept), kind, splits):
         yield preference_row(vote, Path())
 
@@ -131,21 +137,17 @@ def preference_rows(
 def all_answers(database: Database, project: str) -> Iterator[dict[str, Any]]:
     """Yield the rows of `answers`; sounds are called audio/NAME."""
     rated = list(counted_ratings(database, project))
-    yield from answer_rows(_stimuli(rated, _in_audio), read_kind(database, project), find_failed(rated), Path())
+    failed = _find_failed(database, project, rated)
+    yield from answer_rows(_stimuli(rated, _in_audio), read_kind(database, project), failed, Path())
 
 
 def read_kind(database: Database, project: str) -> RatedKind:
     return cast(RatedKind, projects.get(database, project).kind)
 
 
-def find_failed(rated: Sequence[CountedRating]) -> set[str]:
-    """The people who fail the post-screening of MUSHRA; nobody if there are no hidden references."""
-    given: defaultdict[str, list[float]] = defaultdict(list)
-    for row in rated:
-        for place, one in enumerate(row.stimuli):
-            if one.role == "reference":
-                given[row.person] += [values[place] for values in row.answers.values()]
-    return {person for person, scores in given.items() if fails_post_screening(scores)}
+def _find_failed(database: Database, project: str, rated: Sequence[CountedRating], hidden: bool = False) -> set[str]:
+    """The people who fail the post-screening of MUSHRA."""
+    return find_failed(rated, read_annotators(database, project), count_trials(database, project, hidden))
 
 
 def make_preferences(
@@ -181,6 +183,7 @@ def _about(a: _Rated, b: _Rated, kind: RatedKind, splits: Mapping[str, str] | No
         "seconds": round(latest.seconds, 3),
         "voted": as_time(latest.created),
         "corrections": latest.number - 1,
+        "hidden": "; ".join(dict.fromkeys(filter(None, [a.rating.hidden, b.rating.hidden]))),
         "x_rated": kind,
     }
     if splits is not None:
@@ -219,6 +222,7 @@ def answer_rows(rated: Iterator[_Rated], kind: RatedKind, failed: set[str], fold
             "seconds": round(row.seconds, 3),
             "voted": as_time(row.created),
             "corrections": row.number - 1,
+            "hidden": row.hidden or "",
             "passed": row.person not in failed,
         }
 

@@ -27,7 +27,7 @@ def report_project(
 ) -> dict[str, Any]:
     """Compute the statistics of a project's votes so far; of its ratings if it is not one of pairs.
 
-    Votes on hidden pairs count only if asked for.
+    Votes on hidden pairs and ratings of hidden trials count only if asked for.
     """
     from cmi.arena.store import pairs, people, projects, votes
 
@@ -35,7 +35,7 @@ def report_project(
     if ours.kind != "pairs":
         from cmi.arena.statistics.rated import report_rated
 
-        return report_rated(database, project)
+        return report_rated(database, project, hidden)
     study = ours.settings
     annotators = [
         (person.id, person.name, person.state, person.quota or study.quota)

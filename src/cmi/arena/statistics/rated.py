@@ -6,7 +6,7 @@ Interval   95 % of the mean over people and trials: a bootstrap that draws both,
            either, the robust interval with a t quantile (`cmi.stats.mean_interval`); none with fewer than five of both
 Null       95 % of the means that a system would have if it did not matter: values shuffled among the takes of a page,
            or of a person if a page has one take. p: how often the shuffled mean is as far from the middle
-Left out   on MUSHRA pages, people who fail the post-screening of BS.1534-3 (`cmi.stats.listening`)
+Left out   on MUSHRA pages, people who fail the post-screening (`cmi.arena.statistics.post_screening`)
 """
 
 from collections import Counter
@@ -17,13 +17,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cmi.arena.statistics.inputs import Annotator, codes, grouped
+from cmi.arena.statistics.inputs import AXES, Annotator, codes, grouped
+from cmi.arena.statistics.post_screening import read_annotators, screen_people
+from cmi.arena.statistics.raters import compare_raters
 from cmi.arena.store.ratings import CountedRating
 from cmi.arena.store.trials import KINDS, RatedAxis, RatedKind
-from cmi.report.numbers import MISSING, interval, number
+from cmi.report.numbers import MISSING, interval, number, percent
 from cmi.report.tables import Table, to_plain
 from cmi.stats import FEWEST_CLUSTERS, Interval, bootstrap_interval, cluster_weights, mean_interval, percentile_interval
-from cmi.stats.listening import MISSED, SEEN, fails_post_screening
+from cmi.stats.listening import FEWEST_PAGES, MISSED, SEEN
 
 if TYPE_CHECKING:
     from cmi.arena.store.database import Database
@@ -43,19 +45,15 @@ class Value(NamedTuple):
     rank: int | None
 
 
-def report_rated(database: "Database", project: str) -> Row:
-    """Compute the statistics of a project's ratings so far."""
-    from cmi.arena.store import people, projects, ratings, trials
+def report_rated(database: "Database", project: str, hidden: bool = False) -> Row:
+    """Compute the statistics of a project's ratings so far; hidden trials count only if asked for."""
+    from cmi.arena.store import projects, ratings, trials
 
-    found = projects.get(database, project)
-    annotators = [
-        Annotator(person.id, person.name, person.state, person.quota or found.settings.quota)
-        for person in people.list_people(database, project)
-        if person.role == "annotator"
-    ]
-    assert found.kind != "pairs"  # `report_project` sends only the other kinds here
-    rated = list(ratings.counted_ratings(database, project))
-    return rated_report(rated, found.kind, trials.count_trials(database, project), annotators)
+    kind = projects.get(database, project).kind
+    assert kind != "pairs"  # `report_project` sends only the other kinds here
+    rated = list(ratings.counted_ratings(database, project, hidden))
+    annotators = read_annotators(database, project)
+    return rated_report(rated, kind, trials.count_trials(database, project, hidden), annotators)
 
 
 def rated_report(
@@ -72,9 +70,10 @@ def rated_report(
                  median_seconds
     systems      [axis, system, role, ratings, people, trials, mean, low, high, interval, null_low, null_high, p,
                  mean_rank]
-    screening    people [person, name, votes, pages, missed, share, verdict], left_out; `pages` with a hidden reference
+    screening    mushra: people [person, name, votes, pages, missed, share, verdict], left_out; `pages` with a hidden
+                 reference; mos and ranking: people as of `raters.compare_raters`, left_out is 0
     """
-    screened = [_screen(one, [row for row in rated if row.person == one.person]) for one in people]
+    screened = screen_people(rated, people, trials) if kind == "mushra" else compare_raters(rated, kind, people)
     failed = {row["person"] for row in screened if row["verdict"] == "fails"}
     kept = [row for row in rated if row.person not in failed]
     systems = [row for axis in KINDS[kind].axes for row in _systems(kept, kind, axis, resamples, seed)]
@@ -90,21 +89,6 @@ def rated_report(
     }
     found = {"progress": progress, "systems": systems, "screening": {"people": screened, "left_out": len(failed)}}
     return {"kind": kind, **{name: to_plain(value) for name, value in found.items()}}
-
-
-def _screen(person: Annotator, rated: Sequence[CountedRating]) -> Row:
-    """How often a person failed to recognise the hidden reference."""
-    scores = [
-        float(values[place])
-        for row in rated
-        for values in row.answers.values()
-        for place, one in enumerate(row.stimuli)
-        if one.role == "reference"
-    ]
-    missed = sum(score < SEEN for score in scores)
-    verdict = "" if not scores else "fails" if fails_post_screening(scores) else "passes"
-    shares = {"pages": len(scores), "missed": missed, "share": missed / len(scores) if scores else None}
-    return {"person": person.person, "name": person.name, "votes": len(rated), **shares, "verdict": verdict}
 
 
 def _systems(rated: Iterable[CountedRating], kind: RatedKind, axis: RatedAxis, resamples: int, seed: int) -> list[Row]:
@@ -214,8 +198,7 @@ def rated_tables(report: Row) -> list[Table]:
         ),
         Table(TITLES[kind], headers, systems, labels=2, notes=notes),
     ]
-    if kind == "mushra":
-        found.append(_screening_table(report["screening"]))
+    found.append((_screening_table if kind == "mushra" else _raters_table)(report["screening"]))
     return found
 
 
@@ -226,9 +209,33 @@ def _screening_table(screening: Row) -> Table:
     ]
     notes = [
         f"Fails: the hidden reference was rated below {SEEN:g} on more than {100 * MISSED:g} % of the pages (ITU-R "
-        f"BS.1534-3). {screening['left_out']} of {len(rows)} people fail; their scores are not in the table above."
+        f"BS.1534-3). {screening['left_out']} of {len(rows)} people fail; their scores are not in the table above.",
     ]
+    open_ = sum(row["verdict"] == "can't tell yet" for row in screening["people"])
+    if open_:
+        notes.append(
+            f"Can't tell yet: fewer than {FEWEST_PAGES} pages, one missed at most, and more to rate. So are {open_} "
+            "people; their scores count."
+        )
     return Table("Post-screening", ["person", "verdict", "pages", "missed"], rows, labels=2, notes=notes)
+
+
+def _raters_table(screening: Row) -> Table:
+    rows = [
+        [row["name"] or row["person"], row["verdict"], str(row["votes"]), *(_others(row, axis) for axis in AXES)]
+        for row in screening["people"]
+    ]
+    headers = ["person", "verdict", "ratings", *(f"as the others, {axis} (%)" for axis in AXES)]
+    notes = [
+        "As the others: the share of takes on the same side of the median, or of pages in the same order rather than "
+        "the opposite one (of n); chance is 50. Nobody is left out of anything by a verdict."
+    ]
+    return Table("People", headers, rows, labels=2, notes=notes)
+
+
+def _others(row: Row, axis: str) -> str:
+    n = row[f"{axis}_others_n"]
+    return f"{percent(row[f'{axis}_others'])} ({n})" if n else MISSING
 
 
 def rated_charts(report: Row) -> dict[str, list[Row]]:

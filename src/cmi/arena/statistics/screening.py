@@ -92,7 +92,7 @@ def screening(votes: Sequence[CountedVote], people: Sequence[Annotator], minimum
         person: {axis: _measure(by_person.get(person, []), axis, by_view, tally[axis]) for axis in AXES}
         for person in persons
     }
-    expected = {axis: _pooled([measured[person][axis].others for person in persons]) for axis in AXES}
+    expected = {axis: pool_shares([measured[person][axis].others for person in persons]) for axis in AXES}
     tests = [(person, axis) for person in persons for axis in AXES]
     adjusted = dict(zip(tests, holm([measured[p][axis].position_p for p, axis in tests]), strict=True))
     usual = median(vote.seconds for vote in votes) if votes else None
@@ -138,16 +138,17 @@ def _measure(
     return Measures(*(Share(sum(hits), len(hits)) for hits in (gold, steady, with_others, first)))
 
 
-def _share_columns(share: Share, name: str) -> dict[str, Any]:
+def share_columns(share: Share, name: str) -> dict[str, Any]:
     value, (low, high) = (share.value, share.interval) if share.n else (None, (None, None))
     return {f"{name}_n": share.n, name: value, f"{name}_low": low, f"{name}_high": high}
 
 
-def _is_below(share: Share, expected: float) -> bool:
+def is_below(share: Share, expected: float) -> bool:
+    """Whether a share is below what is expected by more than chance explains."""
     return share.n > 0 and wilson(*share, level=VERDICT_LEVEL).high < expected
 
 
-def _pooled(shares: Sequence[Share]) -> float | None:
+def pool_shares(shares: Sequence[Share]) -> float | None:
     n = sum(share.n for share in shares)
     return sum(share.hits for share in shares) / n if n else None
 
@@ -197,7 +198,7 @@ def _shares_off(
     reasons = []
     for axis, one in measures.items():
         usual, (others, pairs), (first, votes) = expected[axis], one.others, one.first
-        if usual is not None and _is_below(one.others, usual):
+        if usual is not None and is_below(one.others, usual):
             part = _part("others", axis=axis, hits=others, n=pairs)
             reasons.append(Reason(f"{axis}: with the others on {others} of {pairs} pairs", [part]))
         if position[axis] < 1 - VERDICT_LEVEL:
@@ -234,6 +235,6 @@ def _axis_columns(measures: Mapping[Axis, Measures]) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     for axis, one in measures.items():
         for name in ("gold", "consistency", "others", "first"):
-            columns |= _share_columns(getattr(one, name), f"{axis}_{name}")
+            columns |= share_columns(getattr(one, name), f"{axis}_{name}")
         columns[f"{axis}_first_p"] = one.position_p if one.first.n else None
     return columns

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, func,
 from cmi.arena.store.database import Database, require_id, storable
 from cmi.arena.store.errors import NotFound
 from cmi.arena.store.hiding import history
-from cmi.arena.store.schema import pairs, people, sounds, views, votes
+from cmi.arena.store.schema import pairs, people, sounds, stimuli, trials, views, votes
 from cmi.arena.store.study import Side
 from cmi.arena.store.views import turned
 from cmi.arena.store.votes import latest_votes
@@ -57,10 +57,11 @@ class VoteFilter(BaseModel):
     """Which votes; '' and None mean all.
 
     kind         study (first votes on ordinary pairs, which is what most statistics count), gold, or hidden repeats
-    axis         for `confidence`, `won` and `first`
+    axis         for `confidence`, `won`, `first` and `known`
     without      systems that made neither take
     won          whether `system` was preferred
     first        whether the take shown first was preferred
+    known        whether the pair has a known answer on `axis`
     same         whether the same take was preferred on both axes
     shared       whether two people or more voted on the pair
     decided      whether the others who voted on the pair have a majority on `axis`
@@ -82,6 +83,7 @@ class VoteFilter(BaseModel):
     won: bool | None = None
     first: bool | None = None
     same: bool | None = None
+    known: bool = False
     shared: bool = False
     decided: bool = False
     feedback: bool = False
@@ -166,7 +168,7 @@ def read_pair(database: Database, project: str, pair: str) -> dict[str, Any]:
         if row is None:
             raise NotFound("there is no such pair in this project")
         names = ("id", "source_id", "text", "lyrics", "modality", "kind", "gold", "system_a", "system_b", "wanted")
-        recordings = {part: _read_sound(connection, getattr(row, part)) for part in ("reference", "a", "b")}
+        recordings = {part: read_recording(connection, getattr(row, part)) for part in ("reference", "a", "b")}
         return {
             **{name: getattr(row, name) for name in (*names, "hidden", "replaces")},
             "recordings": recordings,
@@ -177,13 +179,12 @@ def read_pair(database: Database, project: str, pair: str) -> dict[str, Any]:
 
 
 def find_systems(database: Database, project: str) -> list[str]:
-    """The names of all systems of a project's pairs."""
+    """The names of all systems of a project's pairs or trials."""
+    columns = (pairs.c.system_a, pairs.c.system_b)
+    asked = [select(column).where(pairs.c.project == project) for column in columns]
+    asked.append(select(stimuli.c.system).join(trials).where(trials.c.project == project))
     with database.reading() as connection:
-        found = {
-            name
-            for column in (pairs.c.system_a, pairs.c.system_b)
-            for name in connection.scalars(select(column).where(pairs.c.project == project).distinct())
-        }
+        found = {name for one in asked for name in connection.scalars(one.distinct())}
     return sorted(found - {""})
 
 
@@ -213,7 +214,7 @@ def _match_pairs(which: PairFilter, count: ColumnElement[int], feedback: ColumnE
     }
     return and_(
         states[which.state],
-        _contains(which.text, pairs.c.text, pairs.c.lyrics, pairs.c.source_id, pairs.c.system_a, pairs.c.system_b),
+        contains(which.text, pairs.c.text, pairs.c.lyrics, pairs.c.source_id, pairs.c.system_a, pairs.c.system_b),
         _match_systems(which.system, which.against),
         pairs.c.modality == which.modality if which.modality else true(),
         pairs.c.kind == which.kind if which.kind else true(),
@@ -234,7 +235,7 @@ def _match_votes(project: str, which: VoteFilter) -> ColumnElement[bool]:
     chosen = votes.c[which.axis]
     conditions = [
         kinds[which.kind],
-        _contains(which.text, votes.c.feedback, pairs.c.text, pairs.c.source_id),
+        contains(which.text, votes.c.feedback, pairs.c.text, pairs.c.source_id),
         _match_systems(which.system, which.against),
         votes.c.person == which.person if which.person else true(),
         votes.c.pair == which.pair if which.pair else true(),
@@ -253,6 +254,8 @@ def _match_votes(project: str, which: VoteFilter) -> ColumnElement[bool]:
     if which.same is not None:
         alike = votes.c.alignment == votes.c.musicality
         conditions.append(alike if which.same else ~alike)
+    if which.known:
+        conditions.append(pairs.c.gold[which.axis].as_string().is_not(None))
     if which.shared:
         of_several = select(views.c.pair).where((views.c.project == project) & _STUDY_VIEW)
         conditions.append(votes.c.pair.in_(of_several.group_by(views.c.pair).having(func.count() > 1)))
@@ -289,7 +292,7 @@ def _match_systems(system: str, against: str) -> ColumnElement[bool]:
     return and_(or_(ours == system, theirs == system), ours != theirs, ours != "", theirs != "")
 
 
-def _contains(text: str, *columns: ColumnElement[str]) -> ColumnElement[bool]:
+def contains(text: str, *columns: ColumnElement[str]) -> ColumnElement[bool]:
     """Whether one of the columns contains all words of `text`, in any case."""
     words = storable(text).lower().split()
     return and_(
@@ -324,7 +327,7 @@ def _answer(row: Row[Any], axis: str) -> dict[str, Any]:
     }
 
 
-def _read_sound(connection: Connection, sound: str | None) -> dict[str, Any] | None:
+def read_recording(connection: Connection, sound: str | None) -> dict[str, Any] | None:
     if sound is None:
         return None
     row = connection.execute(select(sounds).where(sounds.c.id == sound)).one()

@@ -1,11 +1,11 @@
-"""Hide a broken pair, with a reason on record, or put another in its place. Votes on a hidden pair are kept.
+"""Hide a broken pair or trial, with a reason on record, or put another pair in its place. Votes and ratings are kept.
 
-A hidden pair is not assigned, and statistics and exports leave its votes out unless they are asked for. The pair holds
-the reason as long as it is hidden; the audit log keeps every reason.
+What is hidden is not assigned, and statistics and exports leave its votes out unless they are asked for. The pair or
+trial holds the reason as long as it is hidden; the audit log keeps every reason.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import Connection, Row, select, update
 
@@ -15,33 +15,35 @@ from cmi.arena.store.database import Database, require_id, storable
 from cmi.arena.store.errors import NotFound, Refused
 from cmi.arena.store.pairs import LONGEST_NAME, NewPair
 from cmi.arena.store.projects import read
-from cmi.arena.store.schema import audit, note, pairs
+from cmi.arena.store.schema import audit, note, pairs, trials
 
 LONGEST_REASON = 500  # characters
-HIDDEN, SHOWN, REPLACED = ACTIONS = ("pair hidden", "pair shown", "pair replaced")  # in the audit log
+Noun = Literal["pair", "trial"]
+TABLES = {"pair": pairs, "trial": trials}
+EVENTS = ("hidden", "shown", "replaced")  # in the audit log, after the noun
 
 
-class PairEvent(NamedTuple):
-    """A line of the audit log about one pair."""
+class HidingEvent(NamedTuple):
+    """A line of the audit log about one pair or trial."""
 
     time: float
     action: str
     reason: str
 
 
-def hide(database: Database, project: str, pair: str, reason: str) -> None:
-    """Hide a pair. The same reason again changes nothing; another one takes its place."""
+def hide(database: Database, project: str, item: str, reason: str, noun: Noun = "pair") -> None:
+    """Hide a pair or trial. The same reason again changes nothing; another one takes its place."""
     reason = _reason(reason)
     with database.writing() as connection:
-        if _require(connection, project, pair).hidden != reason:
-            _set_hidden(database, connection, project, pair, reason)
+        if _require(connection, project, item, noun).hidden != reason:
+            _set_hidden(database, connection, project, item, noun, reason, "hidden")
 
 
-def show(database: Database, project: str, pair: str) -> None:
-    """Show a hidden pair again: it is assigned, and its votes count."""
+def show(database: Database, project: str, item: str, noun: Noun = "pair") -> None:
+    """Show a hidden pair or trial again: it is assigned, and its votes or ratings count."""
     with database.writing() as connection:
-        if _require(connection, project, pair).hidden is not None:
-            _set_hidden(database, connection, project, pair, None)
+        if _require(connection, project, item, noun).hidden is not None:
+            _set_hidden(database, connection, project, item, noun, None, "shown")
 
 
 def replace(database: Database, project: str, pair: str, reason: str, changes: Mapping[str, str | None]) -> str:
@@ -51,7 +53,7 @@ def replace(database: Database, project: str, pair: str, reason: str, changes: M
     """
     reason = _reason(reason)
     with database.writing() as connection:
-        old = _require(connection, project, pair)
+        old = _require(connection, project, pair, "pair")
         parts = {name: getattr(old, name) for name in pair_rows.SAME} | dict(changes)
         there = connection.execute(select(pairs).where(pairs.c.replaces == pair)).one_or_none()
         if there is not None:
@@ -64,38 +66,43 @@ def replace(database: Database, project: str, pair: str, reason: str, changes: M
         new = NewPair(source_id=_free_name(connection, project, old.source_id), **parts, **about)
         made = pair_rows.add(connection, project, read(connection, project).settings, new)
         connection.execute(update(pairs).where(pairs.c.id == made).values(replaces=pair))
-        _set_hidden(database, connection, project, pair, reason, REPLACED, by=made)
+        _set_hidden(database, connection, project, pair, "pair", reason, "replaced", by=made)
     return made
 
 
-def history(connection: Connection, project: str, pair: str) -> list[PairEvent]:
-    """When and why a pair was hidden, shown or replaced, the latest first."""
-    about = (audit.c.project == project) & (audit.c.subject == pair) & audit.c.action.in_(ACTIONS)
+def history(connection: Connection, project: str, item: str, noun: Noun = "pair") -> list[HidingEvent]:
+    """When and why a pair or trial was hidden, shown or replaced, the latest first."""
+    actions = [f"{noun} {event}" for event in EVENTS]
+    about = (audit.c.project == project) & (audit.c.subject == item) & audit.c.action.in_(actions)
     rows = connection.execute(select(audit).where(about).order_by(audit.c.time.desc(), audit.c.id))
-    return [PairEvent(row.time, row.action, row.detail.get("reason", "")) for row in rows]
+    return [HidingEvent(row.time, row.action, row.detail.get("reason", "")) for row in rows]
 
 
 def _set_hidden(
     database: Database,
     connection: Connection,
     project: str,
-    pair: str,
+    item: str,
+    noun: Noun,
     reason: str | None,
-    action: str | None = None,
+    event: str,
     **detail: str,
 ) -> None:
-    connection.execute(update(pairs).where(pairs.c.id == pair).values(hidden=reason))
-    pair_rows.update_broken(connection, pairs.c.id == pair)
+    table = TABLES[noun]
+    connection.execute(update(table).where(table.c.id == item).values(hidden=reason))
+    if noun == "pair":
+        pair_rows.update_broken(connection, pairs.c.id == item)
     said = {} if reason is None else {"reason": reason}
-    note(connection, database.now(), project, action or (HIDDEN if said else SHOWN), pair, said | detail)
+    note(connection, database.now(), project, f"{noun} {event}", item, said | detail)
 
 
-def _require(connection: Connection, project: str, pair: str) -> Row[Any]:
-    """Read a pair and lock its row."""
-    ours = (pairs.c.project == project) & (pairs.c.id == require_id(pair, "pair"))
-    row = connection.execute(select(pairs).where(ours).with_for_update(key_share=True)).one_or_none()
+def _require(connection: Connection, project: str, item: str, noun: Noun) -> Row[Any]:
+    """Read a pair or trial and lock its row."""
+    table = TABLES[noun]
+    ours = (table.c.project == project) & (table.c.id == require_id(item, noun))
+    row = connection.execute(select(table).where(ours).with_for_update(key_share=True)).one_or_none()
     if row is None:
-        raise NotFound("there is no such pair in this project")
+        raise NotFound(f"there is no such {noun} in this project")
     return row
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import Connection, Select, insert, select, true, update
 
 from cmi.arena.store.database import Database, storable
 from cmi.arena.store.errors import Refused
@@ -74,6 +74,7 @@ class CountedRating(NamedTuple):
     feedback: str
     seconds: float
     created: float
+    hidden: str | None = None  # why the owner hid the trial
 
 
 def save_rating(database: Database, person: str, key: str, ballot: RatingBallot) -> Saved:
@@ -138,34 +139,44 @@ def recent_ratings(database: Database, person: str, n: int) -> list[RecentRating
         ]
 
 
-def counted_ratings(database: Database, project: str) -> Iterator[CountedRating]:
-    """The latest rating of each sitting, in order of time, without people who withdrew."""
-    asked = (
-        select(ratings, sittings.c.shown, *(trials.c[name] for name in ("source_id", "text", "lyrics", "about")))
-        .add_columns(trials.c.reference)
+def counted_ratings(database: Database, project: str, hidden: bool = False) -> Iterator[CountedRating]:
+    """The latest rating of each sitting, in order of time, as `latest_ratings`."""
+    with database.reading() as connection:
+        asked = latest_ratings(project, hidden).order_by(ratings.c.created, ratings.c.id)
+        yield from read_ratings(connection, project, asked)
+
+
+def latest_ratings(project: str, hidden: bool = False) -> Select[Any]:
+    """The latest rating of each sitting, without people who withdrew; hidden trials only if asked for."""
+    named = ("source_id", "text", "lyrics", "about", "reference", "hidden")
+    return (
+        select(ratings, sittings.c.shown, *(trials.c[name] for name in named))
         .join(sittings, (sittings.c.key == ratings.c.sitting) & (sittings.c.votes == ratings.c.number))
         .join(people, people.c.id == ratings.c.person)
         .join(trials, trials.c.id == ratings.c.trial)
         .where((ratings.c.project == project) & (people.c.state != "withdrawn"))
-        .order_by(ratings.c.created, ratings.c.id)
+        .where(true() if hidden else trials.c.hidden.is_(None))
     )
+
+
+def read_ratings(connection: Connection, project: str, asked: Select[Any]) -> Iterator[CountedRating]:
+    """The rows of a selection from `latest_ratings`, with their stimuli."""
     named = ("path", "digest", "media_type")
-    with database.reading() as connection:
-        files = select(sounds.c.id, *(sounds.c[name] for name in named)).where(sounds.c.project == project)
-        sound = {row.id: tuple(row)[1:] for row in connection.execute(files)}
-        parts: dict[str, list[RatedStimulus]] = {}
-        here = select(stimuli).join(trials, trials.c.id == stimuli.c.trial).where(trials.c.project == project)
-        for row in connection.execute(here.order_by(stimuli.c.trial, stimuli.c.position)):
-            parts.setdefault(row.trial, []).append(RatedStimulus(row.system, row.role, *sound[row.sound]))
-        for row in connection.execute(asked):
-            reference = RatedStimulus("", "reference", *sound[row.reference]) if row.reference else None
-            ours: dict[str, Any] = {
-                "reference": reference,
-                "stimuli": tuple(parts[row.trial]),
-                "shown": tuple(row.shown),
-            }
-            columns = {name: getattr(row, name) for name in CountedRating._fields if name not in ours}
-            yield CountedRating(**columns, **ours)
+    files = select(sounds.c.id, *(sounds.c[name] for name in named)).where(sounds.c.project == project)
+    sound = {row.id: tuple(row)[1:] for row in connection.execute(files)}
+    parts: dict[str, list[RatedStimulus]] = {}
+    here = select(stimuli).join(trials, trials.c.id == stimuli.c.trial).where(trials.c.project == project)
+    for row in connection.execute(here.order_by(stimuli.c.trial, stimuli.c.position)):
+        parts.setdefault(row.trial, []).append(RatedStimulus(row.system, row.role, *sound[row.sound]))
+    for row in connection.execute(asked):
+        reference = RatedStimulus("", "reference", *sound[row.reference]) if row.reference else None
+        ours: dict[str, Any] = {
+            "reference": reference,
+            "stimuli": tuple(parts[row.trial]),
+            "shown": tuple(row.shown),
+        }
+        columns = {name: getattr(row, name) for name in CountedRating._fields if name not in ours}
+        yield CountedRating(**columns, **ours)
 
 
 def _check_answers(view: TrialView, ballot: RatingBallot) -> dict[RatedAxis, dict[str, int]]:

@@ -277,6 +277,7 @@ trials = Table(
     _id("reference", "sounds.id", nullable=True),
     Column("position", Integer, nullable=False),
     Column("about", sa.JSON, nullable=False),
+    Column("hidden", Text),  # why the owner hid it; empty if it is shown
     sa.UniqueConstraint("project", "source_id"),
 )
 
@@ -302,7 +303,7 @@ sittings = Table(
     Column("shown", sa.JSON, nullable=False),  # positions of the stimuli, in the order shown
     Column("created", Double, nullable=False),
     Column("begun", Double),
-    Column("closed", Double),  # rated, or put aside because a sound is missing
+    Column("closed", Double),  # rated, or put aside because a sound is missing or the trial is hidden
     Column("votes", Integer, nullable=False),  # rows in `ratings`; the last of them counts
     sa.UniqueConstraint("trial", "person"),
     Index(None, "project"),

@@ -8,8 +8,8 @@ ranking   takes, put into an order on each axis; 1 is the best, equal ranks are 
 
 Every annotator may rate every trial once, up to their quota: first those with the fewest ratings, in an order of their
 own, with the stimuli in an order of their own. A sitting is a trial as shown to a person; it keeps that order, and an
-open one is shown again, so a reload shows the same page. A trial with a missing or changed sound is not shown; whoever
-has it open continues with another and gets it back under the same key once it is repaired.
+open one is shown again, so a reload shows the same page. A trial that is hidden or has a missing or changed sound is
+not shown; whoever has it open continues with another and gets it back under the same key once it is repaired.
 
 Everything in `TrialView` is as SHOWN: stimuli are called 1, 2, … in the order drawn for the person.
 """
@@ -19,7 +19,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, cast, get_args
 
-from sqlalchemy import Connection, Row, Text, exists, func, insert, or_, select, update
+from sqlalchemy import Connection, Row, Text, exists, func, insert, or_, select, true, update
 from sqlalchemy import cast as sql_cast
 
 from cmi._util.errors import InputError
@@ -136,9 +136,10 @@ def add_trials(connection: Connection, project: str, new: Sequence[NewTrial]) ->
     return len(rows)
 
 
-def count_trials(database: Database, project: str) -> int:
+def count_trials(database: Database, project: str, hidden: bool = False) -> int:
+    """How many trials there are; hidden ones only if asked for."""
     with database.reading() as connection:
-        return _count_trials(connection, project)
+        return _count_trials(connection, project, hidden)
 
 
 def next_trial(database: Database, person: str) -> tuple[TrialView | Done, Progress]:
@@ -171,11 +172,11 @@ def look_at_trial(database: Database, person: str, key: str) -> TrialView:
 
 
 def skip_trial(database: Database, person: str, key: str) -> None:
-    """Continue without a rating; Refused unless a sound of the trial is missing or changed."""
+    """Continue without a rating; Refused unless the trial is hidden or a sound of it is missing or changed."""
     with database.writing(lasting=False) as connection:
         _lock_viewer(connection, person)
         row, _ = require_sitting(connection, person, key, lock=True)
-        if not connection.scalar(select(trials.c.id).where((trials.c.id == row.trial) & _BROKEN)):
+        if not connection.scalar(select(trials.c.id).where((trials.c.id == row.trial) & _PUT_ASIDE)):
             raise Refused("skip", "nothing is wrong with these recordings; try to play them again")
         if row.closed is None:
             _close(connection, key, database.now())
@@ -245,22 +246,22 @@ def _find_trial(connection: Connection, who: Viewer, progress: Progress, now: fl
     if (barred := why_barred(who)) is not None:
         return barred
     opened = _SITTING.where((sittings.c.person == who.id) & sittings.c.closed.is_(None))
-    broken = set(connection.scalars(select(trials.c.id).where((trials.c.project == who.project) & _BROKEN)))
+    aside = set(connection.scalars(select(trials.c.id).where((trials.c.project == who.project) & _PUT_ASIDE)))
     row = connection.execute(opened).one_or_none()
     if row is not None:
-        if row.trial not in broken:
+        if row.trial not in aside:
             return read_trial(connection, row, who.study)
         _close(connection, row.key, now)
     if who.quota is not None and progress.done >= who.quota:
         return Done("quota")
-    trial = _choose(connection, who, broken)
+    trial = _choose(connection, who, aside)
     if trial is None:
         return Done("no more pairs")
     _open(connection, who, trial, now)
     return read_trial(connection, connection.execute(opened).one(), who.study)
 
 
-def _choose(connection: Connection, who: Viewer, broken: Collection[str]) -> str | None:
+def _choose(connection: Connection, who: Viewer, aside: Collection[str]) -> str | None:
     """The trial that the person has not rated and that has the fewest ratings, in an order of the person's own."""
     counting = (sittings.c.project == who.project) & ((sittings.c.votes > 0) | sittings.c.closed.is_(None))
     counts = select(sittings.c.trial, func.count()).where(counting).group_by(sittings.c.trial)
@@ -268,12 +269,12 @@ def _choose(connection: Connection, who: Viewer, broken: Collection[str]) -> str
     mine = (sittings.c.person == who.id) & (sittings.c.votes > 0)
     rated = set(connection.scalars(select(sittings.c.trial).where(mine)))
     there = connection.scalars(select(trials.c.id).where(trials.c.project == who.project))
-    left = [trial for trial in there if trial not in rated and trial not in broken]
+    left = [trial for trial in there if trial not in rated and trial not in aside]
     return min(left, key=lambda trial: (given[trial], chance(who.study.seed, "order", trial, who.id)), default=None)
 
 
 def _open(connection: Connection, who: Viewer, trial: str, now: float) -> None:
-    """Open a sitting, or again the one that the person once skipped."""
+    """Open a sitting, or again the one that the person once put aside."""
     mine = (sittings.c.trial == trial) & (sittings.c.person == who.id)
     if connection.execute(update(sittings).where(mine).values(closed=None)).rowcount:
         return
@@ -294,13 +295,17 @@ def _lock_viewer(connection: Connection, person: str) -> Viewer:
 
 
 def _read_progress(connection: Connection, who: Viewer) -> Progress:
-    rated = select(func.count()).where((sittings.c.person == who.id) & (sittings.c.votes > 0))
-    total = _count_trials(connection, who.project)
-    return Progress(connection.scalar(rated) or 0, min(who.quota or total, total))
+    """Ratings of hidden trials were work done: they count towards the quota."""
+    mine = (sittings.c.person == who.id) & (sittings.c.votes > 0)
+    rated = select(trials.c.hidden).join(sittings, sittings.c.trial == trials.c.id).where(mine)
+    hidden = [reason is not None for reason in connection.scalars(rated)]
+    total = _count_trials(connection, who.project) + sum(hidden)
+    return Progress(len(hidden), min(who.quota or total, total))
 
 
-def _count_trials(connection: Connection, project: str) -> int:
-    return connection.scalar(select(func.count()).select_from(trials).where(trials.c.project == project)) or 0
+def _count_trials(connection: Connection, project: str, hidden: bool = False) -> int:
+    ours = (trials.c.project == project) & (true() if hidden else trials.c.hidden.is_(None))
+    return connection.scalar(select(func.count()).select_from(trials).where(ours)) or 0
 
 
 def _stimulus(row: Row[Any], reference: PlayableSound | None) -> Stimulus:
@@ -348,6 +353,5 @@ _SITTING = (
     .join(projects, projects.c.id == sittings.c.project)
 )
 _PARTS = select(stimuli.c.sound).where(stimuli.c.trial == trials.c.id).correlate(trials)
-_BROKEN = exists().where(
-    or_(sounds.c.id == trials.c.reference, sounds.c.id.in_(_PARTS)) & sounds.c.problem.is_not(None)
-)
+BROKEN = exists().where(or_(sounds.c.id == trials.c.reference, sounds.c.id.in_(_PARTS)) & sounds.c.problem.is_not(None))
+_PUT_ASIDE = or_(trials.c.hidden.is_not(None), BROKEN)

@@ -6,6 +6,7 @@ from fastapi import Path
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from cmi.arena.store.browse import PairFilter, PairOrder, VoteFilter, VoteOrder
+from cmi.arena.store.browse_trials import RatingFilter, TrialFilter, TrialOrder
 from cmi.arena.store.checks import CHOICES, TRIALS
 from cmi.arena.store.people import Role
 from cmi.arena.store.projects import State
@@ -151,6 +152,18 @@ class PairQuery(PairFilter):
 
 
 class VoteQuery(VoteFilter):
+    order: VoteOrder = "newest"
+    offset: Offset = 0
+    limit: Limit = 100
+
+
+class TrialQuery(TrialFilter):
+    order: TrialOrder = "position"
+    offset: Offset = 0
+    limit: Limit = 100
+
+
+class RatingQuery(RatingFilter):
     order: VoteOrder = "newest"
     offset: Offset = 0
     limit: Limit = 100

@@ -120,16 +120,17 @@ class Arena:
         self.database.now = real  # type: ignore[method-assign]
 
     def rate(self, listeners: int) -> None:
-        """Ratings of MUSHRA pages; the last listener does not recognise the hidden reference."""
+        """Ratings of MUSHRA or MOS pages; the last listener does not recognise the hidden reference."""
         for listener in range(listeners):
             token = people.invite(self.database, self.project, "annotator", days=1)[0].token
             person = people.join(self.database, token, f"Listener {listener + 1}", True).person
             while isinstance(view := trials.next_trial(self.database, person)[0], trials.TrialView):
                 trials.begin_trial(self.database, person, view.key)
                 best = 40 if listener == listeners - 1 else 100
-                scores = {"reference": best, "take": 60 + listener, "anchor35": 20}
+                take = 4 if view.kind == "mos" else 60 + listener
+                scores = {"reference": best, "take": take, "anchor35": 20}
                 answers = {name: scores[one.role] for name, one in view.stimuli.items()}
-                ballot = ratings.RatingBallot({"musicality": answers}, "muffled")
+                ballot = ratings.RatingBallot(dict.fromkeys(trials.KINDS[view.kind].axes, answers), "muffled")
                 ratings.save_rating(self.database, person, view.key, ballot)
 
     def link(self, role: people.Role = "annotator") -> str:

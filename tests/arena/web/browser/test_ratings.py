@@ -1,8 +1,11 @@
 """The pages for ratings, used as people use them: by mouse, keyboard and phone, with reloads and a lost connection."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
+from cmi.arena.store.browse_trials import find_trials
 from cmi.arena.store.ratings import counted_ratings
 
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
@@ -177,10 +180,103 @@ def test_the_owner_sees_systems_post_screening_and_what_was_written(make_arena, 
     page.get_by_role("link", name="Ratings", exact=True).click()
     expect(page.locator("[data-rating]")).to_have_count(6)
     expect(page.locator("blockquote").first).to_have_text("muffled")
-    page.locator("[data-rating] a").first.click()
+    page.locator("[data-rating] .small a").first.click()
     expect(page.locator("[data-rating]")).to_have_count(2)
     assert_accessible(page)
     page.get_by_role("link", name="Study", exact=True).click()
     with page.expect_download() as download:
         page.get_by_role("link", name="Download answers").click()
     assert download.value.path().read_text().count("\n") == 1 + 3 * 2 * 5
+
+
+def test_a_page_is_found_played_hidden_with_a_reason_and_shown_again(
+    make_arena, open_dashboard, unworded, screenshot, attack
+):
+    arena = make_arena(kind="mushra", heard_share=0.0)
+    arena.rate(listeners=2)
+    page = open_dashboard(arena)
+    page.get_by_role("link", name="Pages", exact=True).click()
+    rows = page.locator("tbody tr")
+    expect(rows).to_have_count(2)
+    page.get_by_label("Search").fill("0 HARP")
+    expect(rows).to_have_count(1)
+    page.get_by_label("Order").select_option("most-ratings")
+    page.reload()
+    expect(rows).to_have_count(1)
+    expect(rows.locator("td.number").first).to_have_text("2")
+    assert_accessible(page)
+    assert unworded(page) == []
+    screenshot(page, "owner-trials")
+    page.locator("td.long a").click()
+    expect(page.locator("[data-player]")).to_have_count(6)
+    for part in ("reference", "1", "4"):
+        page.locator(f"[data-player='{part}'] .take__play").click()
+        expect(page.locator(f"[data-player='{part}'] .take__time")).not_to_contain_text("0:00 /")
+    expect(page.locator("[data-player='4']")).to_contain_text("Hidden reference")
+    expect(page.locator("blockquote")).to_have_count(2)
+    assert_accessible(page)
+    screenshot(page, "owner-trial")
+    page.get_by_role("button", name="Hide it").click()
+    expect(page.locator("#banners")).to_contain_text("Say why")
+    page.get_by_label("Reason").fill(attack)
+    page.get_by_role("button", name="Hide it").dblclick()
+    expect(page.get_by_role("button", name="Show it again")).to_be_visible()
+    assert unworded(page) == [] and page.evaluate("window.hacked") is None
+    assert len(rated(arena)) == 2, "the ratings of the other page"
+    expect(page.locator("[data-rating]")).to_have_count(2)
+    page.get_by_role("link", name="Ratings", exact=True).click()
+    expect(page.locator("[data-rating]")).to_have_count(2)
+    page.get_by_label("hidden ones too").check()
+    expect(page.locator("[data-rating]")).to_have_count(4)
+    expect(page.locator("[data-rating] .pill")).to_have_count(2)
+    page.locator("[data-rating]", has=page.locator(".pill")).locator("a").last.click()
+    page.get_by_role("button", name="Show it again").click()
+    expect(page.get_by_label("Reason")).to_be_visible()
+    expect(page.locator("section", has=page.get_by_role("heading", name="History")).locator("li")).to_have_count(2)
+    assert len(rated(arena)) == 4
+
+
+def test_the_owner_sees_who_rates_as_the_others(make_arena, open_dashboard, unworded):
+    arena = make_arena(kind="mos", heard_share=0.0)
+    arena.rate(listeners=2)
+    page = open_dashboard(arena)
+    people = page.locator('[data-figure="raters"]')
+    expect(people.locator("summary")).to_contain_text("can't tell yet: 2")
+    people.locator("summary").click()
+    expect(people.locator("tbody tr")).to_have_count(2)
+    assert_accessible(page)
+    assert unworded(page) == []
+    people.locator("tbody td.number a").first.click()
+    expect(page.locator("[data-rating]")).to_have_count(6)
+
+
+def test_the_pages_of_trials_on_a_phone_in_chinese_in_the_dark(make_arena, open_dashboard, unworded, screenshot):
+    arena = make_arena(kind="mushra", heard_share=0.0)
+    arena.rate(listeners=1)
+    page = open_dashboard(arena, viewport={"width": 390, "height": 844}, locale="zh-CN", color_scheme="dark")
+    page.evaluate("localStorage.setItem('cmi-arena:language', '\"zh\"')")
+    page.reload()
+    trial = find_trials(arena.database, arena.project).rows[0]["id"]
+    for address in ("trials", f"trial?id={trial}", "ratings"):
+        page.goto(f"{arena.url}/owner#{address}")
+        expect(page.locator("#work h2").first).to_be_visible()
+        expect(page.locator("tbody tr, .ballots li").first).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, address
+        assert unworded(page) == []
+        words = " ".join(page.locator("nav, h2, h3, label, summary").all_inner_texts())
+        assert not re.search(r"[A-Za-z]{4,} [a-z]{3,} [a-z]{3,}", words), "English"
+        assert_accessible(page)
+    screenshot(page, "owner-trial-phone-zh")
+
+
+def test_an_observer_cannot_hide_a_page(make_arena, new_context):
+    arena = make_arena(kind="mos")
+    context = new_context()
+    arena.sign_in(context, "observer", "Otto")
+    page = context.new_page()
+    trial = find_trials(arena.database, arena.project).rows[0]["id"]
+    page.goto(f"{arena.url}/owner#trial?id={trial}")
+    expect(page.locator("[data-player='1']")).to_be_visible()
+    expect(page.get_by_role("button", name="Hide it")).to_have_count(0)
+    page.goto(f"{arena.url}/owner#trial?id=none")
+    expect(page.locator("#banners .banner--alarm")).to_be_visible()

@@ -104,13 +104,66 @@ def test_a_rating_is_saved_once_listed_corrected_and_exported(sign_in, make_rate
     report = owner.get("/api/owner/statistics").json()
     assert report["kind"] == "mushra" and report["progress"]["ratings"] == 1
     assert owner.get("/api/owner/charts/rated_systems.csv").text.startswith("axis,system,role,ratings")
-    assert owner.get(f"/api/owner/people/{annotator.person}").json()["screening"]["verdict"] == "passes"
+    assert owner.get(f"/api/owner/people/{annotator.person}").json()["screening"]["verdict"] == "can't tell yet"
     rows = list(csv.DictReader(io.StringIO(owner.get("/api/owner/answers.csv").text)))
     assert [row["musicality"] for row in rows] == ["96"] * 4
     votes = [json.loads(line) for line in owner.get("/api/owner/export.jsonl").text.splitlines()]
     assert len(votes) == 6 and {vote["choice"] for vote in votes} == {"both"}
     assert owner.post(f"/api/owner/people/{annotator.person}/withdraw").status_code == 200
     assert owner.get("/api/owner/ratings").json()["total"] == 0
+
+
+def test_an_owner_looks_at_a_trial_and_hides_it_and_shows_it_again(sign_in, make_rated):
+    study = make_rated("mushra")
+    annotator, owner, observer = sign_in(study), sign_in(study, "owner"), sign_in(study, "observer")
+    view = annotator.get("/api/trials/next").json()["view"]
+    begun = annotator.post(f"/api/trials/{view}/begin").json()
+    annotator.post(f"/api/trials/{view}/vote", json=ballot(begun, value=95))
+    listed = observer.get("/api/owner/trials", params={"state": "rated", "system": SYSTEMS[0]}).json()
+    [trial] = listed["trials"]
+    assert (listed["total"], trial["ratings"], trial["hidden"], trial["broken"]) == (1, 1, None, False)
+    assert trial["systems"] == [*SYSTEMS, "reference", "anchor35"]
+    url = f"/api/owner/trials/{trial['id']}"
+    described = observer.get(url).json()
+    recordings = [described["reference"], *(one["recording"] for one in described["stimuli"])]
+    for recording in recordings:
+        assert observer.get(f"/media/{recording['id']}").status_code == 200
+        assert annotator.get(f"/media/{recording['id']}").status_code == 403
+    assert owner.post(f"{url}/hide", json={"reason": ""}).status_code == 422
+    assert observer.post(f"{url}/hide", json={"reason": "take 1 is silent"}).status_code == 403
+    assert owner.post(f"{url}/hide", json={"reason": "take 1 is silent"}).json() == {"hidden": True}
+    assert owner.get("/api/owner/ratings").json()["total"] == 0
+    [kept] = owner.get("/api/owner/ratings", params={"trial": trial["id"], "hidden": True}).json()["ratings"]
+    assert kept["hidden"] == "take 1 is silent"
+    assert owner.get("/api/owner/statistics").json()["progress"]["ratings"] == 0
+    assert owner.get("/api/owner/export.jsonl").text == ""
+    votes = [json.loads(line) for line in owner.get("/api/owner/export.jsonl?hidden=true").text.splitlines()]
+    assert len(votes) == 6 and {vote["hidden"] for vote in votes} == {"take 1 is silent"}
+    assert owner.get("/api/owner/answers.csv").text.count("\n") <= 1
+    assert observer.post(f"{url}/show").status_code == 403
+    assert owner.post(f"{url}/show").json() == {"hidden": False}
+    assert owner.get("/api/owner/statistics").json()["progress"]["ratings"] == 1
+    assert [one["action"] for one in owner.get(url).json()["history"]] == ["trial shown", "trial hidden"]
+
+
+def test_trials_are_for_the_owners_of_their_project(sign_in, make_rated, make_client, study):
+    rated = make_rated("mos")
+    owner, others = sign_in(rated, "owner"), sign_in(study, "owner")
+    trial = owner.get("/api/owner/trials").json()["trials"][0]["id"]
+    annotator, nobody = sign_in(rated), make_client()
+    for path in ("", f"/{trial}"):
+        assert annotator.get(f"/api/owner/trials{path}").status_code == 403
+        assert nobody.get(f"/api/owner/trials{path}").status_code == 401
+    for action, body in (("hide", {"reason": "x"}), ("show", {})):
+        url = f"/api/owner/trials/{trial}/{action}"
+        assert annotator.post(url, json=body).status_code == 403
+        assert nobody.post(url, json=body).status_code in (401, 403)
+        assert others.post(url, json=body).status_code == 404
+        forged = owner.client.post(url, json=body, headers={"origin": "http://127.0.0.1:8008"})
+        assert forged.status_code == 403 and forged.json()["code"] == "csrf"
+    assert others.get(f"/api/owner/trials/{trial}").status_code == 404
+    assert others.get("/api/owner/trials").json() == {"trials": [], "total": 0}
+    assert owner.get("/api/owner/trials", params={"state": "done"}).status_code == 422
 
 
 @pytest.mark.parametrize(
@@ -181,7 +234,7 @@ def test_no_made_up_request_brings_the_server_down(sign_in, make_rated, make_cli
     ours = [
         one for one in described if "trials" in one.path or one.path.startswith(("/api/owner/rat", "/api/owner/ans"))
     ]
-    assert len(ours) == 9
+    assert len(ours) == 13
     for operation in ours:
         made_up(operation, mode, ask)
     assert len(asked) > 9

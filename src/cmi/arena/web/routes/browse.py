@@ -1,4 +1,4 @@
-"""Routes for what an owner looks at: pairs, votes and people, and for hiding and replacing pairs. Observers may read.
+"""Routes for what an owner looks at: pairs, votes, trials, ratings and people; hide and replace. Observers may read.
 
 Every id in a request is looked up within the caller's own project.
 """
@@ -8,10 +8,19 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
-from cmi.arena.store import browse, hiding, pairs, people, projects
+from cmi.arena.store import browse, browse_trials, hiding, pairs, people, projects
 from cmi.arena.store.schema import note
 from cmi.arena.web.auth import Owner, Reader
-from cmi.arena.web.bodies import HideBody, NewPairBody, PairQuery, PathId, ReplaceBody, VoteQuery
+from cmi.arena.web.bodies import (
+    HideBody,
+    NewPairBody,
+    PairQuery,
+    PathId,
+    RatingQuery,
+    ReplaceBody,
+    TrialQuery,
+    VoteQuery,
+)
 from cmi.arena.web.state import ThisArena, ThisDatabase
 
 router = APIRouter(prefix="/api/owner")
@@ -69,6 +78,40 @@ def list_votes(database: ThisDatabase, session: Reader, query: Annotated[VoteQue
     """List the latest vote of each view, in the pair's own terms and in the letters that the voter saw."""
     found = browse.find_votes(database, session.project, query, query.order, query.offset, query.limit)
     return {"votes": found.rows, "total": found.total}
+
+
+@router.get("/trials")
+def list_trials(database: ThisDatabase, session: Reader, query: Annotated[TrialQuery, Query()]) -> dict[str, Any]:
+    """List trials: searched, filtered and sorted."""
+    found = browse_trials.find_trials(database, session.project, query, query.order, query.offset, query.limit)
+    return {"trials": found.rows, "total": found.total}
+
+
+@router.get("/trials/{trial}")
+def look_at_trial(database: ThisDatabase, session: Reader, trial: PathId) -> dict[str, Any]:
+    """Return a trial with its recordings, its state and why it was hidden."""
+    return browse_trials.describe_trial(database, session.project, trial)
+
+
+@router.post("/trials/{trial}/hide")
+def hide_trial(database: ThisDatabase, session: Owner, trial: PathId, body: HideBody) -> dict[str, bool]:
+    """Hide a trial: nobody is asked about it and its ratings do not count, but they are kept."""
+    hiding.hide(database, session.project, trial, body.reason, "trial")
+    return {"hidden": True}
+
+
+@router.post("/trials/{trial}/show")
+def show_trial(database: ThisDatabase, session: Owner, trial: PathId) -> dict[str, bool]:
+    """Show a hidden trial again; its ratings count again."""
+    hiding.show(database, session.project, trial, "trial")
+    return {"hidden": False}
+
+
+@router.get("/ratings")
+def list_ratings(database: ThisDatabase, session: Reader, query: Annotated[RatingQuery, Query()]) -> dict[str, Any]:
+    """List the latest rating of each page, with the systems and the numbers that the rater saw."""
+    found = browse_trials.find_ratings(database, session.project, query, query.order, query.offset, query.limit)
+    return {"ratings": found.rows, "total": found.total}
 
 
 @router.get("/systems")

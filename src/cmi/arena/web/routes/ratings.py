@@ -8,22 +8,22 @@ import json
 from contextlib import suppress
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from cmi.arena.audio.playback import Unplayable
 from cmi.arena.exchange import rating_export
-from cmi.arena.store import people, projects, ratings, trials
+from cmi.arena.store import projects, ratings, trials
 from cmi.arena.store.assign import Done
 from cmi.arena.store.database import require_sound
 from cmi.arena.store.errors import NotFound
-from cmi.arena.store.ratings import CountedRating, RatingBallot
+from cmi.arena.store.ratings import RatingBallot
 from cmi.arena.store.trials import GivenRating, RatedAxis, TrialView
 from cmi.arena.store.views import PlayableSound
-from cmi.arena.web.auth import Annotator, Owner, Reader
-from cmi.arena.web.bodies import Body, Id, LongText, PathId, Seconds
+from cmi.arena.web.auth import Annotator, Owner
+from cmi.arena.web.bodies import Body, LongText, PathId, Seconds
 from cmi.arena.web.routes.annotate import MOST_PASSED_OVER, RECENT
 from cmi.arena.web.routes.media import serve_sound
 from cmi.arena.web.routes.results import as_cells
@@ -41,12 +41,6 @@ class RatingBody(Body):
     answers: Annotated[dict[RatedAxis, Annotated[dict[ShownNumber, Answer], Field(max_length=20)]], Field(max_length=2)]
     feedback: LongText = ""
     heard: Annotated[dict[ShownNumber | Literal["reference"], Seconds], Field(max_length=21)]
-
-
-class RatingQuery(Body):
-    person: Id | None = None
-    offset: Annotated[int, Field(ge=0, le=10_000_000, strict=False)] = 0
-    limit: Annotated[int, Field(ge=1, le=500, strict=False)] = 100
 
 
 @router.get("/api/trials/next")
@@ -114,19 +108,6 @@ async def trial_media(
     return await serve_sound(request, arena, original, f'"{view}-{part}"')
 
 
-@router.get("/api/owner/ratings")
-def list_ratings(database: ThisDatabase, session: Reader, query: Annotated[RatingQuery, Query()]) -> dict[str, Any]:
-    """List the latest rating of each page, the newest first, with the systems and the numbers that the rater saw."""
-    names = {one.id: one.name for one in people.list_people(database, session.project)}
-    found = [
-        row
-        for row in ratings.counted_ratings(database, session.project)
-        if query.person is None or row.person == query.person
-    ][::-1]
-    shown = found[query.offset : query.offset + query.limit]
-    return {"ratings": [_listed(row, names.get(row.person)) for row in shown], "total": len(found)}
-
-
 @router.get("/api/owner/answers.{format}", response_class=Response)
 def export_answers(
     database: ThisDatabase, session: Owner, format: Annotated[Literal["jsonl", "csv"], Path()]
@@ -141,17 +122,6 @@ def export_answers(
         return Response(to_csv(as_cells(rows)), media_type="text/csv; charset=utf-8", headers=headers)
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     return Response(lines.encode(), media_type="application/x-ndjson", headers=headers)
-
-
-def _listed(row: CountedRating, name: str | None) -> dict[str, Any]:
-    stimuli = [
-        {"place": place, "system": row.stimuli[position].system, "role": row.stimuli[position].role}
-        | {"answers": {axis: values[position] for axis, values in row.answers.items()}}
-        for place, position in enumerate(row.shown, start=1)
-    ]
-    columns = ("id", "person", "source_id", "text", "feedback", "seconds", "created")
-    about = {column: getattr(row, column) for column in columns}
-    return {**about, "name": name, "corrections": row.number - 1, "stimuli": stimuli}
 
 
 def _sounds(view: TrialView) -> list[PlayableSound]:

@@ -80,7 +80,7 @@ def _write_rows(database: Database, project: str, selection: exporting.Selection
     if projects.get(database, project).kind == "pairs":
         rows = exporting.rows(database, project, selection)
     else:
-        rows = rating_export.preference_rows(database, project, selection.shares)
+        rows = rating_export.preference_rows(database, project, selection.shares, selection.hidden)
     for count, row in enumerate(rows, start=1):  # noqa: B007
         file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
     return count

@@ -5,6 +5,14 @@ import { address } from "./links.js";
 
 const TYPING_MS = 300;
 
+/** Orders of votes and of ratings. */
+export const BALLOT_ORDERS = {
+  "": "order.newest",
+  oldest: "order.oldest",
+  slowest: "order.slowest",
+  fastest: "order.fastest",
+};
+
 /** A select of {value: word}, the first of which is the default. */
 export function choice(options, value) {
   return el(
@@ -15,6 +23,10 @@ export function choice(options, value) {
     ),
   );
 }
+
+/** A select of the systems, or all. */
+export const systemChoice = (systems, value) =>
+  choice({ "": "filter.all", ...Object.fromEntries(systems.map((name) => [name, null])) }, value);
 
 /** Controls by the name of what they set; `onChange(query)` is told whenever one has changed. */
 export function filterBar(name, controls, query, onChange) {

@@ -1,9 +1,12 @@
-// Addresses within the owner's page, which is where its numbers lead: #pairs?state=done, #votes?person=ID, #pair?id=ID.
+// Addresses within the owner's page, which is where its numbers lead: #pairs?state=done, #votes?person=ID, #trial?id=ID.
 import { el } from "../dom.js";
 
 export const votesAt = (query = {}) => address("votes", query);
 export const pairsAt = (query = {}) => address("pairs", query);
 export const pairAt = (id) => address("pair", { id });
+export const ratingsAt = (query = {}) => address("ratings", query);
+export const trialsAt = (query = {}) => address("trials", query);
+export const trialAt = (id) => address("trial", { id });
 export const personAt = (id) => address("person", { id });
 
 /** A number or a text that leads to what is behind it. */

@@ -1,4 +1,4 @@
-// The owner's page: an overview that stays up to date, people, pairs, votes and the study. Observers see, owners change.
+// The owner's page: an overview that stays up to date, people, pairs and votes or trials and ratings, and the study. Observers see, owners change.
 import { get, post, Refusal, whoAmI } from "../api.js";
 import { el } from "../dom.js";
 import { followProject, startPage } from "../header.js";
@@ -11,6 +11,8 @@ import { showPeople } from "./people.js";
 import { showPerson } from "./person.js";
 import { showRatings } from "./ratings.js";
 import { showStudy } from "./study.js";
+import { showTrial } from "./trial.js";
+import { showTrials } from "./trials.js";
 import { showVotes } from "./votes.js";
 
 const TABS = {
@@ -26,9 +28,19 @@ const TABS = {
 };
 
 // Of a project with ratings: what leads to votes and people leads to ratings.
-const showTheirs = (holder, signal, _, { id, person = id }) => showRatings(holder, signal, { person });
-const RATED_TABS = { overview: TABS.overview, people: TABS.people, ratings: showTheirs, study: TABS.study };
-const RATED_PAGES = { votes: { tab: "ratings", show: showTheirs }, person: { tab: "ratings", show: showTheirs } };
+const showTheirs = (holder, signal, _, { id, person = id }) => showRatings(holder, signal, person ? { person } : {});
+const RATED_TABS = {
+  overview: TABS.overview,
+  people: TABS.people,
+  trials: (holder, signal, _, query) => showTrials(holder, signal, query),
+  ratings: (holder, signal, _, query) => showRatings(holder, signal, query),
+  study: TABS.study,
+};
+const RATED_PAGES = {
+  trial: { tab: "trials", show: (holder, signal, { canChange }, query) => showTrial(holder, signal, canChange, query) },
+  votes: { tab: "ratings", show: showTheirs },
+  person: { tab: "ratings", show: showTheirs },
+};
 
 // Pages that a tab leads to, with the tab that stays marked.
 const PAGES = {

@@ -6,20 +6,20 @@ import { language, say } from "../words.js";
 import { actionButton } from "./actions.js";
 import { neededFigure } from "./figures/needed.js";
 import { daysFigure, progressFigure } from "./figures/progress.js";
-import { postScreeningFigure, ratedFigure } from "./figures/rated.js";
+import { postScreeningFigure, ratedFigure, ratersFigure } from "./figures/rated.js";
 import { screeningFigure } from "./figures/screening.js";
 import { covariatesFigure, rankingFigure, winRatesFigure } from "./figures/systems.js";
 import { agreementFigure, axesFigure, confidenceFigure } from "./figures/votes.js";
-import { linked, pairsAt, votesAt } from "./links.js";
+import { linked, pairsAt, ratingsAt, trialsAt, votesAt } from "./links.js";
 import { number, percent, span } from "./numbers.js";
 
 const POLL_MS = 5000;
 const WIDEST = 820;
 const NAMED = 5; // files that the banner names
 const RATED_FIGURES = {
-  mos: [ratedFigure, daysFigure],
+  mos: [ratedFigure, ratersFigure, daysFigure],
   mushra: [ratedFigure, postScreeningFigure, daysFigure],
-  ranking: [ratedFigure, daysFigure],
+  ranking: [ratedFigure, ratersFigure, daysFigure],
 };
 const FIGURES = [
   rankingFigure,
@@ -116,10 +116,10 @@ function makeRatedTiles({ progress }) {
   const rating = progress.people.filter((person) => person.votes > 0).length;
   const seconds = progress.median_seconds;
   return [
-    tile("ratings", String(progress.ratings), "#ratings", ["tile.ratings.more"]),
-    tile("trials", String(progress.trials_rated), "#ratings", ["tile.trials.more", { trials: progress.trials }]),
+    tile("ratings", String(progress.ratings), ratingsAt(), ["tile.ratings.more"]),
+    tile("trials", String(progress.trials_rated), trialsAt({ state: "rated" }), ["tile.trials.more", { trials: progress.trials }]),
     tile("people", String(rating), "#people", ["tile.people.more", { people: progress.people.length }]),
-    tile("time", seconds === null ? "–" : `${number(seconds, 0)} s`, "#ratings", ["tile.seconds.more"]),
+    tile("time", seconds === null ? "–" : `${number(seconds, 0)} s`, ratingsAt({ order: "slowest" }), ["tile.seconds.more"]),
   ];
 }
 

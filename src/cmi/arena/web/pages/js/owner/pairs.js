@@ -5,7 +5,8 @@ import { el } from "../dom.js";
 import { confirmSaved } from "../live.js";
 import { word } from "../words.js";
 import { actionButton, field, section } from "./actions.js";
-import { choice, filterBar } from "./filters.js";
+import { choice, filterBar, systemChoice } from "./filters.js";
+import { pill, statePills } from "./item.js";
 import { linked, pairAt, votesAt } from "./links.js";
 import { DASH } from "./numbers.js";
 import { pagedList } from "./pages.js";
@@ -38,7 +39,7 @@ export async function showPairs(holder, signal, canChange, query) {
     text: el("input", { type: "search", value: query.text ?? "", maxlength: 200 }),
     state: choice(STATES, query.state),
     kind: choice(KINDS, query.kind),
-    system: choice({ "": "filter.all", ...Object.fromEntries(systems.map((name) => [name, null])) }, query.system),
+    system: systemChoice(systems, query.system),
     order: choice(ORDERS, query.order),
     shared: el("input", { type: "checkbox", checked: query.shared === "true" }),
     feedback: el("input", { type: "checkbox", checked: query.feedback === "true" }),
@@ -72,7 +73,11 @@ function pairsTable(pairs) {
       },
       { word: "column.latest", value: (pair) => (pair.latest === null ? DASH : when(pair.latest)) },
       { word: "column.modality", value: (pair) => pair.modality },
-      { word: "column.state", value: state },
+      {
+        word: "column.state",
+        value: (pair) =>
+          el("div", { class: "row" }, pair.kind === "gold" ? pill("kind.gold") : null, statePills(pair)),
+      },
     ],
     pairs,
     "section.pairs",
@@ -87,18 +92,6 @@ function sides(pair) {
   if (pair.votes === 0) return DASH;
   const line = (axis) => `${pair[`${axis}_a`]} : ${pair.votes - pair[`${axis}_a`]}`;
   return `${line("alignment")}\n${line("musicality")}`;
-}
-
-function state(pair) {
-  const pill = (name, kind = "") => el("span", { class: `pill ${kind}`, word: name });
-  return el(
-    "div",
-    { class: "row" },
-    pair.kind === "gold" ? pill("kind.gold") : null,
-    pair.hidden === null ? null : pill("state-of.hidden", "pill--look"),
-    pair.broken ? pill("filter.broken", "pill--look") : null,
-    pair.hidden === null ? null : el("span", { class: "quiet small" }, pair.hidden),
-  );
 }
 
 export const soundInput = () => el("input", { type: "file", accept: "audio/*,.wav,.flac,.mp3,.ogg" });

@@ -3,11 +3,10 @@ import { get } from "../api.js";
 import { when } from "../clock.js";
 import { el } from "../dom.js";
 import { section } from "./actions.js";
-import { choice, filterBar } from "./filters.js";
+import { BALLOT_ORDERS, choice, filterBar } from "./filters.js";
 import { screeningTable } from "./figures/screening.js";
 import { voteList } from "./votes.js";
 
-const ORDERS = { "": "order.newest", oldest: "order.oldest", slowest: "order.slowest", fastest: "order.fastest" };
 const KINDS = {
   "": "filter.all",
   study: "filter.study",
@@ -23,7 +22,7 @@ export async function showPerson(holder, signal, query) {
   const load = ({ id, ...chosen }) => votes.load({ ...chosen, person: id, hidden: true });
   const controls = {
     kind: choice(KINDS, query.kind),
-    order: choice(ORDERS, query.order),
+    order: choice(BALLOT_ORDERS, query.order),
     feedback: el("input", { type: "checkbox", checked: query.feedback === "true" }),
   };
   holder.replaceChildren(

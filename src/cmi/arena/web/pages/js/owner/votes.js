@@ -3,13 +3,12 @@ import { get } from "../api.js";
 import { when } from "../clock.js";
 import { el } from "../dom.js";
 import { section } from "./actions.js";
-import { choice, filterBar } from "./filters.js";
+import { BALLOT_ORDERS, choice, filterBar, systemChoice } from "./filters.js";
 import { linked, pairAt, personAt } from "./links.js";
 import { number } from "./numbers.js";
 import { pagedList } from "./pages.js";
 import { AXES } from "./figures/parts.js";
 
-const ORDERS = { "": "order.newest", oldest: "order.oldest", slowest: "order.slowest", fastest: "order.fastest" };
 const KINDS = {
   "": "filter.all",
   study: "filter.study",
@@ -25,9 +24,9 @@ export async function showVotes(holder, signal, query) {
   const votes = voteList(signal);
   const controls = {
     text: el("input", { type: "search", value: query.text ?? "", maxlength: 200 }),
-    system: choice({ "": "filter.all", ...Object.fromEntries(systems.map((name) => [name, null])) }, query.system),
+    system: systemChoice(systems, query.system),
     kind: choice(KINDS, query.kind),
-    order: choice(ORDERS, query.order),
+    order: choice(BALLOT_ORDERS, query.order),
     feedback: el("input", { type: "checkbox", checked: query.feedback === "true" }),
     hidden: el("input", { type: "checkbox", checked: query.hidden === "true" }),
   };

@@ -19,6 +19,14 @@ export const votesColumn = (query) => numeric("votes", (row) => linked(row.votes
 export const interval = (start, write = number) =>
   numeric("interval", (row) => span(row[`${start}low`], row[`${start}high`], write));
 
+/** How many people have each of the verdicts {verdict: word}. */
+export const verdictCounts = (people, verdicts) =>
+  Object.keys(verdicts)
+    .map((verdict) => [verdict, people.filter((row) => row.verdict === verdict).length])
+    .filter(([, count]) => count > 0)
+    .map(([verdict, count]) => `${word(`verdict.${verdicts[verdict]}`)}: ${count}`)
+    .join(" · ");
+
 export const percentSpan = (low, high) => span(low, high, percent);
 
 export const legend = () =>

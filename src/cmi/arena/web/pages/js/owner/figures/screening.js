@@ -5,20 +5,15 @@ import { linked, personAt, votesAt } from "../links.js";
 import { DASH, number, percent } from "../numbers.js";
 import { table } from "../table.js";
 import { Figure } from "./figure.js";
-import { AXES, axisName, column, numeric, votesColumn } from "./parts.js";
+import { AXES, axisName, column, numeric, verdictCounts, votesColumn } from "./parts.js";
 
-const PILLS = { ok: "pill--ok", look: "pill--look", "can't tell yet": "" };
-const VERDICTS = { ok: "ok", look: "look", "can't tell yet": "cant-tell" };
+export const PILLS = { ok: "pill--ok", look: "pill--look", "can't tell yet": "" };
+export const VERDICTS = { ok: "ok", look: "look", "can't tell yet": "cant-tell" };
 
 export function screeningFigure() {
   return new Figure("screening", {
     downloads: ["screening", "time_people"],
-    headline: ({ screening: { people } }) =>
-      Object.keys(VERDICTS)
-        .map((verdict) => [verdict, people.filter((row) => row.verdict === verdict).length])
-        .filter(([, count]) => count > 0)
-        .map(([verdict, count]) => `${word(`verdict.${VERDICTS[verdict]}`)}: ${count}`)
-        .join(" · "),
+    headline: ({ screening: { people } }) => verdictCounts(people, VERDICTS),
     tabulate: ({ screening }) => screeningTable(screening.people),
   });
 }
@@ -30,7 +25,7 @@ export function screeningTable(rows, { names = true } = {}) {
       ...(names ? [{ ...person, class: "name" }] : []),
       { ...column("verdict", verdict), class: "long" },
       votesColumn((row) => ({ person: row.person })),
-      numeric("gold", both("gold", { kind: "gold" })),
+      numeric("gold", both("gold", { kind: "gold", known: true })),
       numeric("repeats", both("consistency", { kind: "repeat" })),
       numeric("others", both("others", { kind: "study", decided: true })),
       numeric("first", both("first", { kind: "first-views" })),
