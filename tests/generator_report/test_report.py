@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from cmi._util.errors import InputError
 from cmi.cli import app
 from cmi.generator_report.collect import read_generators
+from cmi.generator_report.inspect import Inspection, _inspect
 from cmi.reward.model.encoders.musicnn import WHEEL
 
 RATE = 8000
@@ -243,6 +244,15 @@ def test_a_generator_without_a_take_that_can_be_heard_is_an_error():
     done = report("broken", "--out", "broken.html")
     assert isinstance(done.exception, InputError)
     assert "none of 2 takes could be heard" in str(done.exception)
+
+
+def test_a_take_far_beyond_full_scale_is_left_out_without_warnings(recwarn: pytest.WarningsRecorder):
+    write_takes(Path("odd"), 0.1, prompts=1)
+    soundfile.write("odd/p00/1.wav", 1e30 * notes(1), RATE, subtype="FLOAT")
+    assert isinstance(loud := _inspect(Path("odd/p00/1.wav")), InputError)
+    assert "odd/p00/1.wav: cannot be inspected (overflow" in str(loud)
+    assert isinstance(_inspect(Path("odd/p00/0.wav")), Inspection)
+    assert not recwarn.list
 
 
 def test_generators_that_a_manifest_names_are_compared(tmp_path: Path):
