@@ -255,6 +255,32 @@ def test_a_take_far_beyond_full_scale_is_left_out_without_warnings(recwarn: pyte
     assert not recwarn.list
 
 
+def test_prompts_are_shared_whatever_their_white_space_and_wherever_the_reference_lies(tmp_path: Path):
+    for name, text, lyrics in (("one", "slow piano\n", "la\nla"), ("two", " slow  piano", "la la")):
+        (tmp_path / name).mkdir()
+        soundfile.write(tmp_path / name / "like.wav", 0.2 * notes(0), RATE)
+        soundfile.write(tmp_path / name / "a.wav", 0.2 * notes(len(name), len(text)), RATE)
+        row = {"audio": "a.wav", "text": text, "lyrics": lyrics, "reference": "like.wav", "group": "p"}
+        (tmp_path / name / f"{name}.jsonl").write_text(json.dumps(row) + "\n")
+    places = [str(tmp_path / name / f"{name}.jsonl") for name in ("one", "two")]
+    done = report(places[0], "--against", places[1], "--json", "--out", "shared.html")
+    assert [one["prompts"] for one in json.loads(done.stdout)["paired"]] == [1]
+    for name in ("one", "two"):
+        (tmp_path / name / "like.wav").unlink()  # Level does not need it
+    done = report(places[0], "--against", places[1], "--json", "--out", "shared.html")
+    assert json.loads(done.stdout)["paired"] == []
+
+
+def test_generators_without_a_common_prompt_are_said_to_have_none():
+    for name in ("left", "right"):
+        write_takes(Path(name), 0.1, prompts=1)
+        Path(name, "p00", "prompt.txt").write_text(f"a piece by {name}")
+    done = report("left", "--against", "right", "--json", "--out", "apart.html")
+    found = json.loads(done.stdout)
+    assert found["paired"] == []
+    assert any("have no prompt in common" in note for note in found["notes"])
+
+
 def test_generators_that_a_manifest_names_are_compared(tmp_path: Path):
     rows = [
         {"audio": f"{generator}-{group}.wav", "text": f"prompt {group}", "group": group, "generator": generator}

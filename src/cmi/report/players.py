@@ -41,7 +41,7 @@ def outline_of(samples: NDArray[np.float32], rate: int) -> Outline:
     frames, channels = samples.shape
     count = min(PEAKS, frames)
     starts = channels * (np.arange(count) * frames // max(1, count))
-    peaks = np.maximum.reduceat(np.abs(samples).ravel(), starts) if count else []
+    peaks: Iterable[float] = np.maximum.reduceat(np.abs(samples).ravel(), starts) if count else []
     return Outline(frames / rate, [round(float(peak), 3) for peak in peaks])
 
 
