@@ -15,7 +15,17 @@ from hypothesis import strategies as st
 
 from cmi import audio
 from cmi._util.errors import InputError, MissingExtra
-from cmi.audio import SHORTEST, Waveform, content_hash, duration, load, require_sound, windows
+from cmi.audio import (
+    SHORTEST,
+    Waveform,
+    content_hash,
+    duration,
+    load,
+    load_channels,
+    load_peaks,
+    require_sound,
+    windows,
+)
 
 SAME_PATH = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 FORMATS = {  # name: (container, encoding, largest error after decoding)
@@ -171,6 +181,29 @@ def test_a_claim_of_weeks_is_refused_unless_a_crop_is_asked_for(tmp_path):
     with pytest.raises(InputError, match=r"a\.flac: longer than 2 h, ask for fewer seconds"):
         load(path, 16_000)
     assert load(path, 16_000, seconds=10.0).seconds == 3.0
+
+
+def test_more_sound_than_memory_holds_is_not_loaded_as_it_is_but_has_peaks(tmp_path, monkeypatch):
+    path = write(tmp_path / "a.flac", music(3.0, 16_000), 16_000, "FLAC", "PCM_16")
+    level = np.abs(soundfile.read(path)[0]).max(axis=1)
+    flac_with_length(path, 0)
+    monkeypatch.setattr(audio, "MOST_SAMPLES", 2 * 16_000)
+    assert load_channels(path, 1.0)[0].shape == (16_000, 2)
+    with pytest.raises(InputError, match=r"a\.flac: too long to measure as a whole: at 16000 Hz at most 0 min"):
+        load_channels(path, 3.0)
+    peaks, seconds = load_peaks(path, 7)
+    assert seconds == 3.0
+    np.testing.assert_allclose(peaks, np.maximum.reduceat(level, np.arange(0, 48_000, 7)), atol=1e-6)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_sample_that_is_not_finite_is_refused_in_any_channel(tmp_path, value):
+    samples = music(0.5, 16_000)
+    samples[-1, 1] = value
+    path = write(tmp_path / "a.wav", samples, 16_000)
+    for read in (lambda: load_channels(path, 10.0), lambda: load_peaks(path, 16)):
+        with pytest.raises(InputError, match=r"a\.wav: samples that are NaN or infinite"):
+            read()
 
 
 def test_a_stream_that_hides_its_length_is_stopped_at_the_longest(tmp_path, monkeypatch):

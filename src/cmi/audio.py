@@ -14,22 +14,18 @@ Truncated files
 
 import hashlib
 import math
-import os
-import re
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, NoReturn, Protocol
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 import soundfile
 import soxr
 from numpy.typing import NDArray
 
-from cmi._util.errors import InputError, MissingExtra
-from cmi._util.quiet_stderr import quiet_stderr
-from cmi._util.remote import OpenFile, RemotePath, open_remote
+from cmi._util.decode import HIGHEST_RATE, LOWEST_RATE, DecodedFile, decoding, open_sound_file
+from cmi._util.errors import InputError
 
 # Files in the second row need torchcodec.
 AUDIO_SUFFIXES = {
@@ -39,24 +35,14 @@ AUDIO_SUFFIXES = {
 QUALITY = "HQ"  # of soxr; part of every embedding's key
 SHORTEST = 0.05  # seconds
 LONGEST = 2 * 3600.0  # seconds
-MOST_CHANNELS = 64
-LOWEST_RATE, HIGHEST_RATE = 4_000, 768_000  # hertz
+MOST_SAMPLES = 2**27  # over all channels, in memory at once: 25 min of stereo at 44.1 kHz
 FULL_SCALE = 0.999  # of 1.0, from which a sample counts as clipped
+NOT_FINITE = "samples that are NaN or infinite"
 SILENCE = 2.0**-24  # half a step of 24-bit audio; Opus decodes digital silence to 1e-34, not to 0
 
-_BLOCK = 2**18  # samples decoded at once, over all channels
 _EDGE = 256  # samples at the lower rate; soxr's HQ filter reaches about 100 to either side
 _FARTHEST = 1e9  # seconds; a frame beyond it may not fit libsndfile's 64 bits
 _SLACK = 0.1  # seconds that may be missing from a complete file: MP3 is padded to frames of up to 72 ms
-_NO_CLAIM = 0x7FFF0000  # bytes; encoders that write to a pipe state a size that no file reaches
-_UNKNOWN_LENGTH = 2**63 - 1  # libsndfile's value for a FLAC stream whose header states no length
-_SIZES = re.compile(r"(?:data|SSND|Data Size|riff|Riff size) *: (\d+) \(should be (\d+)\)")
-# libsndfile reads exotic formats too, some endlessly: a damaged MIDI sample dump keeps giving zeros.
-_FORMATS = {"WAV", "WAVEX", "RF64", "W64", "AIFF", "AU", "CAF", "FLAC", "OGG", "MP3"}
-# First bytes of formats that libsndfile decodes silently; for MP3, libmpg123 prints warnings.
-_QUIET = {b"RIFF", b"RF64", b"riff", b"FORM", b".snd", b"caff", b"fLaC", b"OggS"}
-_NOT_OURS = {1, 4, 18}  # libsndfile's codes for an unrecognised format, an unsupported and an unimplemented encoding
-_MISLEADING = {7}  # "not a regular file": what libsndfile says when an MP3 holds no whole frame
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +64,7 @@ class Waveform:
         if not self.samples.size:
             raise InputError("a waveform without samples")
         if not np.isfinite(self.samples).all():
-            raise InputError("samples that are NaN or infinite")
+            raise InputError(NOT_FINITE)
 
     @property
     def seconds(self) -> float:
@@ -91,7 +77,7 @@ def load(path: Path, rate: int, seconds: float | None = None, offset: float = 0.
     Short clips are not padded; those below SHORTEST are an InputError.
     """
     _require_request(path, rate, seconds, offset)
-    with _opened(path) as source:
+    with decoding(path) as source:
         if seconds is None and source.frames is not None and source.frames / source.rate - offset > LONGEST:
             _fail_too_long(path)
         start = round(offset * rate)
@@ -113,12 +99,19 @@ def load(path: Path, rate: int, seconds: float | None = None, offset: float = 0.
 
 
 def load_channels(path: Path, seconds: float) -> tuple[NDArray[np.float32], int]:
-    """Load the first seconds of a file as they are, (n, channels) at the file's own rate, which is returned too."""
-    with _opened(path) as source:
-        blocks = list(source.blocks(0, math.floor(seconds * source.rate)))
-        rate = source.rate
+    """Load the first seconds of a file as they are, (n, channels) at the file's own rate, which is returned too.
+
+    InputError if that is more than MOST_SAMPLES: a small FLAC file can hold more sound than memory does.
+    """
+    with decoding(path) as source:
+        rate, most = source.rate, MOST_SAMPLES // source.channels
+        blocks = list(source.blocks(0, min(math.floor(seconds * rate), most + 1)))
+    if sum(map(len, blocks)) > most:
+        raise InputError(f"{path}: too long to measure as a whole: at {rate} Hz at most {most / rate / 60:.0f} min")
     if not sum(map(len, blocks)):
         raise InputError(f"{path}: no sound that can be decoded")
+    if not all(np.isfinite(block).all() for block in blocks):
+        raise InputError(f"{path}: {NOT_FINITE}")
     return np.concatenate(blocks), rate
 
 
@@ -150,7 +143,7 @@ def write_wav(waveform: Waveform, path: Path) -> None:
 
 def duration(path: Path) -> float:
     """Return the length in seconds according to the file's header."""
-    with _opened(path) as source:
+    with decoding(path) as source:
         if source.frames is None:
             raise InputError(f"{path}: the header does not say how long it is")
         return source.frames / source.rate
@@ -168,11 +161,8 @@ class Peaks(NamedTuple):
 def measure_peaks(path: Path) -> Peaks:
     """Decode a file, at most LONGEST of it, block by block."""
     frames, clipped, peak = 0, 0, 0.0
-    with _opened(path) as source:
-        for block in source.blocks(0, math.floor(LONGEST * source.rate)):
-            level = np.abs(block[:, 0])
-            for channel in block.T[1:]:
-                np.maximum(level, np.abs(channel), out=level)
+    with decoding(path) as source:
+        for level in _levels(source):
             frames += len(level)
             clipped += int(np.count_nonzero(level >= FULL_SCALE))
             peak = max(peak, float(level.max(initial=0.0)))
@@ -181,6 +171,28 @@ def measure_peaks(path: Path) -> Peaks:
         raise InputError(f"{path}: no sound that can be decoded")
     is_whole = min(stated / rate, LONGEST) - frames / rate <= _SLACK
     return Peaks(frames / rate, is_whole, peak, clipped / frames)
+
+
+def load_peaks(path: Path, frames: int) -> tuple[NDArray[np.float32], float]:
+    """Return the largest magnitude of so many frames and the next, to the end, and the seconds of all, at most LONGEST.
+
+    It is decoded block by block, because two hours of stereo do not fit in memory.
+    """
+    found, count, rest = [np.empty(0, np.float32)], 0, np.empty(0, np.float32)
+    with decoding(path) as source:
+        rate = source.rate
+        for level in _levels(source):
+            count += len(level)
+            rest = np.concatenate([rest, level])
+            whole = len(rest) // frames * frames
+            found.append(rest[:whole].reshape(-1, frames).max(axis=1))
+            rest = rest[whole:]
+    if not count:
+        raise InputError(f"{path}: no sound that can be decoded")
+    peaks = np.concatenate([*found, [rest.max()]] if rest.size else found)
+    if not np.isfinite(peaks).all():
+        raise InputError(f"{path}: {NOT_FINITE}")
+    return peaks, count / rate
 
 
 def require_sound(waveform: Waveform, name: str | Path = "audio") -> None:
@@ -204,7 +216,7 @@ def content_hash(audio: Path | Waveform) -> str:
         digest = hashlib.sha256(f"waveform {audio.rate} ".encode())
         digest.update(audio.samples.astype("<f4").tobytes())
         return digest.hexdigest()
-    with _open_file(audio) as file:
+    with open_sound_file(audio) as file:
         try:
             return hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
@@ -230,19 +242,16 @@ def _require_request(path: Path, rate: int, seconds: float | None, offset: float
         raise InputError(f"{path}: {seconds} s were asked for, expected {SHORTEST} to {LONGEST:g} s")
 
 
-class _Source(Protocol):
-    """A file being decoded."""
-
-    rate: int
-    channels: int
-    frames: int | None  # to expect; None if unknown
-    stated: float | None  # frames according to the header, more than `frames` in a truncated file; None if unstated
-
-    def blocks(self, begin: int, end: int) -> Iterator[NDArray[np.float32]]:
-        """Yield frames `begin` to `end`, or to the end of the sound, in arrays of shape (n, channels)."""
+def _levels(source: DecodedFile) -> Iterator[NDArray[np.float32]]:
+    """Yield the largest magnitude of all channels at each frame, at most LONGEST, block by block."""
+    for block in source.blocks(0, math.floor(LONGEST * source.rate)):
+        level = np.abs(block[:, 0])
+        for channel in block.T[1:]:
+            np.maximum(level, np.abs(channel), out=level)
+        yield level
 
 
-def _resampled(source: _Source, rate: int, start: int, stop: int) -> NDArray[np.float32]:
+def _resampled(source: DecodedFile, rate: int, start: int, stop: int) -> NDArray[np.float32]:
     """Return samples `start` to `stop` of the source at `rate`, or as many of them as there are.
 
     Decoding begins at a frame that coincides with a sample of the result, far enough ahead for the filter to settle.
@@ -280,151 +289,3 @@ def _mono(block: NDArray[np.float32]) -> NDArray[np.float32]:
         for channel in block.T[1:]:  # several times faster than numpy's mean over a short axis
             total += channel * share
         return total
-
-
-def _open_file(path: Path) -> OpenFile:
-    if isinstance(path, RemotePath):
-        return open_remote(path)
-    try:
-        if path.is_dir():
-            raise InputError(f"{path}: a folder, expected an audio file")
-        if path.exists() and not path.is_file():  # opening a pipe would wait forever
-            raise InputError(f"{path}: not a regular file")
-        return path.open("rb")
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[_Source]:
-    """Open a file for decoding and check its header against our limits."""
-    with _open_file(path) as file:
-        if not os.fstat(file.fileno()).st_size:
-            raise InputError(f"{path}: an empty file")
-        with nullcontext() if os.pread(file.fileno(), 4, 0) in _QUIET else quiet_stderr():
-            sound = _open_sound(path, file)
-            if sound is None:
-                yield _within_limits(path, _CodecSource(path, file))
-            else:
-                with sound:
-                    yield _within_limits(path, _SoundFileSource(sound, file))
-
-
-def _open_sound(path: Path, file: OpenFile) -> soundfile.SoundFile | None:
-    """Open the file with libsndfile; None if it does not read this format."""
-    try:
-        # By descriptor: given a name, libsndfile would read any .vox or .gsm file as headerless audio.
-        sound = soundfile.SoundFile(file.fileno(), closefd=False)
-    except soundfile.LibsndfileError as error:
-        if error.code in _NOT_OURS:
-            return None
-        reason = "" if error.code in _MISLEADING else f" ({error.error_string.rstrip('.')})"
-        raise InputError(f"{path}: damaged, cut off, or with a false header{reason}") from error
-    if sound.format not in _FORMATS:
-        sound.close()
-        return None
-    return sound
-
-
-def _within_limits(path: Path, source: _Source) -> _Source:
-    if not 1 <= source.channels <= MOST_CHANNELS:
-        raise InputError(f"{path}: {source.channels} channels, expected 1 to {MOST_CHANNELS}")
-    if not LOWEST_RATE <= source.rate <= HIGHEST_RATE:
-        raise InputError(f"{path}: a rate of {source.rate} Hz, expected {LOWEST_RATE:,} to {HIGHEST_RATE:,} Hz")
-    if source.frames is not None and source.frames < 1:
-        raise InputError(f"{path}: no sound in it (0 s)")
-    return source
-
-
-def _stated_frames(sound: soundfile.SoundFile, file: OpenFile) -> float | None:
-    """Return the number of frames according to the header; None if it does not say."""
-    if sound.format == "MP3" and not _states_frames(file):
-        return None  # libsndfile guesses
-    # For uncompressed sound libsndfile trusts the file's size, and logs the size that the header states.
-    sizes = _SIZES.findall(sound.extra_info)
-    if not sizes or sound.format in ("FLAC", "OGG", "MP3"):
-        return float(sound.frames)
-    claimed, found = map(int, sizes[-1])
-    return sound.frames * claimed / found if found < claimed < _NO_CLAIM else float(sound.frames)
-
-
-def _states_frames(file: OpenFile) -> bool:
-    """Tell whether an MP3 begins with a tag that states its number of frames."""
-    head = os.pread(file.fileno(), 10, 0)
-    begin = 0
-    if head[:3] == b"ID3" and len(head) == 10:  # the tag's size has four times seven bits
-        begin = 10 + sum((byte & 127) << shift for byte, shift in zip(head[6:], (21, 14, 7, 0), strict=True))
-    frame = os.pread(file.fileno(), 4096, begin)
-    tag = max(frame.find(b"Xing"), frame.find(b"Info"))
-    return b"VBRI" in frame or (tag >= 0 and len(frame) > tag + 7 and bool(frame[tag + 7] & 1))
-
-
-class _SoundFileSource:
-    def __init__(self, sound: soundfile.SoundFile, file: OpenFile) -> None:
-        self.rate: int = sound.samplerate
-        self.channels: int = sound.channels
-        self.frames: int | None = None if sound.frames == _UNKNOWN_LENGTH else sound.frames
-        self.stated = _stated_frames(sound, file) if self.frames is not None else None
-        self._sound = sound
-
-    def blocks(self, begin: int, end: int) -> Iterator[NDArray[np.float32]]:
-        end = end if self.frames is None else min(end, self.frames)
-        if begin >= end:
-            return
-        try:
-            self._sound.seek(begin)
-        except soundfile.LibsndfileError:  # beyond the end of a truncated file
-            return
-        while begin < end:
-            block = self._read(min(end - begin, max(1, _BLOCK // self.channels)))
-            if not len(block):
-                return
-            yield block
-            begin += len(block)
-
-    def _read(self, frames: int) -> NDArray[np.float32]:
-        """Read the next frames, none at the end.
-
-        At the end of a FLAC file that is truncated or states no length, soundfile fills the buffer and then raises
-        without saying how many frames it read; we count those that are no longer NaN.
-        """
-        buffer = np.full((frames, self.channels), np.nan, np.float32)
-        try:
-            count = len(self._sound.read(out=buffer))
-        except soundfile.LibsndfileError:
-            written = np.flatnonzero(~np.isnan(buffer[:, -1]))
-            count = written[-1] + 1 if written.size else 0
-        return buffer[:count]
-
-
-class _CodecSource:
-    """Any format that FFmpeg reads, through torchcodec; in one block, because torchcodec seeks by starting over."""
-
-    def __init__(self, path: Path, file: OpenFile) -> None:
-        try:
-            from torchcodec.decoders import AudioDecoder
-        except ImportError as error:
-            what = f"{path}: not readable as WAV, FLAC, OGG or MP3; any other format is read by torchcodec, which"
-            raise MissingExtra(what, "codec") from error
-        except (OSError, RuntimeError) as error:
-            raise InputError(f"{path}: torchcodec cannot be loaded to read it; install FFmpeg") from error
-        file.seek(0)
-        try:
-            self._decoder = AudioDecoder(file)  # not by name: FFmpeg would open 'http:b' as an address
-        except (RuntimeError, ValueError) as error:
-            raise InputError(f"{path}: not audio, damaged, or cut off") from error
-        about = self._decoder.metadata
-        self.rate: int = about.sample_rate or 0
-        self.channels: int = about.num_channels or 0
-        seconds = about.duration_seconds_from_header
-        self.frames: int | None = None if seconds is None else round(seconds * self.rate)
-        self.stated: float | None = self.frames
-        self._begin = about.begin_stream_seconds_from_header or 0.0
-
-    def blocks(self, begin: int, end: int) -> Iterator[NDArray[np.float32]]:
-        start, stop = (self._begin + frame / self.rate for frame in (begin, end))
-        try:
-            samples = self._decoder.get_samples_played_in_range(start, stop).data
-        except (RuntimeError, ValueError):  # beyond the end
-            return
-        yield samples.numpy().T

@@ -90,6 +90,17 @@ def test_pick_and_the_benchmark_take_any_name(takes: Path, environment: dict[str
         assert is_plain((takes / f"t.{form}").read_bytes())
 
 
+@pytest.mark.parametrize("environment", ENCODINGS[1:3])
+def test_the_pages_of_a_report_and_of_picks_link_to_any_name(takes: Path, environment: dict[str, str]):
+    for command in (["report", "takes", "--out", "page.html"], ["pick", "takes", "--html", "page.html"]):
+        shown = cmi(takes, *command, "--model", "mine:Flat", **environment)
+        assert shown.returncode == 0, shown.stderr
+        assert is_plain(shown.stdout) and is_plain(shown.stderr)
+        page = (takes / "page.html").read_text()
+        assert 'src="takes/p/bad%FF.wav"' in page
+        assert 'src="takes/p/new%0Aline.wav"' in page
+
+
 def test_the_arena_refuses_what_a_database_cannot_keep(takes: Path):
     said = cmi(takes, "arena", "import", "takes", "--project", "Study")
     assert said.returncode == 2 and is_plain(said.stderr) and said.stderr.count(b"\n") == 1

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from cmi._util.errors import InputError
 from cmi.cli import app
 from cmi.generator_report.collect import read_generators
+from cmi.generator_report.inspect import Inspection, _inspect
 from cmi.reward.model.encoders.musicnn import WHEEL
 
 RATE = 8000
@@ -243,6 +244,41 @@ def test_a_generator_without_a_take_that_can_be_heard_is_an_error():
     done = report("broken", "--out", "broken.html")
     assert isinstance(done.exception, InputError)
     assert "none of 2 takes could be heard" in str(done.exception)
+
+
+def test_a_take_far_beyond_full_scale_is_left_out_without_warnings(recwarn: pytest.WarningsRecorder):
+    write_takes(Path("odd"), 0.1, prompts=1)
+    soundfile.write("odd/p00/1.wav", 1e30 * notes(1), RATE, subtype="FLOAT")
+    assert isinstance(loud := _inspect(Path("odd/p00/1.wav")), InputError)
+    assert "odd/p00/1.wav: cannot be inspected (overflow" in str(loud)
+    assert isinstance(_inspect(Path("odd/p00/0.wav")), Inspection)
+    assert not recwarn.list
+
+
+def test_prompts_are_shared_whatever_their_white_space_and_wherever_the_reference_lies(tmp_path: Path):
+    for name, text, lyrics in (("one", "slow piano\n", "la\nla"), ("two", " slow  piano", "la la")):
+        (tmp_path / name).mkdir()
+        soundfile.write(tmp_path / name / "like.wav", 0.2 * notes(0), RATE)
+        soundfile.write(tmp_path / name / "a.wav", 0.2 * notes(len(name), len(text)), RATE)
+        row = {"audio": "a.wav", "text": text, "lyrics": lyrics, "reference": "like.wav", "group": "p"}
+        (tmp_path / name / f"{name}.jsonl").write_text(json.dumps(row) + "\n")
+    places = [str(tmp_path / name / f"{name}.jsonl") for name in ("one", "two")]
+    done = report(places[0], "--against", places[1], "--json", "--out", "shared.html")
+    assert [one["prompts"] for one in json.loads(done.stdout)["paired"]] == [1]
+    for name in ("one", "two"):
+        (tmp_path / name / "like.wav").unlink()  # Level does not need it
+    done = report(places[0], "--against", places[1], "--json", "--out", "shared.html")
+    assert json.loads(done.stdout)["paired"] == []
+
+
+def test_generators_without_a_common_prompt_are_said_to_have_none():
+    for name in ("left", "right"):
+        write_takes(Path(name), 0.1, prompts=1)
+        Path(name, "p00", "prompt.txt").write_text(f"a piece by {name}")
+    done = report("left", "--against", "right", "--json", "--out", "apart.html")
+    found = json.loads(done.stdout)
+    assert found["paired"] == []
+    assert any("have no prompt in common" in note for note in found["notes"])
 
 
 def test_generators_that_a_manifest_names_are_compared(tmp_path: Path):

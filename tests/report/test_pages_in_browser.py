@@ -199,6 +199,16 @@ def test_a_page_is_accessible_fits_any_screen_and_shows_hostile_names_as_text(
     assert tab.locator("audio:visible, .filters:visible").count() == 0
 
 
+@pytest.mark.parametrize("name", PAGES)
+def test_a_word_that_fits_no_line_does_not_widen_a_page(
+    name: str, open_page: OpenPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setitem(globals(), "HOSTILE", f"{'w' * 300} {HOSTILE}")
+    html = PAGES[name](tmp_path)
+    for width in (1280, 390):
+        assert open_page(html, width).evaluate("document.documentElement.scrollWidth") <= width
+
+
 def test_a_waveform_plays_from_where_it_is_clicked_and_the_address_survives_any_name(
     open_page: OpenPage, tmp_path: Path
 ):

@@ -12,7 +12,8 @@ too long      above LONGEST seconds, or more than MOST_TIMES as long as asked fo
 import numpy as np
 from numpy.typing import NDArray
 
-from cmi.audio import HIGHEST_RATE, LOWEST_RATE, Waveform
+from cmi._util.decode import HIGHEST_RATE, LOWEST_RATE
+from cmi.audio import Waveform
 from cmi.generate import GeneratedSound, GenerationError
 
 SHORTEST = 1.0  # seconds

@@ -6,6 +6,7 @@ loses what it was at. Torch is not imported here: processes start at once.
 
 import base64
 import hashlib
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -142,12 +143,13 @@ def inspecting(
 
 
 def _key(path: Path) -> str:
-    return hashlib.sha256(f"{VERSION}\n{file_stamp(path)}".encode()).hexdigest()[:32]
+    return hashlib.sha256(os.fsencode(f"{VERSION}\n{file_stamp(path)}")).hexdigest()[:32]
 
 
 def _inspect(path: Path) -> Inspection | InputError:
     try:
-        return inspect_recording(path)
+        with np.errstate(over="raise", invalid="raise"):  # samples far beyond full scale
+            return inspect_recording(path)
     except InputError as error:
         return error
     except (ArithmeticError, MemoryError, ValueError) as error:  # one odd file does not end the others

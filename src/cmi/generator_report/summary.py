@@ -6,6 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cmi._util.errors import InputError
+from cmi.audio import content_hash
 from cmi.distance.measure import MeasuredDistance
 from cmi.generator_report.attributes import ATTRIBUTES, is_heard
 from cmi.generator_report.collect import HeardTake, MeasuredGenerator
@@ -14,7 +16,7 @@ from cmi.reward.pick.curve import Curve, RankedPrompt, pick_curve
 from cmi.reward.pick.pick import Weights
 from cmi.reward.scoring.tags import read_bank
 from cmi.stats import Interval, bootstrap, bootstrap_interval, share_interval
-from cmi.take import Score
+from cmi.take import Prompt, Score
 
 MOST_COMPARED = 500  # takes of a generator that are compared with each other
 RESAMPLES = 1000
@@ -96,8 +98,14 @@ def summarise(
     """The report; generators come in the order of their mean score."""
     generators = [_report(one) for one in measured]
     generators.sort(key=lambda report: -(report.musicality.value + report.alignment.value))
-    paired = [found for other in generators[1:] if (found := compare_on_prompts(generators[0], other)) is not None]
-    return ReportOfGenerators(model, generators, paired, list(distances), tuple(notes))
+    compared = {other.name: compare_on_prompts(generators[0], other) for other in generators[1:]}
+    paired = [found for found in compared.values() if found is not None]
+    apart = [
+        f"{generators[0].name} and {name} have no prompt in common: their means are of different prompts."
+        for name, found in compared.items()
+        if found is None
+    ]
+    return ReportOfGenerators(model, generators, paired, list(distances), (*notes, *apart))
 
 
 def _report(measured: MeasuredGenerator) -> GeneratorReport:
@@ -246,6 +254,14 @@ def _by_prompt(takes: Sequence[HeardTake]) -> dict[tuple[str, str, str], Array]:
     """The mean scores of each prompt, (2,)."""
     scores: dict[tuple[str, str, str], list[Score]] = {}
     for take in takes:
-        asked = take.row.take.prompt
-        scores.setdefault((asked.text, asked.lyrics, str(asked.reference or "")), []).append(take.score)
+        scores.setdefault(_prompt_key(take.row.take.prompt), []).append(take.score)
     return {prompt: np.mean(own, axis=0) for prompt, own in scores.items()}
+
+
+def _prompt_key(prompt: Prompt) -> tuple[str, str, str]:
+    """Equal for prompts that differ in white space alone, and for copies of the same reference."""
+    text, lyrics = (" ".join(words.split()) for words in (prompt.text, prompt.lyrics))
+    try:
+        return text, lyrics, content_hash(prompt.reference) if prompt.reference else ""
+    except InputError:  # the scorer did not need it
+        return text, lyrics, str(prompt.reference)

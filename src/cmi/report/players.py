@@ -13,13 +13,15 @@ import numpy as np
 import soundfile
 from numpy.typing import NDArray
 
+from cmi._util.errors import InputError
 from cmi._util.remote import RemotePath
-from cmi.audio import LONGEST, load, load_channels
+from cmi.audio import load, load_peaks
 from cmi.report.html import details
 from cmi.report.numbers import clock
 
 PEAKS = 240  # of a waveform as it is drawn
 WAVE_HEIGHT = 40
+OUTLINE_FRAMES = 16  # frames whose peak is read from a file at once
 OPEN_CARDS = 12  # shown of each end of a ranking; the others are folded
 EMBEDDED_RATE = 32_000
 MOST_EMBEDDED = 64 * 2**20  # characters in one page
@@ -39,12 +41,14 @@ def outline_of(samples: NDArray[np.float32], rate: int) -> Outline:
     frames, channels = samples.shape
     count = min(PEAKS, frames)
     starts = channels * (np.arange(count) * frames // max(1, count))
-    peaks = np.maximum.reduceat(np.abs(samples).ravel(), starts) if count else samples[:0, 0]
+    peaks: Iterable[float] = np.maximum.reduceat(np.abs(samples).ravel(), starts) if count else []
     return Outline(frames / rate, [round(float(peak), 3) for peak in peaks])
 
 
 def read_outline(path: Path) -> Outline:
-    return outline_of(*load_channels(path, LONGEST))
+    """Return the outline of a file; much longer ones than memory holds are drawn too."""
+    peaks, seconds = load_peaks(path, OUTLINE_FRAMES)
+    return outline_of(peaks[:, None], 1)._replace(seconds=seconds)
 
 
 def wave(name: str, outline: Outline, marked: Iterable[tuple[float, float]] = (), drawn: str = "") -> str:
@@ -104,7 +108,8 @@ def link_from(folder: Path) -> Link:
     def link(path: Path) -> str:
         if isinstance(path, RemotePath):
             return ""
-        return escape(quote(os.path.relpath(path.resolve(), folder.resolve()).replace(os.sep, "/")))
+        address = os.path.relpath(path.resolve(), folder.resolve()).replace(os.sep, "/")
+        return escape(quote(os.fsencode(address)))
 
     return link
 
@@ -117,7 +122,10 @@ def embed_up_to(limit: int, link: Link) -> Link:
         nonlocal left
         if left <= 0:
             return link(path)
-        sound, encoded = load(path, EMBEDDED_RATE), io.BytesIO()
+        try:
+            sound, encoded = load(path, EMBEDDED_RATE), io.BytesIO()
+        except InputError:  # longer than two hours
+            return link(path)
         soundfile.write(encoded, sound.samples.clip(-1, 1), EMBEDDED_RATE, format="MP3", subtype="MPEG_LAYER_III")
         address = f"data:audio/mpeg;base64,{base64.b64encode(encoded.getvalue()).decode('ascii')}"
         left -= len(address)

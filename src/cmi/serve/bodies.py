@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from cmi._util.decode import HIGHEST_RATE, LOWEST_RATE
 from cmi._util.errors import HttpRefusal
-from cmi.audio import HIGHEST_RATE, LOWEST_RATE, Waveform
+from cmi.audio import Waveform
 
 MOST_TAKES = 256  # in a request
 MOST_CHARACTERS = 200_000  # of a text, as the reward models read

@@ -1,6 +1,7 @@
 """The error browser: readings and scores are the scorer's own, and hostile answers are text on the page (Chromium)."""
 
 import json
+import os
 import shutil
 from dataclasses import replace
 from importlib.resources import files
@@ -188,6 +189,12 @@ def test_links_are_relative_quoted_and_stay_within_the_clip(tmp_path):
     assert link(PlayedSpan("data/GTZAN/a #1?.wav", 10.0, 20.0)) == "../audio/GTZAN/a%20%231%3F.wav#t=10,20"
     assert link(PlayedSpan("GTZAN/a #1?.wav")) == "../audio/GTZAN/a%20%231%3F.wav"
     assert link(PlayedSpan("GTZAN/b.wav")) is None
+
+
+def test_a_clip_whose_name_is_not_utf8_is_linked(tmp_path):
+    name = os.fsdecode(b"bad\xff.wav")
+    (tmp_path / name).write_bytes(b"sound")
+    assert linked(tmp_path, tmp_path / "p.html")(PlayedSpan(name)) == "bad%FF.wav"
 
 
 def test_what_could_not_be_written_or_heard_is_said_first(tmp_path, tools):

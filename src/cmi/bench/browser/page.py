@@ -160,7 +160,7 @@ def linked(folder: Path, page: Path) -> SoundSource:
         path = find_sound(clip, folder)
         if path is None:
             return None
-        address = quote(Path(os.path.relpath(path.resolve(), page.parent.resolve())).as_posix())
+        address = quote(os.fsencode(Path(os.path.relpath(path.resolve(), page.parent.resolve())).as_posix()))
         ends = f"#t={clip.start:g}" + (f",{clip.end:g}" if clip.end is not None else "")
         return address + (ends if clip.start > 0 or clip.end is not None else "")
 

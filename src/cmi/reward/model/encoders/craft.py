@@ -192,24 +192,24 @@ def long_spectrum(sound: Tensor) -> Tensor:
     return _power(spectra(sound, LINE_FRAME)).clamp(min=1e-8).log() / 2
 
 
-class Outline(NamedTuple):
+class SpectralOutline(NamedTuple):
     """A curve over frequency: (B, bins) each."""
 
     around: Tensor  # the median of 31 bins
     above: Tensor  # how far it is above that
 
 
-def outlines(spectrum: Tensor) -> list[Outline]:
+def outlines(spectrum: Tensor) -> list[SpectralOutline]:
     """Of what sounds nearly always, and of the mean over time."""
     found = []
     for curve in (quantile(spectrum, 0.15, 2), spectrum.mean(dim=2)):
         near = functional.pad(curve[:, None], (15, 15), mode="replicate")[:, 0].unfold(1, 31, 1)
         around = ordered(near, 2)[:, :, 15]
-        found.append(Outline(around, curve - around))
+        found.append(SpectralOutline(around, curve - around))
     return found
 
 
-def lines(curves: Sequence[Outline]) -> Tensor:
+def lines(curves: Sequence[SpectralOutline]) -> Tensor:
     """What sounds all the time at one frequency, as hum and ringing do; combs."""
     found = []
     for around, above in curves:
@@ -313,7 +313,7 @@ def edges(spectrum: Tensor) -> Tensor:
     return torch.cat(found, dim=1)
 
 
-def ringing(curves: Sequence[Outline]) -> Tensor:
+def ringing(curves: Sequence[SpectralOutline]) -> Tensor:
     """How much of what stands still repeats along frequency, as a tube's echoes make it: (B, 20)."""
     step, device = RATE / LINE_FRAME, curves[0].above.device
     delays = torch.arange(26.0, 120.0, 0.1, device=device)  # of 1/22,000 s: 1.2 to 5.5 ms
