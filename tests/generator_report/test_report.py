@@ -148,6 +148,17 @@ def test_the_page_links_to_every_take_and_shows_prompts_as_text():
 
 
 @pytest.mark.usefixtures("made")
+def test_the_page_begins_with_the_answer():
+    page = Path("out/page.html").read_text()
+    assert page.index('class="notice"') < page.index("<table")
+    said = re.findall(r"<p>(.*?)</p>", page[page.index('class="notice"') :])[:3]
+    assert said[0].startswith("On the 10 prompts that both were given, loud scores higher than soft in musicality (+")
+    assert said[0].endswith("loud and soft cannot be told apart in alignment (+0.00, no interval).")
+    assert re.match(r"loud: something is wrong with \d+ of 21 takes, most often [a-z ]+ \(\d+\); a take fits", said[1])
+    assert said[2].startswith("soft: something is wrong with ")
+
+
+@pytest.mark.usefixtures("made")
 def test_the_page_is_accessible_and_fits_a_phone_in_the_dark():
     """axe finds nothing serious; nothing is wider than 390 px; a click on a section plays from there."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
@@ -217,7 +228,7 @@ def test_one_short_take_alone_has_a_page():
     done = report("single", "--out", "single.html")
     assert done.exit_code == 0, done.output
     assert "<audio" in Path("single.html").read_text()
-    assert "1 takes have lyrics; --transcribe" in " ".join(done.stdout.split())
+    assert "1 take has lyrics; --transcribe" in " ".join(done.stdout.split())
 
 
 @pytest.mark.parametrize(

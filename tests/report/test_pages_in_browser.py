@@ -194,9 +194,15 @@ def test_a_page_is_accessible_fits_any_screen_and_shows_hostile_names_as_text(
                 "[...document.querySelectorAll('.scroll')].map((one) => [one.scrollWidth, one.clientWidth])"
             )
             assert all(needed <= there + 1 for needed, there in widths)
+        else:
+            narrowest = tab.evaluate("""Math.min(...[...document.querySelectorAll('.scroll tbody tr > :first-child')]
+                .filter((one) => one.textContent.length > 3).map((one) => one.clientWidth))""")
+            assert narrowest > 30, "the first column is no stack of letters"
         assert tab.locator("tbody tr:visible").count() > 0
     tab.emulate_media(media="print")
     assert tab.locator("audio:visible, .filters:visible").count() == 0
+    tab.set_viewport_size({"width": 718, "height": 1000})  # A4 with Chromium's margins
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 718, "nothing is cut off on paper"
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -97,6 +97,14 @@ def test_what_is_not_a_terminal_gets_each_row_on_one_line():
     assert any("organisation/model-1" in line and "111.123" in line for line in out.getvalue().splitlines())
 
 
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_title_that_is_longer_than_its_table_stays_on_one_line(is_terminal: bool):
+    out = io.StringIO()
+    narrow = Table("A title that is longer than its table", ["a", "b"], [["1", "2"]])
+    print_tables([narrow], Console(file=out, width=80, force_terminal=is_terminal, color_system=None))
+    assert out.getvalue().splitlines()[0].rstrip() == narrow.title
+
+
 words = st.text(st.characters(codec="utf-8", exclude_categories=["C", "M"]), max_size=30)
 
 

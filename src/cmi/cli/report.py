@@ -77,7 +77,8 @@ def report(
     if any(take.odds is None for one in measured for take in one.takes):
         notes.append("musicnn's weights could not be loaded: what prompts name, voices and variety are not checked.")
     if sung and not transcribe:
-        notes.append(f"{sung} takes have lyrics; --transcribe compares them with the words that are heard ({COMMAND}).")
+        have = "take has" if sung == 1 else "takes have"
+        notes.append(f"{sung} {have} lyrics; --transcribe compares them with the words that are heard ({COMMAND}).")
     found = summarise(scorer.name, measured, distances, notes)
     write_page(out, page_of(found, page_links(out, embed_audio)))
     write_whole(out.with_suffix(".json"), to_json(record_of(found)))

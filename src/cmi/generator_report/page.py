@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
 
+from cmi.generator_report.answer import answers_of
 from cmi.generator_report.attributes import TAGGED, HeardAttribute
 from cmi.generator_report.collect import HeardTake
 from cmi.generator_report.inspect import KEY_SECONDS
@@ -27,6 +28,7 @@ def page_of(report: ReportOfGenerators, link: Link) -> str:
     facts = {"Scored by": report.model, "Takes": str(takes)}
     body = [
         f"<h1>{escape(names)}</h1>",
+        f'<div class="notice">{"".join(f"<p>{escape(answer)}</p>" for answer in answers_of(report))}</div>',
         fact_list(facts),
         *(table_html(table) for table in tables_of(report)),
         *(_takes(one, link) for one in report.generators),

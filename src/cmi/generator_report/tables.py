@@ -15,7 +15,17 @@ from cmi.report.tables import Table
 from cmi.reward.model.validation import validation_notes, validation_record
 from cmi.stats.comparison import finite
 
-ERRORS = "docs/report.md says how often each errs"
+ERRORS = "The documentation of `cmi report` says how often each errs."
+EXPLAINED = {
+    "gap": "silence inside the take",
+    "cut": "the music breaks off at the end",
+    "tail": "long silence at the end",
+    "hum": "mains hum at 50 or 60 Hz",
+    "stuck": "a moment is repeated exactly",
+    "one-sided": "one channel is much quieter",
+    "phase": "the channels cancel each other",
+    NO_VOICE: "though lyrics were given",
+}
 
 
 def tables_of(report: ReportOfGenerators) -> list[Table]:
@@ -44,9 +54,9 @@ def _ranking(report: ReportOfGenerators) -> Table:
     ]
     headers = ["generator", "prompts", "takes", "musicality", "95 %", "alignment", "95 %", "own prompt, %", "95 %"]
     notes = [
-        f"Means of scores by {report.model}; scores compare takes and have no unit. Intervals draw prompts; there is "
-        "none for fewer than ten. Own prompt: how often a take fits its own prompt better than another prompt of the "
-        "same set; 50 is chance.",
+        f"Means of scores by {report.model}; scores compare takes and have no unit. Intervals resample prompts; there "
+        "is none for fewer than ten. Own prompt: how often a take fits its own prompt better than another prompt of "
+        "the same set; 50 is chance.",
         *validation_notes(report.model),
         *report.notes,
     ]
@@ -73,7 +83,10 @@ def _paired(report: ReportOfGenerators) -> list[Table]:
         for one in report.paired
     ]
     headers = ["generators", "prompts", "musicality", "95 %", "alignment", "95 %", "prompts won, %", "95 %"]
-    notes = ["On the prompts that both were given, prompt by prompt. An interval that excludes 0 is a difference."]
+    notes = [
+        "Mean differences on the prompts that both were given. An interval that excludes 0 says that one is ahead. "
+        "Won: by the sum of both scores."
+    ]
     return [Table("Generators on the same prompts", headers, rows, notes=notes)] if rows else []
 
 
@@ -93,7 +106,7 @@ def _attributes(report: ReportOfGenerators) -> list[Table]:
     headers = ["generator", "attribute", "asked", "heard, %", "95 %", "if not asked, %", "not checked"]
     notes = [
         "Asked: how often a prompt names it. Heard: by musicnn's tags, the measured tempo and key. If not asked: the "
-        f"same in takes whose prompts do not name it; only a clear difference says that prompts are followed. {ERRORS}."
+        f"same in takes whose prompts do not name it; only a clear difference says that prompts are followed. {ERRORS}"
     ]
     return [Table("What prompts name, and whether it is heard", headers, rows, 2, notes=notes)] if rows else []
 
@@ -103,11 +116,24 @@ def _findings(report: ReportOfGenerators) -> Table:
     for kind in (*KINDS, NO_VOICE):
         counts = [sum(kind in take.kinds for take in one.takes) for one in report.generators]
         if any(counts):
-            rows.append([kind, *(f"{n} of {len(one.takes)}" for n, one in zip(counts, report.generators, strict=True))])
+            rows.append(
+                [
+                    _explained(kind),
+                    *(f"{n} of {len(one.takes)}" for n, one in zip(counts, report.generators, strict=True)),
+                ]
+            )
     clean = [sum(not take.observations for take in one.takes) for one in report.generators]
-    rows.append(["nothing", *(f"{n} of {len(one.takes)}" for n, one in zip(clean, report.generators, strict=True))])
-    headers = ["found", *(one.name for one in report.generators)]
-    return Table("Takes in which something is wrong", headers, rows, notes=[f"By measurement; {ERRORS}."])
+    rows.append(
+        ["nothing found", *(f"{n} of {len(one.takes)}" for n, one in zip(clean, report.generators, strict=True))]
+    )
+    headers = ["what", *(one.name for one in report.generators)]
+    return Table(
+        "Takes in which something is wrong", headers, rows, notes=[f"Measured, not judged by a model. {ERRORS}"]
+    )
+
+
+def _explained(kind: str) -> str:
+    return f"{kind}: {EXPLAINED[kind]}" if kind in EXPLAINED else kind
 
 
 def _sound(report: ReportOfGenerators) -> Table:
@@ -123,11 +149,20 @@ def _sound(report: ReportOfGenerators) -> Table:
         ]
         for one in report.generators
     ]
-    headers = ["generator", "seconds", "LUFS", "BPM", "no pulse", "variety between prompts", "within"]
+    headers = [
+        "generator",
+        "length, s",
+        "loudness, LUFS",
+        "tempo, BPM",
+        "no pulse",
+        "variety between prompts",
+        "within",
+    ]
     bank = report.generators[0].variety.bank
     notes = [
-        "Median, and from the lowest to the highest tenth. Variety: the mean of 1 - cosine of musicnn's tags between "
-        f"takes of different prompts, and of one prompt; {bank:.2f} in a bank of 206 tracks."
+        "Medians, with the 10th and the 90th percentile. No pulse: takes without a tempo. Variety: the mean of 1 - "
+        "cosine of musicnn's tags between takes of different prompts, and within a prompt; "
+        f"{bank:.2f} in a bank of 206 tracks."
     ]
     return Table("How the takes sound", headers, rows, notes=notes)
 
@@ -156,11 +191,11 @@ def _curves(report: ReportOfGenerators) -> list[Table]:
         if point.axis == "overall"
     ]
     notes = [
-        f"The best of N takes by {report.model}, judged by the same model: more than people will hear. "
-        "`cmi pick --curve 1,4 --second OTHER` judges by another one."
+        f"The best of N takes by {report.model}, judged by the same model, so the gain is more than people will hear. "
+        "Overall: the mean of musicality and alignment. `cmi pick --curve 1,4 --second OTHER` judges by another model."
     ]
     headers = ["generator", "score", "N", "mean", "gain", "95 %"]
-    return [Table("What picking the best of N would buy", headers, rows, 2, notes=notes)] if rows else []
+    return [Table("What picking the best of N takes gains", headers, rows, 2, notes=notes)] if rows else []
 
 
 def _lyrics(report: ReportOfGenerators) -> list[Table]:
@@ -198,12 +233,13 @@ def _distances(report: ReportOfGenerators) -> list[Table]:
         return []
     headers = ["sets", "distance", "value", "limit", "low", "high", "itself", "shuffled", "p"]
     notes = [
-        f"By {report.distances[0].encoder}, windows of 3 s. limit: with endless takes; low, high: its 95 % interval. "
-        "itself: two halves of the second set. shuffled: 95 % of random splits of all recordings are below; p: the "
-        "share that is not below the value. `cmi distance` has other encoders and MAD.",
+        f"By {report.distances[0].encoder}, windows of 3 s. limit: estimated for endlessly many takes; low, high: its "
+        "95 % interval. itself: between two halves of the second set. shuffled: 95 % of random splits of all "
+        "recordings are below it; p: the share of these that are as far apart as the sets. `cmi distance` has other "
+        "encoders and MAD.",
         *(f"{one.takes} from {one.reference}: {'; '.join(one.notes)}." for one in report.distances),
     ]
-    return [Table("Distances between sets", headers, rows, 2, notes=notes)]
+    return [Table("How far apart the sets of takes are", headers, rows, 2, notes=notes)]
 
 
 def record_of(report: ReportOfGenerators) -> dict[str, object]:

@@ -78,16 +78,16 @@ def print_tables(tables: Sequence[Table], console: Console | None = None) -> Non
         else:
             blocks = _fit(table, natural, console.width - 1)
         for number, widths in enumerate(blocks):
-            console.print(_rich_table(table, widths, f"{table.title}, continued" if number else table.title))
+            title = f"{table.title}, continued" if number else table.title
+            console.print(Text(title, style="bold"), highlight=False, soft_wrap=not console.is_terminal)
+            console.print(_rich_table(table, widths))
         for note in table.notes:
             console.print(Text(note), highlight=False, soft_wrap=not console.is_terminal)
         console.print()
 
 
-def _rich_table(table: Table, widths: Mapping[int, int], title: str) -> RichTable:
-    shown = RichTable(
-        title=Text(title), title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0)
-    )
+def _rich_table(table: Table, widths: Mapping[int, int]) -> RichTable:
+    shown = RichTable(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for i, width in widths.items():
         justify: JustifyMethod = "left" if i < table.labels else "right"
         shown.add_column(Text(table.headers[i]), justify=justify, width=width, overflow="fold")

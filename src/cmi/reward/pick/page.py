@@ -61,9 +61,8 @@ def _prompt(pick: Pick, link: Link, on_drawn: Callable[[], None]) -> str:
         on_drawn()
     parts += [f'<ol class="takes">{cards[0]}</ol>'] if cards else ["<p>No take could be scored.</p>"]
     if cards[1:]:
-        parts.append(
-            details(f"{len(cards) - 1} other takes", [f'<ol class="takes" start="2">{"".join(cards[1:])}</ol>'])
-        )
+        others = f"{len(cards) - 1} other take{'s' if cards[2:] else ''}"
+        parts.append(details(others, [f'<ol class="takes" start="2">{"".join(cards[1:])}</ol>']))
     parts += [f'<p class="quiet">Left out: {escape(broken.reason)}</p>' for broken in pick.broken]
     return "\n".join(parts)
 

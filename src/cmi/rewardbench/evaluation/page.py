@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from html import escape
 
 from cmi import __version__
-from cmi.report.html import details, fact_list, page, table_html
+from cmi.report.html import details, fact_list, note_html, page, table_html
 from cmi.report.leaderboard import STYLE, Board, Standing, leaderboard
 from cmi.report.numbers import interval, number, p_value
 from cmi.report.tables import Table
@@ -30,9 +30,12 @@ def rewardbench_page(cells: Sequence[RewardCell], protocol: Protocol, tables: Se
     body = [
         f"<h1>{escape(title)}</h1>",
         fact_list({"Protocol": protocol, "Evaluated by": f"cmi {__version__}"}),
-        *(f'<p class="quiet">{escape(sentence)}</p>' for sentence in validation_notes(*models)),
-        f'<p class="quiet">{escape(AS_PRINTED)} The dashed line is the best null. Intervals that overlap do not say '
-        "that two models are equal: models on the same items are compared in a table below.</p>",
+        *map(note_html, validation_notes(*models)),
+        note_html(
+            f"{AS_PRINTED} Null baselines do not judge the music: they prefer the louder or the longer take, for "
+            "example; the dashed line is the best of them. Intervals that overlap do not say that two models are "
+            "equal: models on the same items are compared in a table below."
+        ),
         leaderboard(make_boards(cells)),
         *(["<h2>All numbers</h2>"] if tables else []),
         *(details(table.title, [table_html(table, is_sortable=True)]) for table in tables),

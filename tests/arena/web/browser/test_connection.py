@@ -69,7 +69,7 @@ def test_a_vote_that_the_server_refuses_stays_with_the_annotator(arena, annotato
     annotator.page.locator("#submit").click()
     expect(annotator.page.locator("[data-state='vote-refused']")).to_contain_text("not heard long enough")
     annotator.context.unroute("**/vote")
-    annotator.page.get_by_role("button", name="Back to the pair").click()
+    annotator.page.get_by_role("button", name="Back to the page").click()
     expect(annotator.page.locator("input[name='alignment-choice'][value='a']")).to_be_checked()
     annotator.page.locator("#submit").click()
     expect(annotator.page.locator("#count")).to_have_text("1 of 6")

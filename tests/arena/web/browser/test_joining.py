@@ -1,5 +1,6 @@
 """From an invite link to the first instruction."""
 
+import pytest
 from playwright.sync_api import expect
 
 from cmi.arena.store import people
@@ -27,6 +28,22 @@ def test_a_link_signs_in_once_and_leaves_the_address_bar(arena, new_context, unw
     stranger = new_context().new_page()
     stranger.goto(link)
     expect(stranger.get_by_role("heading", name="This link can't be used")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("kind", "task"),
+    [
+        ("pairs", "listen to two pieces of music made from it, and say which one you prefer"),
+        ("mos", "listen to a piece of music made from it, and rate it"),
+        ("mushra", "listen to a reference recording and to several takes"),
+        ("ranking", "listen to several pieces of music made from it, and put them into order"),
+    ],
+)
+def test_whoever_joins_reads_what_this_study_asks_of_them(kind, task, make_arena, new_context, unworded):
+    page = new_context().new_page()
+    page.goto(make_arena(kind=kind).link())
+    expect(page.get_by_text(task)).to_be_visible()
+    assert unworded(page) == []
 
 
 def test_an_owners_link_leads_to_the_dashboard(arena, new_context):
@@ -57,12 +74,12 @@ def test_the_interface_speaks_chinese(make_arena, new_context, join, screenshot)
     someone.hear_both()
     someone.answer()
     screenshot(someone.page, "annotate-chinese")
-    expect(someone.page.get_by_role("button", name="提交投票")).to_be_visible()
+    expect(someone.page.get_by_role("button", name="提交回答")).to_be_visible()
     someone.page.locator("#language").click()
-    expect(someone.page.get_by_role("button", name="Submit vote")).to_be_visible()
+    expect(someone.page.get_by_role("button", name="Submit answers")).to_be_visible()
     expect(someone.page.locator("input[name='alignment-choice'][value='a']")).to_be_checked()
     someone.page.reload()
-    expect(someone.page.get_by_role("button", name="Submit vote")).to_be_visible()
+    expect(someone.page.get_by_role("button", name="Submit answers")).to_be_visible()
 
 
 def test_a_chosen_theme_is_kept(annotator, screenshot):

@@ -298,7 +298,7 @@ def test_a_pair_whose_recordings_are_lost_can_be_skipped_and_comes_back(arena, a
     page.locator("#read").click()
     expect(page.locator("#banners")).to_contain_text("can't be played")
     page.get_by_role("button", name="Skip this pair").click()
-    expect(page.get_by_role("heading", name="No pairs are left for you")).to_be_visible()
+    expect(page.get_by_role("heading", name="Nothing is left for you to do")).to_be_visible()
     expect(page.locator("#banners")).not_to_contain_text("can't be played")
     for path, content in kept.items():
         path.write_bytes(content)
@@ -372,7 +372,7 @@ def test_a_confidence_counts_as_touched_once_it_is_chosen_even_where_it_stands(a
     page.reload()
     expect(page.locator("#submit")).to_have_attribute("aria-disabled", "false")
     page.locator("#submit").click()
-    expect(page.locator("#saved")).to_have_text("Vote saved.")
+    expect(page.locator("#saved")).to_have_text("Answers saved.")
     expect(page.locator("#read")).to_be_visible()
     [vote] = counted(arena)
     assert (vote.alignment_confidence, vote.alignment_touched) == (3, False)
@@ -402,5 +402,5 @@ def test_the_reference_is_heard_first_where_the_study_requires_it(make_arena, jo
     page.locator("[data-player=reference] .take__play").click()
     someone.answer()
     page.locator("#submit").click()
-    expect(page.locator("#saved")).to_have_text("Vote saved.")
+    expect(page.locator("#saved")).to_have_text("Answers saved.")
     assert len(counted(arena)) == before + 1

@@ -20,7 +20,7 @@ def test_an_invitation_can_be_looked_at_before_it_is_used(client, token, study, 
     for _ in range(2):
         answer = client.post("/api/invite", json={"token": token}, headers={"origin": origin})
         assert answer.json() == {
-            "project": {"id": study.id, "title": "Takes"},
+            "project": {"id": study.id, "title": "Takes", "kind": "pairs"},
             "consent": "You may leave at any time.",
             "role": "annotator",
             "language": "en",

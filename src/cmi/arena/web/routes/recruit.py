@@ -31,7 +31,7 @@ def look(database: ThisDatabase, session: Visitor, body: LinkBody) -> dict[str, 
     project = found.project
     leave = recruit.exit_for(project.settings, "returned", found.parameters)
     return {
-        "project": {"id": project.id, "title": project.title},
+        "project": {"id": project.id, "title": project.title, "kind": project.kind},
         "consent": project.consent,
         "role": "annotator",
         "language": project.settings.language,

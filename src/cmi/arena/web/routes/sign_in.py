@@ -27,7 +27,7 @@ def look_at_invite(database: ThisDatabase, body: InviteToken) -> dict[str, Any]:
     """Describe an invitation before it is used."""
     project, role = people.look_at_invite(database, body.token)
     shown = {"consent": project.consent, "role": role, "language": project.settings.language}
-    return {"project": {"id": project.id, "title": project.title}, **shown}
+    return {"project": {"id": project.id, "title": project.title, "kind": project.kind}, **shown}
 
 
 @router.post("/join", dependencies=[Depends(limit_attempts)])

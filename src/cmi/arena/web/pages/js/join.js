@@ -99,7 +99,7 @@ function form(invite, link) {
       "div",
       { class: "stack" },
       el("h1", { tabindex: -1, word: ["join.title", { title: invite.project.title }] }),
-      el("p", { class: "quiet", word: `join.role.${invite.role}` }),
+      el("p", { class: "quiet", word: votes ? `join.task.${invite.project.kind}` : `join.role.${invite.role}` }),
     ),
     asks
       ? el(

@@ -1,0 +1,47 @@
+"""The report in a few sentences, for the top of the page: who is ahead, and what is wrong with the takes."""
+
+from collections import Counter
+
+from cmi.generator_report.summary import GeneratorReport, Mean, PairedGenerators, ReportOfGenerators
+from cmi.report.numbers import MISSING, interval, percent, signed
+
+
+def answers_of(report: ReportOfGenerators) -> list[str]:
+    """The comparison of the best generator with each other one on the same prompts, then a sentence for each."""
+    return [*map(_comparison, report.paired), *map(_about, report.generators)]
+
+
+def _comparison(paired: PairedGenerators) -> str:
+    first, second = paired.first, paired.second
+    axes = {"musicality": paired.musicality, "alignment": paired.alignment}
+    given = (
+        f"On the {paired.prompts} prompts that both were given" if paired.prompts > 1 else "On the one prompt of both"
+    )
+    verdicts = [f"{_verdict(mean, first, second)} in {axis} ({_said(mean)})" for axis, mean in axes.items()]
+    return f"{given}, {'; '.join(verdicts)}."
+
+
+def _verdict(mean: Mean, first: str, second: str) -> str:
+    if mean.interval.low > 0:
+        return f"{first} scores higher than {second}"
+    if mean.interval.high < 0:
+        return f"{first} scores lower than {second}"
+    return f"{first} and {second} cannot be told apart"
+
+
+def _said(mean: Mean) -> str:
+    ends = interval(mean.interval, with_sign=True, between=" to ")
+    return f"{signed(mean.value)}, {'no interval' if ends == MISSING else f'95 % {ends}'}"
+
+
+def _about(one: GeneratorReport) -> str:
+    wrong = [take for take in one.takes if take.observations]
+    kinds = Counter(kind for take in wrong for kind in take.kinds)
+    most = f", most often {kinds.most_common(1)[0][0]} ({kinds.most_common(1)[0][1]})" if kinds else ""
+    own = (
+        f"; a take fits its own prompt better than another one in {percent(one.own_prompt.value, 0)} % of cases "
+        "(50 % is chance)"
+        if one.own_prompt is not None
+        else ""
+    )
+    return f"{one.name}: something is wrong with {len(wrong)} of {len(one.takes)} takes{most}{own}."
