@@ -8,7 +8,7 @@ from tests.serve.conftest import encoded, sound
 
 from cmi.reward.model.validation import validated_on
 
-NANO = "nano@28998a15d9c5"
+NANO = "nano@e292aa855085"
 
 
 def test_a_take_has_both_axes_and_their_mean(client):

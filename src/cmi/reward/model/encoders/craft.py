@@ -59,7 +59,8 @@ class Craft(nn.Module):
     """A ranking, less a share of the log-odds that a recording has any flaw.
 
     The ranking is a linear layer on inputs and on how far each is from usual, and a layer of 256 beside it. The
-    log-odds of each flaw against none are another linear layer. Inputs are in deviations from clean recordings.
+    log-odds of each flaw against none are another linear layer, and how surely it is speech is a third, which takes
+    nothing off music. Inputs are in deviations from clean recordings.
     """
 
     def __init__(self) -> None:
@@ -72,15 +73,18 @@ class Craft(nn.Module):
         self.out = nn.Linear(HIDDEN, 1)
         self.tell = nn.Linear(WIDTH, KINDS)
         self.share = nn.Parameter(torch.zeros(1))
-        nn.init.zeros_(self.out.weight)
-        nn.init.zeros_(self.out.bias)
+        self.speech = nn.Linear(WIDTH, 1)
+        for layer in (self.out, self.speech):
+            nn.init.zeros_(layer.weight)
+            nn.init.zeros_(layer.bias)
 
     def forward(self, heard: Heard) -> Tensor:
         """(B,)."""
         unusual = ((summary(heard) - self.mean) * self.scale).clamp(-FARTHEST, FARTHEST)
         curved: Tensor = self.out(functional.gelu(self.hidden(unusual)))
         ranked = unusual @ self.weight + (unusual.abs() - USUAL) @ self.bend + curved[:, 0]
-        return ranked - self.share * self.tell(unusual).logsumexp(dim=1)
+        flawed = self.share * self.tell(unusual).logsumexp(dim=1)
+        return ranked - flawed - functional.relu(self.speech(unusual)[:, 0])
 
 
 def summary(heard: Heard) -> Tensor:
