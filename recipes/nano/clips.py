@@ -201,7 +201,8 @@ def sound_clips(music: Sequence[Path], packages: Mapping[str, int]) -> Iterator[
     for package, count in packages.items():
         paths = sorted(path for folder in music for path in (folder / package).rglob("*.[ow][ga][gv]"))
         short = [path for path in paths if SINGING not in str(path) and soundfile.info(path).duration < SECONDS]
-        spoken = {path for path in short if any(part in str(path).rpartition(f"/{package}/")[2] for part in VOICES)}
+        within = {path: "/" + str(path).rpartition(f"/{package}/")[2] for path in short}
+        spoken = {path for path in short if any(part in within[path] for part in VOICES)}
         kinds = [kind for kind in (spoken, set(short) - spoken) if kind]
         for place in range(count):
             kind = sorted(kinds[place % len(kinds)])
