@@ -115,7 +115,7 @@ def test_a_pair_is_replaced_by_one_with_another_recording(owner, tmp_path):
     page.get_by_role("link", name="Pairs", exact=True).click()
     page.locator("td.long a").first.click()
     page.get_by_label("Reason").fill("take a is cut off")
-    page.locator("summary", has_text="Put another in its place").click()
+    page.locator("summary", has_text="Replace it by another pair").click()
     page.get_by_label("Another recording for a").set_input_files(tmp_path / "tone-3.wav")
     page.get_by_role("button", name="Upload and replace").click()
     expect(page.get_by_role("link", name="Replaces an earlier pair")).to_be_visible()

@@ -226,7 +226,7 @@ def test_a_page_is_found_played_hidden_with_a_reason_and_shown_again(
     expect(page.locator("[data-rating]")).to_have_count(2)
     page.get_by_role("link", name="Ratings", exact=True).click()
     expect(page.locator("[data-rating]")).to_have_count(2)
-    page.get_by_label("hidden ones too").check()
+    page.get_by_label("include hidden ones").check()
     expect(page.locator("[data-rating]")).to_have_count(4)
     expect(page.locator("[data-rating] .pill")).to_have_count(2)
     page.locator("[data-rating]", has=page.locator(".pill")).locator("a").last.click()
