@@ -66,7 +66,7 @@ def table_html(table: Table, is_sortable: bool = False) -> str:
 
 
 def note_html(note: str) -> str:
-    """Return a remark in small print; what stands between backticks is code.
+    """Return a note in small print; text between backticks becomes code.
 
     >>> note_html("`cmi pick` is < 1 s")
     '<p class="quiet"><code>cmi pick</code> is &lt; 1 s</p>'
@@ -88,7 +88,7 @@ def table_of_rows(
 
 
 def cells(texts: Iterable[str], tag: str = "td", kind: str = "") -> str:
-    """Return cells of words; a header without a word is an ordinary cell, as it heads nothing."""
+    """Return cells of words; an empty header becomes an ordinary cell."""
     return "".join(f"<{(own := tag if text else 'td')}{kind}>{escape(_unbroken(text))}</{own}>" for text in texts)
 
 
@@ -97,7 +97,7 @@ def _unbroken(text: str) -> str:
 
 
 def numbers(texts: Iterable[str], tag: str = "td") -> str:
-    """Return cells of numbers, to the right; lists of numbers may wrap."""
+    """Return right-aligned cells of numbers; lists of numbers may wrap."""
     return "".join(cells([text], tag, f' class="number{" long" if len(text) > _LONG else ""}"') for text in texts)
 
 
