@@ -45,7 +45,7 @@ DROPOUT_EDGE = 0.003  # of full scale: the step into silence
 FEWEST_DROPOUTS = 2
 SILENT = 60.0  # dB below the loud frames: the end of a decay
 CUT_FRAMES = 5
-CUT = 9.0  # dB by which the end may be below the loud frames
+LOUD_END = 9.0  # dB by which the end may be below the loud frames
 LONGEST_TAIL = 2.0  # seconds of silence at the end
 FLAT_RUN = 3  # samples at the peak in a row
 FLAT_RUNS = 3.0  # a second
@@ -180,12 +180,12 @@ def find_cut(sound: ObservedSound) -> Iterator[Observation]:
     """Whether the sound, wherever it ends, ends while it is loud."""
     last = sound.heard
     below = sound.loud - float(sound.levels[max(0, last - CUT_FRAMES) : last].mean()) if last else 0.0
-    if below < CUT and sound.loud > -70:
+    if below < LOUD_END and sound.loud > -70:
         seconds = last * FRAME
         sentence = (
             f"It breaks off at {_clock(seconds)}: the last moment is {max(below, 0):.0f} dB below the loud parts."
         )
-        yield Observation("cut", max(0.0, seconds - CUT_FRAMES * FRAME), seconds, sentence, below)
+        yield Observation(CUT, max(0.0, seconds - CUT_FRAMES * FRAME), seconds, sentence, below)
 
 
 def find_tail(sound: ObservedSound) -> Iterator[Observation]:
@@ -306,11 +306,11 @@ def find_tempo_jump(sound: ObservedSound) -> Iterator[Observation]:
         yield Observation("tempo jump", at, at, sentence, new / old - 1)
 
 
-NO_VOICE = "no voice"
+CUT, NO_VOICE = "cut", "no voice"
 KINDS: dict[str, Callable[[ObservedSound], Iterator[Observation]]] = {
     "gap": find_gaps,
     "dropouts": find_dropouts,
-    "cut": find_cut,
+    CUT: find_cut,
     "tail": find_tail,
     "clipping": find_clipping,
     "muffled": find_muffled,

@@ -6,6 +6,7 @@ from importlib.resources import files
 
 from cmi.generator_report.answer import answers_of
 from cmi.generator_report.attributes import TAGGED, HeardAttribute
+from cmi.generator_report.chart import chart_of, take_anchor
 from cmi.generator_report.collect import HeardTake
 from cmi.generator_report.inspect import KEY_SECONDS
 from cmi.generator_report.summary import GeneratorReport, ReportOfGenerators
@@ -27,25 +28,27 @@ def page_of(report: ReportOfGenerators, link: Link) -> str:
     takes = sum(len(one.takes) for one in report.generators)
     facts = {"Scored by": report.model, "Takes": str(takes)}
     body = [
-        f"<h1>{escape(names)}</h1>",
+        f"<h1>Report: {escape(names)}</h1>",
         f'<div class="notice">{"".join(f"<p>{escape(answer)}</p>" for answer in answers_of(report))}</div>',
         fact_list(facts),
+        chart_of(report),
         *(table_html(table) for table in tables_of(report)),
-        *(_takes(one, link) for one in report.generators),
+        *(_takes(one, place, link) for place, one in enumerate(report.generators)),
     ]
     style = files("cmi.generator_report").joinpath("page.css").read_text("utf-8")
     return page(f"Report: {names}", "\n".join(body), style)
 
 
-def _takes(one: GeneratorReport, link: Link) -> str:
-    cards = [_card(take, link) for take in sorted(one.takes, key=lambda take: take.overall, reverse=True)]
+def _takes(one: GeneratorReport, place: int, link: Link) -> str:
+    ranked = sorted(enumerate(one.takes), key=lambda numbered: numbered[1].overall, reverse=True)
+    cards = [_card(take, take_anchor(place, i), link) for i, take in ranked]
     return f"""<h2>{escape(one.name)}: takes, the best first</h2>
 <p class="quiet">On a waveform, the solid line is the loudness and the dashed line the tempo; shaded is where something
 is wrong. Sections of 10 s are judged on their own: ▲ is the strongest, ▼ the weakest.</p>
 {ranked_cards(cards)}"""
 
 
-def _card(take: HeardTake, link: Link) -> str:
+def _card(take: HeardTake, anchor: str, link: Link) -> str:
     name, asked = take.row.full_name, take.row.take.prompt
     score = (
         f"musicality {take.score.musicality:.2f}, alignment {take.score.alignment:.2f}, "
@@ -53,7 +56,7 @@ def _card(take: HeardTake, link: Link) -> str:
     )
     said = [moment(name, one.start, one.sentence) for one in take.observations]
     said += [f"<li>{escape(note)}</li>" for note in take.scored.notes]
-    return f"""<li class="take"><h3>{escape(name)}</h3>
+    return f"""<li class="take" id="{anchor}"><h3>{escape(name)}</h3>
 <p>{escape(asked.text)}</p>{_lyrics(take)}{_attributes(take)}
 <p class="quiet">{score}</p>
 {wave(name, take.inspection.outline, _marked(take), _lines(take))}

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import numpy as np
 
-from cmi.critic.observe import KINDS, NO_VOICE
+from cmi.critic.observe import CUT, KINDS, NO_VOICE
 from cmi.distance.measure import TITLES
 from cmi.generator_report.collect import HeardTake
 from cmi.generator_report.summary import GeneratorReport, Mean, ReportOfGenerators
@@ -18,7 +18,7 @@ from cmi.stats.comparison import finite
 ERRORS = "The documentation of `cmi report` says how often each errs."
 EXPLAINED = {
     "gap": "silence inside the take",
-    "cut": "the music breaks off at the end",
+    CUT: "the music breaks off at the end",
     "tail": "long silence at the end",
     "hum": "mains hum at 50 or 60 Hz",
     "stuck": "a moment is repeated exactly",
