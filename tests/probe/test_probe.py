@@ -316,7 +316,7 @@ def test_folders_that_can_not_be_probed_are_refused(tmp_path):
         probes.read_songs(tmp_path, 16, 20)
     (tmp_path / "broken.wav").write_bytes(b"RIFF")
     silent, _, broken = probes.read_songs(tmp_path, 16, 20)
-    with pytest.raises(InputError, match=r"0\.wav: silent: nothing to judge"):
+    with pytest.raises(InputError, match=r"0\.wav: silent: "):
         silent.sound()
     with pytest.raises(InputError, match=r"broken\.wav: "):
         broken.sound()
