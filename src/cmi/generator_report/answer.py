@@ -3,6 +3,7 @@
 from collections import Counter
 
 from cmi.generator_report.summary import GeneratorReport, Mean, PairedGenerators, ReportOfGenerators
+from cmi.generator_report.tables import EXPLAINED
 from cmi.report.numbers import MISSING, interval, percent, signed
 
 
@@ -37,7 +38,8 @@ def _said(mean: Mean) -> str:
 def _about(one: GeneratorReport) -> str:
     wrong = [take for take in one.takes if take.observations]
     kinds = Counter(kind for take in wrong for kind in take.kinds)
-    most = f", most often {kinds.most_common(1)[0][0]} ({kinds.most_common(1)[0][1]})" if kinds else ""
+    kind, count = kinds.most_common(1)[0] if kinds else ("", 0)
+    most = f", most often: {EXPLAINED.get(kind, kind)} ({count})" if kinds else ""
     own = (
         f"; a take fits its own prompt better than another one in {percent(one.own_prompt.value, 0)} % of cases "
         "(50 % is chance)"
