@@ -154,7 +154,9 @@ def test_the_page_begins_with_the_answer():
     said = re.findall(r"<p>(.*?)</p>", page[page.index('class="notice"') :])[:3]
     assert said[0].startswith("On the 10 prompts that both were given, loud scores higher than soft in musicality (+")
     assert said[0].endswith("loud and soft cannot be told apart in alignment (+0.00, no interval).")
-    assert re.match(r"loud: something is wrong with \d+ of 21 takes, most often [a-z ]+ \(\d+\); a take fits", said[1])
+    assert re.match(r"loud: something is wrong with \d+ of 21 takes, most often: [\w ]+ \(\d+\); a take fits", said[1])
+    assert re.findall(r'<a href="#(takes-\d)">(\w+)</a>', page) == [("takes-0", "loud"), ("takes-1", "soft")]
+    assert page.count('<h2 id="takes-') == 2
     assert said[2].startswith("soft: something is wrong with ")
 
 

@@ -254,7 +254,10 @@ def browse(
     responses: Responses,
     out: Annotated[Path, typer.Option("--out", help="The page to write, an .html file.")],
     annotations: Annotations = None,
-    audio: Annotated[Path | None, typer.Option(help="The folder that audio paths begin in; linked.")] = None,
+    audio: Annotated[
+        Path | None,
+        typer.Option(help="The folder that audio paths begin in; by default that of the annotations or its parent."),
+    ] = None,
     embed: Annotated[bool, typer.Option("--embed", help="Put clips (15 s at most) into the page itself.")] = False,
     worst: Annotated[int | None, typer.Option(min=1, help="Only so many of each file, the worst.")] = None,
     protocol: ProtocolOption = "strict",
@@ -263,7 +266,7 @@ def browse(
 ) -> None:
     """Write one page to look through answers: sound, question, answer, truth, what was read, and its score.
 
-    It opens in any browser, without a network. With --audio, keep it where it is: it links sounds by relative path.
+    It opens in any browser, without a network. Keep it where it is: it links sounds by relative path.
 
     Examples:
 
@@ -272,7 +275,7 @@ def browse(
         cmi bench browse answers/qwen2_GTZAN.jsonl --audio testdata/ --embed --worst 50 --out errors.html
     """
     from cmi.bench.browser.items import browse_records, browse_table, read_answers
-    from cmi.bench.browser.page import sound_source, write_page
+    from cmi.bench.browser.page import folder_with_sounds, sound_source, write_page
     from cmi.bench.browser.page import worst as worst_of
     from cmi.bench.scoring.responses import find_annotations, find_responses
 
@@ -287,6 +290,8 @@ def browse(
             answers = read_answers(file, protocol, tools, truths.get(file.dataset.name))
             sets.append(worst_of(answers, worst) if worst else answers)
             step()
+    if audio is None and annotations is not None:
+        source = sound_source(folder_with_sounds(sets, (annotations, annotations.parent)), embed, out)
     heard = write_page(sets, protocol, source, out, "CMI-Bench answers")
     table = browse_table(sets, out, heard)
     provenance = {"page": str(out), "protocol": protocol, "with_sound": heard}

@@ -15,7 +15,13 @@ from cmi.report.tables import to_json
 
 
 def report(
-    takes: Annotated[Path, typer.Argument(help="A subfolder for each prompt (prompt.txt and its takes), or a JSONL.")],
+    takes: Annotated[
+        Path,
+        typer.Argument(
+            help="A subfolder for each prompt (prompt.txt and its takes), recordings with the prompt of take.wav in "
+            "take.txt, or a JSONL."
+        ),
+    ],
     against: Annotated[list[Path] | None, typer.Option(help="Another generator's takes; repeatable.")] = None,
     out: Annotated[Path, typer.Option(help="The page; the same in JSON is written beside it.")] = Path("report.html"),
     model: Annotated[str, typer.Option(help=f"{SCORERS}.")] = "nano",

@@ -52,6 +52,7 @@ def score(
     """Score takes: musicality and alignment to the prompt. Higher is better; scores compare takes, they have no unit.
 
     A folder stands for its recordings or, if it has none, for its subfolders: prompt.txt and the takes of that prompt.
+    Without a prompt on the command line, prompt.txt is that of a folder's recordings, or take.txt that of take.wav.
     A file that can't be heard is listed with the reason, and the exit code is then 2; the others are scored.
 
     Examples:

@@ -4,6 +4,7 @@ from collections import Counter
 
 from cmi.critic.observe import CUT
 from cmi.generator_report.summary import GeneratorReport, Mean, PairedGenerators, ReportOfGenerators
+from cmi.generator_report.tables import EXPLAINED
 from cmi.report.numbers import MISSING, interval, percent, signed
 
 
@@ -40,7 +41,8 @@ def _about(one: GeneratorReport) -> str:
     expected = {CUT} if one.has_fixed_length else set()
     wrong = [take.kinds - expected for take in one.takes if take.kinds - expected]
     kinds = Counter(kind for own in wrong for kind in own)
-    most = f", most often {kinds.most_common(1)[0][0]} ({kinds.most_common(1)[0][1]})" if kinds else ""
+    kind, count = kinds.most_common(1)[0] if kinds else ("", 0)
+    most = f", most often: {EXPLAINED.get(kind, kind)} ({count})" if kinds else ""
     cut = sum(bool(take.kinds & expected) for take in one.takes)
     most += f"; {cut} break off at the end, as excerpts of a fixed length do" if cut else ""
     own = (

@@ -26,7 +26,7 @@ from cmi import audio
 from cmi._util.cores import map_ahead, single_threads, usable_cores
 from cmi._util.errors import InputError
 from cmi._util.workers import die_with_parent
-from cmi.audio import SILENCE, content_hash
+from cmi.audio import content_hash
 from cmi.reward.engine.token_cache import CachedTokens, TokenCache, TokenMemory
 from cmi.reward.engine.windows import SPAN, AudioSpan, Job
 from cmi.take import Audio
@@ -96,7 +96,9 @@ class Loader:
             return error
         if samples.size < self.shortest:
             return InputError(f"{job.name}: {samples.size} samples, the fewest that are heard are {self.shortest}")
-        return DecodedAudio(torch.from_numpy(samples), None, missing.key, samples.size, _is_silent(samples), stated)
+        return DecodedAudio(
+            torch.from_numpy(samples), None, missing.key, samples.size, audio.is_silent(samples), stated
+        )
 
     def _samples(self, sound: Audio, span: AudioSpan) -> tuple[NDArray[np.float32], float | None]:
         """The samples, and the seconds that the file states if it ended before them."""
@@ -132,11 +134,6 @@ def _hash_unless_known(path: Audio) -> str:
 @lru_cache(2**16)
 def _hash(path: Path, *_: int) -> str:
     return content_hash(path)
-
-
-def _is_silent(samples: NDArray[np.float32]) -> bool:
-    """Whether all is silent; music is known by its first second or two."""
-    return all(np.abs(part).max() < SILENCE for part in np.array_split(samples, 1 + samples.size // 2**15))
 
 
 def read_ahead(
