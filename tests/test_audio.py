@@ -275,11 +275,22 @@ def test_a_double_beyond_float32_is_named_without_a_warning(tmp_path):
 
 def test_silence_is_loaded_and_named_on_demand(tmp_path):
     path = write(tmp_path / "hush.wav", np.zeros((16_000, 2)), 16_000, "WAV", "PCM_16")
-    with pytest.raises(InputError, match=r"hush\.wav: silent: nothing to judge"):
+    with pytest.raises(InputError, match=r"hush\.wav: silent: all samples are equal"):
         require_sound(load(path, 24_000), path)
     step = np.zeros(16_000, np.float32)
     step[700] = 2.0**-23  # the least that 24 bits can say
     require_sound(Waveform(step, 16_000))
+
+
+@pytest.mark.parametrize("rate", [16_000, 24_000, 44_100, 48_000])
+@pytest.mark.parametrize("offset", [-0.9, 0.3])
+def test_a_constant_is_silent_at_any_rate_and_a_click_on_it_is_not(tmp_path, offset, rate):
+    samples = np.full((3 * 32_000, 2), offset)
+    constant = load(write(tmp_path / "constant.wav", samples, 32_000, "WAV", "PCM_16"), rate)
+    with pytest.raises(InputError, match="silent: all samples are equal"):
+        require_sound(constant)
+    samples[40_000:40_010] += 0.01
+    require_sound(load(write(tmp_path / "click.wav", samples, 32_000, "WAV", "PCM_16"), rate))
 
 
 @pytest.mark.parametrize("name", ["OPUS", "VORBIS"])

@@ -8,7 +8,7 @@ import pytest
 from cmi._util.errors import InputError
 from cmi.audio import Waveform
 from cmi.preferences import Preference
-from cmi.take import Pair, Prompt, Score, Scorer, Take, read_prompts, read_takes
+from cmi.take import Pair, Prompt, Score, Scorer, Take, read_prompts, read_take_folders, read_takes, takes_in
 
 DRUMS = Path("drums.wav")
 PAIR = Pair(Prompt("slow sad piano"), Path("a.wav"), Path("b.wav"))
@@ -199,3 +199,32 @@ def test_a_prompt_that_cannot_be_used_is_named(tmp_path, row, sentence):
     path.write_text(json.dumps({"text": "fine"}) + "\n" + json.dumps(row) + "\n")
     with pytest.raises(InputError, match=f"line 2: {sentence}"):
         list(read_prompts(path))
+
+
+def write_flat_folder(folder: Path, texts: dict[str, str]) -> Path:
+    folder.mkdir()
+    for name in ("a.wav", "b.wav", "c.flac"):
+        (folder / name).touch()
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+def test_recordings_of_one_folder_have_its_prompt_or_each_its_own(tmp_path):
+    one = write_flat_folder(tmp_path / "one", {"prompt.txt": "calm"})
+    assert list(read_take_folders(one)) == [("one", Prompt("calm"), [one / "a.wav", one / "b.wav", one / "c.flac"])]
+    each = write_flat_folder(tmp_path / "each", {"a.txt": "calm\n", "b.txt": "wild", "c.txt": "calm"})
+    assert list(read_take_folders(each)) == [
+        ("a", Prompt("calm"), [each / "a.wav", each / "c.flac"]),
+        ("b", Prompt("wild"), [each / "b.wav"]),
+    ]
+    assert [take.prompt.text for take in takes_in(each, Prompt())] == ["calm", "calm", "wild"]
+    assert {take.prompt.text for take in takes_in(one, Prompt())} == {"calm"}
+    assert {take.prompt.text for take in takes_in(each, Prompt("loud"))} == {"loud"}
+
+
+def test_a_folder_that_does_not_say_what_was_asked_for_is_refused_with_what_to_do(tmp_path):
+    folder = write_flat_folder(tmp_path / "flat", {"a.txt": "calm"})
+    with pytest.raises(InputError, match=r"expected .* or the prompt of b\.wav in b\.txt"):
+        list(read_take_folders(folder))
+    assert [take.prompt for take in takes_in(folder, Prompt())] == [Prompt()] * 3

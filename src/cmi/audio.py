@@ -38,8 +38,12 @@ LONGEST = 2 * 3600.0  # seconds
 MOST_SAMPLES = 2**27  # over all channels, in memory at once: 25 min of stereo at 44.1 kHz
 FULL_SCALE = 0.999  # of 1.0, from which a sample counts as clipped
 NOT_FINITE = "samples that are NaN or infinite"
+SILENT = "silent: all samples are equal, so there is nothing to judge"
 SILENCE = 2.0**-24  # half a step of 24-bit audio; Opus decodes digital silence to 1e-34, not to 0
 
+_STEP = 1e-6  # of a constant offset; resampling it gives steps of up to 5e-7
+_RINGING = 1024  # samples at either end of a resampled constant that are not constant
+_PART = 2**15  # samples that are looked at together
 _EDGE = 256  # samples at the lower rate; soxr's HQ filter reaches about 100 to either side
 _FARTHEST = 1e9  # seconds; a frame beyond it may not fit libsndfile's 64 bits
 _SLACK = 0.1  # seconds that may be missing from a complete file: MP3 is padded to frames of up to 72 ms
@@ -195,10 +199,24 @@ def load_peaks(path: Path, frames: int) -> tuple[NDArray[np.float32], float]:
     return peaks, count / rate
 
 
+def is_silent(samples: NDArray[np.float32]) -> bool:
+    """Whether samples are digital silence throughout, or a constant, which cannot be heard either.
+
+    Music is known by its first second or two.
+    """
+    offset = float(samples[samples.size // 2])
+    is_constant = abs(offset) >= SILENCE
+    if is_constant and samples.size > 4 * _RINGING:
+        samples = samples[_RINGING:-_RINGING]
+    least = max(SILENCE, _STEP * abs(offset))
+    parts = np.array_split(samples, 1 + samples.size // _PART)
+    return all(np.abs(part - offset if is_constant else part).max() < least for part in parts)
+
+
 def require_sound(waveform: Waveform, name: str | Path = "audio") -> None:
-    """InputError that mentions `name` if the waveform is digital silence throughout."""
-    if np.abs(waveform.samples).max() < SILENCE:
-        raise InputError(f"{name}: silent: nothing to judge")
+    """InputError that mentions `name` if nothing can be heard in the waveform."""
+    if is_silent(waveform.samples):
+        raise InputError(f"{name}: {SILENT}")
 
 
 def windows(samples_count: int, window: int, hop: int | None = None) -> list[slice]:

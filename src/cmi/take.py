@@ -216,31 +216,71 @@ def relative_path(audio: Audio, folder: Path) -> str:
 
 
 def read_take_folders(folder: Path) -> Iterator[tuple[str, Prompt, list[Path]]]:
-    """Yield each subfolder's name, its prompt and its takes, sorted by name.
+    """Yield the name of each prompt, the prompt and its takes, sorted by name.
 
-    The prompt is in prompt.json (text, lyrics, reference; each optional) or prompt.txt (the text). Lyrics may
-    be in lyrics.txt, and the reference may be a recording called reference; a reference is not a take.
+    A subfolder for each prompt   The prompt is in prompt.json (text, lyrics, reference; each optional) or prompt.txt
+                                  (the text). Lyrics may be in lyrics.txt, and the reference may be a recording called
+                                  reference; a reference is not a take.
+    Recordings, no subfolders     The folder has one prompt, as a subfolder would, or each recording its own: the text
+                                  of take.wav is in take.txt.
     """
     subfolders = [path for path in _visible(folder) if path.is_dir()]
     if not subfolders:
-        raise InputError(f"{folder}: no subfolders, expected one per prompt with its takes")
+        yield from _read_flat_folder(folder)
     for path in subfolders:
-        sounds = [file for file in _visible(path) if file.suffix.lower() in AUDIO_SUFFIXES]
-        prompt = _prompt_of_folder(path, sounds)
-        yield path.name, prompt, [file for file in sounds if file != prompt.reference]
+        yield path.name, *_read_prompt_folder(path)
 
 
 def takes_in(folder: Path, prompt: Prompt) -> list[Take]:
     """Return the takes of a folder: of its recordings, which answer `prompt`, or of its subfolders with their prompts.
 
-    InputError if subfolders have prompts of their own and `prompt` asks for something else.
+    Without a `prompt`, recordings have the prompts of `read_take_folders`, if there are any. InputError if subfolders
+    have prompts of their own and `prompt` asks for something else.
     """
-    sounds = [file for file in _visible(folder) if file.suffix.lower() in AUDIO_SUFFIXES]
-    if sounds:
+    sounds = _sounds_in(folder)
+    if sounds and (prompt != Prompt() or not (_has_prompt(folder) or all(map(_has_text, sounds)))):
         return [Take(prompt, file) for file in sounds if file != prompt.reference]
     if prompt != Prompt():
         raise InputError(f"{folder}: no recordings in it, only subfolders, which have prompts of their own")
+    if sounds:
+        return [Take(own, file) for _, own, files in _read_flat_folder(folder) for file in files]
     return [Take(own, file) for _, own, files in read_take_folders(folder) for file in files]
+
+
+def _read_flat_folder(folder: Path) -> Iterator[tuple[str, Prompt, list[Path]]]:
+    sounds = _sounds_in(folder)
+    if not sounds:
+        raise InputError(f"{folder}: no subfolders and no recordings, expected one subfolder per prompt with its takes")
+    if _has_prompt(folder):
+        yield folder.resolve().name, *_read_prompt_folder(folder)
+        return
+    if missing := next((file for file in sounds if not _has_text(file)), None):
+        raise InputError(
+            f"{folder}: nothing says what was asked for: expected a subfolder for each prompt with prompt.txt and its "
+            f"takes, or the prompt of {missing.name} in {missing.stem}.txt, and so on"
+        )
+    by_text: dict[str, list[Path]] = {}
+    for file in sounds:
+        by_text.setdefault(read_text(file.with_suffix(".txt")).strip(), []).append(file)
+    yield from ((files[0].stem, Prompt(text), files) for text, files in by_text.items())
+
+
+def _read_prompt_folder(folder: Path) -> tuple[Prompt, list[Path]]:
+    sounds = _sounds_in(folder)
+    prompt = _prompt_of_folder(folder, sounds)
+    return prompt, [file for file in sounds if file != prompt.reference]
+
+
+def _has_prompt(folder: Path) -> bool:
+    return (folder / "prompt.json").exists() or (folder / "prompt.txt").exists()
+
+
+def _has_text(sound: Path) -> bool:
+    return sound.with_suffix(".txt").is_file()
+
+
+def _sounds_in(folder: Path) -> list[Path]:
+    return [file for file in _visible(folder) if file.suffix.lower() in AUDIO_SUFFIXES]
 
 
 def _prompt_of_folder(folder: Path, sounds: Sequence[Path]) -> Prompt:

@@ -99,6 +99,18 @@ def test_a_page_is_written_and_what_it_holds_is_said(tmp_path):
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
+def test_sounds_beside_the_annotations_are_found_without_naming_their_folder(tmp_path):
+    (name,) = (SAMPLES / "annotations").glob("*_GTZAN.jsonl")
+    annotations, sound = tmp_path / "annotations", tmp_path / "samples" / "GTZAN" / "00.wav"
+    annotations.mkdir()
+    sound.parent.mkdir(parents=True)
+    (annotations / name.name).write_bytes(name.read_bytes())
+    sound.touch()
+    run = cmi("browse", sample("GTZAN"), "--annotations", annotations, "--out", tmp_path / "page.html", "--json")
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout)["with_sound"] == 1
+
+
 BAD = {
     "bias, nothing there": (["bias", "none"], "no such file"),
     "bias, no tags": (["bias", sample("GTZAN")], "no answers to a data set of tags"),

@@ -105,8 +105,8 @@ def test_published_numbers_are_a_leaderboard(run: Callable[..., Any], arguments:
 
 def test_the_tables_of_cmi_bench_spell_out_rows_and_metrics(run: Callable[..., Any]):
     shown = run("bench", "table", "--rows", "VS-T,SDD").stdout
-    assert "Rows: VS-T VocalSet, singing technique; SDD Song Describer, captioning." in shown
-    assert "Metrics: Acc. accuracy; BL. BLEU-4; ME. METEOR; RO. ROUGE-L; BS. BERTScore." in shown
+    assert "Rows: VS-T = VocalSet, singing technique; SDD = Song Describer, captioning." in shown
+    assert "Metrics: Acc. = accuracy; BL. = BLEU-4; ME. = METEOR; RO. = ROUGE-L; BS. = BERTScore." in shown
 
 
 @pytest.mark.parametrize(

@@ -308,7 +308,7 @@ def test_the_seed_decides_everything(pieces, tmp_path):
 
 
 def test_folders_that_can_not_be_probed_are_refused(tmp_path):
-    with pytest.raises(InputError, match="no such folder"):
+    with pytest.raises(InputError, match="nowhere: not a folder"):
         probes.read_songs(tmp_path / "nowhere", 16, 20)
     for i in range(2):
         soundfile.write(tmp_path / f"{i}.wav", np.zeros(RATE * 2), RATE)
@@ -316,10 +316,18 @@ def test_folders_that_can_not_be_probed_are_refused(tmp_path):
         probes.read_songs(tmp_path, 16, 20)
     (tmp_path / "broken.wav").write_bytes(b"RIFF")
     silent, _, broken = probes.read_songs(tmp_path, 16, 20)
-    with pytest.raises(InputError, match=r"0\.wav: silent: nothing to judge"):
+    with pytest.raises(InputError, match=r"0\.wav: silent: "):
         silent.sound()
     with pytest.raises(InputError, match=r"broken\.wav: "):
         broken.sound()
+
+
+def test_takes_in_subfolders_are_probed_as_the_other_commands_read_them(tmp_path):
+    for i in range(3):
+        (tmp_path / f"{i}").mkdir()
+        soundfile.write(tmp_path / f"{i}" / "take.wav", np.zeros(RATE), RATE)
+        (tmp_path / f"{i}" / "prompt.txt").write_text("slow")
+    assert [song.path.parent.name for song in probes.read_songs(tmp_path, 16, 20)] == ["0", "1", "2"]
 
 
 def test_too_few_songs_are_refused(songs):

@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -136,3 +137,26 @@ def test_a_remark_on_many_takes_is_one_note():
     said = [(f"{number}.wav", "cut off after 120 s") for number in range(5)] + [("0.wav", "too short")]
     assert notes_about(said) == ["0.wav, 1.wav, 2.wav and 2 more: cut off after 120 s.", "0.wav: too short."]
     assert notes_about([]) == []
+
+
+CODED = Table(
+    "scores",
+    ["row", "value"],
+    [["GS-K", "8.28"]],
+    in_words=Table("scores", ["row", "value"], [["GiantSteps key", "8.28"]]),
+)
+
+
+@pytest.mark.parametrize(("width", "is_terminal", "name"), [(80, True, "GiantSteps key"), (80, False, "GS-K")])
+def test_a_terminal_gets_names_in_place_of_codes_and_other_programs_get_codes(width: int, is_terminal: bool, name: str):
+    out = io.StringIO()
+    print_tables([CODED], Console(file=out, width=width, force_terminal=is_terminal, color_system=None))
+    assert name in out.getvalue()
+
+
+def test_a_terminal_gets_codes_if_names_would_take_more_blocks():
+    wide = Table("scores", ["row", *"abcd"], [["GS-K", *["12.34"] * 4]])
+    named = replace(wide, rows=[["GiantSteps key, by its weighted score", *["12.34"] * 4]])
+    out = io.StringIO()
+    print_tables([replace(wide, in_words=named)], Console(file=out, width=40, force_terminal=True, color_system=None))
+    assert "GS-K" in out.getvalue() and "continued" not in out.getvalue()

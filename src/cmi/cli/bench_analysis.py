@@ -262,7 +262,11 @@ def browse(
     out: Annotated[Path, typer.Option("--out", help="The page to write, an .html file.")],
     annotations: Annotations = None,
     audio: Annotated[
-        Path | None, typer.Option(help="Folder that audio paths are relative to; the page links to its files.")
+        Path | None,
+        typer.Option(
+            help="Folder that audio paths are relative to; by default that of the annotations or its parent. The page "
+            "links to its files."
+        ),
     ] = None,
     embed: Annotated[bool, typer.Option("--embed", help="Embed clips (up to 15 s each) in the page.")] = False,
     worst: Annotated[
@@ -274,7 +278,7 @@ def browse(
 ) -> None:
     """Write a page to browse answers: audio, question, answer, ground truth, parsed answer and score.
 
-    It works offline in any browser. With --audio, do not move it: it links to recordings by relative paths.
+    It works offline in any browser. Do not move it: it links to recordings by relative paths.
 
     Examples:
 
@@ -283,7 +287,7 @@ def browse(
         cmi bench browse answers/qwen2_GTZAN.jsonl --audio testdata/ --embed --worst 50 --out errors.html
     """
     from cmi.bench.browser.items import browse_records, browse_table, read_answers
-    from cmi.bench.browser.page import sound_source, write_page
+    from cmi.bench.browser.page import folder_with_sounds, sound_source, write_page
     from cmi.bench.browser.page import worst as worst_of
     from cmi.bench.scoring.responses import find_annotations, find_responses
 
@@ -298,6 +302,8 @@ def browse(
             answers = read_answers(file, protocol, tools, truths.get(file.dataset.name))
             sets.append(worst_of(answers, worst) if worst else answers)
             step()
+    if audio is None and annotations is not None:
+        source = sound_source(folder_with_sounds(sets, (annotations, annotations.parent)), embed, out)
     heard = write_page(sets, protocol, source, out, "CMI-Bench answers")
     table = browse_table(sets, out, heard)
     provenance = {"page": str(out), "protocol": protocol, "with_sound": heard}

@@ -16,7 +16,7 @@ from cmi.report.pictures import require_page, require_picture
 def pick(
     folder: Annotated[
         Path | None,
-        typer.Argument(help="A subfolder for each prompt: prompt.json or prompt.txt, and its takes."),
+        typer.Argument(help="A subfolder for each prompt, or one folder: prompt.json or prompt.txt, and its takes."),
     ] = None,
     manifest: Annotated[
         Path | None,

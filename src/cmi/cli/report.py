@@ -17,7 +17,10 @@ from cmi.report.tables import to_json
 def report(
     takes: Annotated[
         Path,
-        typer.Argument(help="Folder with a subfolder for each prompt (prompt.txt and its takes), or a JSONL manifest."),
+        typer.Argument(
+            help="Folder with a subfolder for each prompt (prompt.txt and its takes) or with recordings (the prompt of "
+            "take.wav is take.txt), or a JSONL manifest."
+        ),
     ],
     against: Annotated[list[Path] | None, typer.Option(help="Another generator's takes; repeatable.")] = None,
     out: Annotated[

@@ -62,6 +62,7 @@ def score(
     """Score takes: musicality and alignment with the prompt. Higher is better; scores rank takes and have no unit.
 
     A folder stands for its recordings or, if it has none, for its subfolders: prompt.txt and the takes of that prompt.
+    Without a prompt on the command line, prompt.txt is that of a folder's recordings, or take.txt that of take.wav.
     A file that cannot be read is listed with the reason and the exit code is 2; the others are scored.
 
     Examples:

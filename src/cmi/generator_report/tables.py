@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import numpy as np
 
-from cmi.critic.observe import KINDS, NO_VOICE
+from cmi.critic.observe import CUT, KINDS, NO_VOICE
 from cmi.distance.measure import TITLES
 from cmi.generator_report.collect import HeardTake
 from cmi.generator_report.summary import GeneratorReport, Mean, ReportOfGenerators
@@ -15,16 +15,21 @@ from cmi.report.tables import Table
 from cmi.reward.model.validation import validation_notes, validation_record
 from cmi.stats.comparison import finite
 
+INTERVAL_COLUMNS = (4, 6)  # of the ranking: those of musicality and alignment
 ERRORS = "The documentation of `cmi report` says how often each errs."
 EXPLAINED = {
+    "dropouts": "short holes in the sound",
+    "clipping": "peaks are cut off",
+    "muffled": "no high frequencies",
+    "tempo jump": "the tempo changes suddenly",
     "gap": "silence inside the take",
-    "cut": "the music breaks off at the end",
+    CUT: "the music breaks off at the end",
     "tail": "long silence at the end",
     "hum": "mains hum at 50 or 60 Hz",
     "stuck": "a moment is repeated exactly",
     "one-sided": "one channel is much quieter",
     "phase": "the channels cancel each other",
-    NO_VOICE: "though lyrics were given",
+    NO_VOICE: "lyrics were given, and no voice is heard",
 }
 
 
@@ -34,7 +39,11 @@ def tables_of(report: ReportOfGenerators) -> list[Table]:
     copies = [[one.name, a, b, number(alike, 3)] for one in report.generators for a, b, alike in one.copies]
     if copies:
         tables.append(Table("Takes that are copies of another take", ["generator", "take", "take", "alike"], copies, 3))
-    left_out = [[one.name, take, why] for one in report.generators for take, why in one.left_out]
+    left_out = [
+        [one.name, take, why.partition(f"{take}: ")[2] or why]
+        for one in report.generators
+        for take, why in one.left_out
+    ]
     if left_out:
         tables.append(Table("Takes left out", ["generator", "take", "why"], left_out, 3))
     return tables

@@ -10,6 +10,7 @@ from cmi.probe.versions import STRENGTHS
 from cmi.report.html import cells, details, fact_list, interval_bar, numbers, page, range_bar, table_html, table_of_rows
 from cmi.report.numbers import interval, number, percent, signed
 from cmi.stats.intervals import Interval
+from cmi.studio.flaws import FLAWS
 
 DEEPEST = 45  # percent of colour in a cell; text stays readable on it
 STYLE = """
@@ -18,6 +19,8 @@ STYLE = """
 .heat .fall { background: color-mix(in srgb, var(--accent) var(--depth), transparent) }
 .heat .rise { background: color-mix(in srgb, var(--take-b) var(--depth), transparent) }
 .heat th[scope=row] { position: sticky; left: 0; background: var(--paper) }
+.heat small { display: block; font-size: .75rem }
+@media (max-width: 30rem) { .heat small { display: none } }
 .heat .family th { padding-top: 1rem; font-weight: 600; color: var(--ink) }
 .fails { color: var(--take-b); font-weight: 600 }
 @media print { .heat td { print-color-adjust: exact } }
@@ -25,9 +28,11 @@ STYLE = """
 
 
 ABOUT_FALLS = (
-    "Mean change of musicality at each strength of a flaw, in spreads of the clean songs’ scores: green cells fall, as "
-    f"they should, and orange ones rise. Then the share of songs that fall at strength {HALF:g}, with its 95 % "
-    "interval. A random scorer has 50 % (dashed)."
+    f"Each song is scored clean and with a flaw, at strengths from {STRENGTHS[0]:g} (slight) to {STRENGTHS[-1]:g} "
+    "(blatant). Cells have the mean change of musicality in spreads; a spread is the standard deviation of the clean "
+    "songs’ scores. Green cells fall, as they should, and orange ones rise. Then the share of songs whose score falls "
+    f"at strength {HALF:g}, with its 95 % interval; a random scorer has 50 % (dashed). Trend: Spearman’s correlation "
+    "of strength and score; -1 if each step lowers the score."
 )
 
 
@@ -72,7 +77,8 @@ def _fall_row(fall: Fall) -> str:
     heat = "".join(_cell(value) for value in fall.curve)
     bar = interval_bar(fall.flaw, fall.share, fall.interval, 0.5, "scorer" if fall.passed else "null")
     share = numbers([percent(fall.share, 0), interval(fall.interval, 0, 100)])
-    name = f'<th scope="row">{escape(fall.flaw)}</th>'
+    about = FLAWS[fall.flaw].description if fall.flaw in FLAWS else ""
+    name = f'<th scope="row">{escape(fall.flaw)}<small>{escape(about)}</small></th>'
     return f"{name}{heat}{share}<td>{bar}</td>{numbers([number(fall.trend)])}{_verdict(fall.passed)}"
 
 

@@ -25,7 +25,7 @@ import soxr
 
 from cmi._util.errors import InputError, MissingExtra
 from cmi._util.files import cannot_write
-from cmi.audio import AUDIO_SUFFIXES
+from cmi.audio import NOT_FINITE, SILENT, find_recordings, is_silent
 from cmi.studio import recordings, vocals
 from cmi.studio.captions import Caption, caption, facts, paraphrase, wrong_caption
 from cmi.studio.compose import compose
@@ -116,10 +116,8 @@ def compose_songs(count: int, seconds: float, seed: int) -> list[Composed]:
 
 
 def read_songs(folder: Path, count: int, seconds: float) -> list[Recording]:
-    """Return the first `count` recordings of a folder, sorted by name."""
-    if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder")
-    paths = sorted(path for path in folder.iterdir() if path.suffix.lower() in AUDIO_SUFFIXES)[:count]
+    """Return the first `count` recordings of a folder and its subfolders, sorted by name."""
+    paths = find_recordings(folder)[:count]
     if len(paths) < FEWEST:
         raise InputError(f"{folder}: {len(paths)} recordings, expected {FEWEST} or more (WAV, FLAC, MP3, OGG, AIFF)")
     return [Recording(path, seconds) for path in paths]
@@ -255,10 +253,11 @@ def _read(path: Path, seconds: float) -> Sound:
         raise InputError(f"{path}: {error.error_string}") from error
     if len(sound) < SHORTEST * RATE:
         raise InputError(f"{path}: {len(sound) / RATE:.2f} s of sound, expected {SHORTEST:g} s or more")
-    peak = float(np.abs(sound).max())
-    if not (np.isfinite(peak) and peak > 0):
-        raise InputError(f"{path}: {'silent' if peak == 0 else 'samples that are NaN or infinite'}: nothing to judge")
-    return sound * np.float32(min(1.0, HEADROOM / peak))
+    if not np.isfinite(sound).all():
+        raise InputError(f"{path}: {NOT_FINITE}")
+    if all(is_silent(channel) for channel in sound.T):
+        raise InputError(f"{path}: {SILENT}")
+    return sound * np.float32(min(1.0, HEADROOM / float(np.abs(sound).max())))
 
 
 def _delayed(sound: Sound) -> Sound:

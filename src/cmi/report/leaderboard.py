@@ -66,9 +66,11 @@ def _board(board: Board) -> str:
     ordered = sorted(board.standings, key=lambda one: -one.value if board.is_higher_better else one.value)
     scale = _scale(ordered)
     nulls = [one.value for one in ordered if one.kind == "null"]
-    rows = [_row(one, place, scale, nulls[0] if nulls else None) for place, one in enumerate(ordered)]
+    has_intervals = any(one.interval_shown for one in ordered)
+    best_null = nulls[0] if nulls else None
+    rows = [_row(one, place, scale, best_null, has_intervals) for place, one in enumerate(ordered)]
     better = "higher" if board.is_higher_better else "lower"
-    head = cells(["model"], "th") + numbers(["value", "95 %"], "th") + "<td></td>"
+    head = cells(["model"], "th") + numbers(["value", *(["95 %"] if has_intervals else [])], "th") + "<td></td>"
     return f"""<section class="board" data-group="{escape(board.group)}">
 <h3>{escape(board.title)}</h3>
 <p class="quiet">{escape(board.metric)}, {better} is better</p>
@@ -84,12 +86,12 @@ def _scale(standings: Iterable[Standing]) -> Interval:
     return Interval(min(ends), max(ends))
 
 
-def _row(one: Standing, place: int, scale: Interval, null: float | None) -> str:
+def _row(one: Standing, place: int, scale: Interval, null: float | None, has_intervals: bool) -> str:
     said = f"{one.model}: {one.shown}" + (f", 95 % {one.interval_shown}" if one.interval else "")
     bar = range_bar(said, one.value, one.interval, null, scale, "scorer" if one.kind == "yours" else one.kind)
     note = f'<br><span class="quiet">{escape(one.note)}</span>' if one.note else ""
     return (
         f'<tr class="{one.kind}" data-kind="{one.kind}" data-place="{place}"><td>{escape(one.model)}{note}</td>'
         f'<td class="number" data-value="{one.value!r}">{escape(one.shown)}</td>'
-        f"{numbers([one.interval_shown])}<td>{bar}</td></tr>"
+        f"{numbers([one.interval_shown]) if has_intervals else ''}<td>{bar}</td></tr>"
     )

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 from urllib.parse import quote
 
 import numpy as np
@@ -68,6 +68,28 @@ def wave(name: str, outline: Outline, marked: Iterable[tuple[float, float]] = ()
         f'preserveAspectRatio="none" role="img" aria-label="waveform of {escape(name)}">'
         f'<path d="M0 {middle} {above} {below} Z"/>{marks}{drawn}</svg>'
     )
+
+
+def cut_note(heard: float | None, outline: Outline) -> str:
+    """Say how much of a recording a scorer heard, in seconds (None: it does not tell); '' if that is all of it.
+
+    >>> cut_note(120.0, Outline(240.0, [1.0])), cut_note(30.0, Outline(30.2, [1.0]))
+    ('; scored: the first 2:00 of 4:00', '')
+    """
+    return f"; scored: the first {clock(heard)} of {clock(outline.seconds)}" if _is_cut(heard, outline) else ""
+
+
+def cut_cover(heard: float | None, outline: Outline) -> str:
+    """Draw (SVG) a cover over the part of a waveform that a scorer did not hear."""
+    if not _is_cut(heard, outline):
+        return ""
+    width = len(outline.peaks)
+    start = heard / outline.seconds * width
+    return f'<rect class="unheard" x="{start:.1f}" y="0" width="{width - start:.1f}" height="{WAVE_HEIGHT}"/>'
+
+
+def _is_cut(heard: float | None, outline: Outline) -> TypeGuard[float]:
+    return heard is not None and heard < outline.seconds - 1
 
 
 def player(name: str, source: str) -> str:

@@ -30,13 +30,17 @@ _LATEX = str.maketrans(
 
 @dataclass(frozen=True)
 class Table:
-    """A table of text. The first `labels` columns are words, the others numbers. Any text is safe: it is escaped."""
+    """A table of text. The first `labels` columns are words, the others numbers. Any text is safe: it is escaped.
+
+    `in_words` is the same table with names in place of codes, for terminals that are wide enough for it.
+    """
 
     title: str
     headers: Sequence[str]
     rows: Sequence[Sequence[str]]
     labels: int = 1
     notes: Sequence[str] = field(default_factory=tuple)
+    in_words: "Table | None" = None
 
 
 def missing_table(name: str, missing: Sequence[tuple[str, str]], shown: int = 10) -> Table:
@@ -67,16 +71,15 @@ def print_tables(tables: Sequence[Table], console: Console | None = None) -> Non
     """Print tables, by default to standard output: fitted to the width of a terminal, else at full width.
 
     In a terminal words wrap, and columns of numbers that do not fit continue in a block below, with the same labels.
+    Names are printed in place of codes if that takes no more blocks.
     """
     console = console or Console()
     for table in map(_plain, tables):
-        natural = [max(cell_len(line[i]) for line in [table.headers, *table.rows]) for i in range(len(table.headers))]
-        wide = sum(natural) + _GAP * len(natural) + 1
-        if wide <= console.width or not console.is_terminal:
-            console.width = max(console.width, wide)
-            blocks = [dict(enumerate(natural))]
-        else:
-            blocks = _fit(table, natural, console.width - 1)
+        blocks = _blocks(table, console)
+        if console.is_terminal and table.in_words is not None:
+            in_words = _blocks(table.in_words, console)
+            if len(in_words) <= len(blocks):
+                table, blocks = table.in_words, in_words
         for number, widths in enumerate(blocks):
             title = f"{table.title}, continued" if number else table.title
             console.print(Text(title, style="bold"), highlight=False, soft_wrap=not console.is_terminal)
@@ -84,6 +87,16 @@ def print_tables(tables: Sequence[Table], console: Console | None = None) -> Non
         for note in table.notes:
             console.print(Text(note), highlight=False, soft_wrap=not console.is_terminal)
         console.print()
+
+
+def _blocks(table: Table, console: Console) -> list[dict[int, int]]:
+    """Return the widths of columns, by their numbers, for each block; what is no terminal is made wider."""
+    natural = [max(cell_len(line[i]) for line in [table.headers, *table.rows]) for i in range(len(table.headers))]
+    wide = sum(natural) + _GAP * len(natural) + 1
+    if wide > console.width and console.is_terminal:
+        return _fit(table, natural, console.width - 1)
+    console.width = max(console.width, wide)
+    return [dict(enumerate(natural))]
 
 
 def _rich_table(table: Table, widths: Mapping[int, int]) -> RichTable:
@@ -102,7 +115,7 @@ def _fit(table: Table, natural: Sequence[int], room: int) -> list[dict[int, int]
     >>> _fit(Table("", ["model", "a", "b"], [["m" * 30, "1" * 9, "2" * 9]]), [30, 9, 9], 40)
     [{0: 16, 1: 9, 2: 9}]
     """
-    narrow = [max(map(cell_len, [*header.split(), *column])) for header, column in _columns(table)]
+    narrow = [max(map(cell_len, [*header.split(), *column]), default=1) for header, column in _columns(table)]
     numbers = {i: narrow[i] for i in range(table.labels, len(narrow))}
     left = room - _GAP * len(narrow) - sum(numbers.values())
     readable = sum(min(width, _READABLE) for width in natural[: table.labels])
@@ -140,6 +153,7 @@ def _plain(table: Table) -> Table:
         [[printable(cell) for cell in row] for row in table.rows],
         table.labels,
         [printable(note) for note in table.notes],
+        None if table.in_words is None else _plain(table.in_words),
     )
 
 

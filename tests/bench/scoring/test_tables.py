@@ -3,8 +3,10 @@
 import pytest
 
 from cmi._util.errors import InputError
+from cmi.bench.catalog import DATASETS
+from cmi.bench.scoring.names import METRICS, SHORT_METRICS, SHORT_ROWS
 from cmi.bench.scoring.one_file import BenchCell
-from cmi.bench.scoring.tables import Table3Part, table3
+from cmi.bench.scoring.tables import Table3Part, published_rows, table3
 from cmi.report.tables import to_latex
 
 
@@ -45,3 +47,11 @@ def test_a_row_or_model_that_there_is_not_is_refused(part: Table3Part, sentence:
 def test_latex_has_no_character_that_needs_more_than_booktabs():
     lines = to_latex([table3(CELLS, "paper")]).splitlines()
     assert all(line.isascii() for line in lines if not line.startswith("%"))
+
+
+def test_every_row_and_published_metric_has_a_short_name_for_terminals():
+    assert {line.row for line in published_rows()} == set(SHORT_ROWS) <= set(DATASETS.rows)
+    assert {line.metric for line in published_rows()} <= set(METRICS)
+    assert set(SHORT_METRICS) == set(METRICS)
+    shown = table3([], "paper").in_words
+    assert shown.rows[0][:2] == ["GiantSteps key", "key score ↑"]

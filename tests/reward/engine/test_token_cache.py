@@ -104,7 +104,7 @@ def test_what_killed_writers_left_is_cleared_away_but_not_what_is_being_written(
 def test_a_disk_that_can_not_be_written_is_said_once(tmp_path):
     cache = TokenCache(tmp_path)
     (tmp_path / key(1)[:2]).write_text("a file where a folder must be")
-    with pytest.warns(UserWarning, match="going on without"):
+    with pytest.warns(UserWarning, match="continuing without"):
         cache.put(key(1), entry(1))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -114,7 +114,7 @@ def test_a_disk_that_can_not_be_written_is_said_once(tmp_path):
 
 def test_no_folder_no_cache(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="no place for the cache"):
+    with pytest.raises(InputError, match="cannot be used for the cache"):
         TokenCache(tmp_path / "file" / "cache")
 
 

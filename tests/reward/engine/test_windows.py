@@ -93,6 +93,8 @@ def test_silence_is_refused_by_name_but_may_be_part_of_a_song(tiny, tmp_path):
     assert "silent.wav: silent" in str(silent)
     (unheard,) = scorer.judge([Take(Prompt("a", reference=path), Waveform(SONG[:RATE], RATE))])
     assert "silent.wav: silent" in str(unheard)
+    with pytest.raises(InputError, match="silent: all samples are equal"):
+        judge(tiny, np.full(5 * RATE, 0.3, np.float32), "first120")
     late = np.concatenate([np.zeros(121 * RATE, np.float32), SONG[:RATE]])
     assert judge(tiny, late, "full").seconds == 122
     with pytest.raises(InputError, match="silent"):

@@ -7,7 +7,7 @@ script, and no downloads except audio.
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -141,6 +141,12 @@ def sound_source(folder: Path | None, embed: bool, page: Path) -> SoundSource:
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder")
     return embedded(folder) if embed else linked(folder, page)
+
+
+def folder_with_sounds(sets: Sequence[AnswerSet], folders: Iterable[Path]) -> Path | None:
+    """Return the first of the folders that has a clip of the first answers; None if none of them has."""
+    clips = [one.items[0].clip for one in sets if one.items]
+    return next((folder for folder in folders if any(find_sound(clip, folder) for clip in clips)), None)
 
 
 def find_sound(clip: PlayedSpan, folder: Path) -> Path | None:

@@ -1,9 +1,11 @@
 """What the abbreviations of Table 3 stand for: its rows are data sets, its columns metrics."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 
 from cmi.bench.catalog import DATASETS
+from cmi.report.tables import Table
 
 METRICS = {
     "GES": "MIREX weighted key score",
@@ -34,6 +36,58 @@ METRICS = {
     "miF1": "micro F1",
 }
 
+# For tables in a terminal, where full titles do not fit.
+SHORT_METRICS = {
+    "GES": "key score",
+    "aR2": "R² arousal",
+    "vR2": "R² valence",
+    "ar": "r arousal",
+    "vr": "r valence",
+    "ar^2": "r² arousal",
+    "vr^2": "r² valence",
+    "ROC": "ROC AUC",
+    "PR": "avg. prec.",
+    "Acc.": "accuracy",
+    "RPA": "raw pitch",
+    "BL.": "BLEU-4",
+    "ME.": "METEOR",
+    "RO.": "ROUGE-L",
+    "BS.": "BERTScore",
+    "WE.": "WER",
+    "CE.": "CER",
+    "WE.cap": "WER, capped",
+    "CE.cap": "CER, capped",
+    "WE.med": "WER, median",
+    "CE.med": "CER, median",
+    "FM.": "F-measure",
+    "FM@20ms": "F at 20 ms",
+    "FM@70ms": "F at 70 ms",
+    "maF1": "macro F1",
+    "miF1": "micro F1",
+}
+SHORT_ROWS = {
+    "GS-K": "GiantSteps key",
+    "EMO": "Emotion in Music",
+    "MTT": "MagnaTagATune tags",
+    "M-G": "Jamendo genre",
+    "M-E": "Jamendo emotion",
+    "M-I": "Jamendo instrument",
+    "M-50": "Jamendo top 50",
+    "GTZ.": "GTZAN genre",
+    "VS-T": "VocalSet technique",
+    "NI": "NSynth instrument",
+    "NP": "NSynth pitch",
+    "SDD": "Song Describer",
+    "MC": "MusicCaps",
+    "DS": "DSing lyrics",
+    "G-B": "GTZAN beats",
+    "G-D": "GTZAN downbeats",
+    "BR-B": "Ballroom beats",
+    "BR-D": "Ballroom downbeats",
+    "MDB": "MedleyDB melody",
+    "GZ": "Guzheng technique",
+}
+
 
 def task_title(row: str) -> str:
     """Name the task of a row: 'singing technique'."""
@@ -47,9 +101,18 @@ def row_titles() -> dict[str, str]:
     return {row: f"{corpora[row].partition(' (')[0]}, {task_title(row)}" for row in DATASETS.rows}
 
 
+def in_words(table: Table) -> Table:
+    """Return a table whose first two columns are rows and metrics with short names in place of their codes."""
+    rows = []
+    for row, metric, *others in table.rows:
+        name, _, arrow = metric.partition(" ")
+        rows.append([SHORT_ROWS.get(row, row), f"{SHORT_METRICS.get(name, name)} {arrow}".rstrip(), *others])
+    return replace(table, rows=rows)
+
+
 def spell_out(places: Iterable[tuple[str, str]]) -> list[str]:
     """Return two notes that spell out rows and metrics, each once and in the order of (row, metric)."""
     shown = list(places)
-    rows = [f"{row} {row_titles()[row]}" for row in dict.fromkeys(row for row, _ in shown)]
-    metrics = [f"{name} {METRICS[name]}" for name in dict.fromkeys(metric for _, metric in shown) if name in METRICS]
+    rows = [f"{row} = {row_titles()[row]}" for row in dict.fromkeys(row for row, _ in shown)]
+    metrics = [f"{name} = {METRICS[name]}" for name in dict.fromkeys(metric for _, metric in shown) if name in METRICS]
     return [f"Rows: {'; '.join(rows)}."] * bool(rows) + [f"Metrics: {'; '.join(metrics)}."] * bool(metrics)

@@ -17,13 +17,17 @@ from cmi.bench.scoring.tables import (
     places_of,
     published_rows,
 )
-from cmi.report.html import details, fact_list, page, table_html
+from cmi.report.html import details, fact_list, note_html, page, table_html
 from cmi.report.leaderboard import STYLE, Board, Standing, leaderboard
 from cmi.report.numbers import interval, number
 from cmi.report.tables import Table
 from cmi.stats.intervals import Interval
 
 SOTA = "supervised state of the art"
+ADD_YOURS = (
+    "`cmi bench table answers/ --annotations annotations/ --html page.html` puts your models beside them, with "
+    "intervals and null baselines."
+)
 
 
 def bench_page(cells: Sequence[BenchCell], protocol: str, part: Table3Part, tables: Sequence[Table]) -> str:
@@ -31,10 +35,12 @@ def bench_page(cells: Sequence[BenchCell], protocol: str, part: Table3Part, tabl
     models = list(dict.fromkeys(cell.model for cell in cells if not cell.is_null))
     title = f"CMI-Bench: {', '.join(models)}" if models else "CMI-Bench, as published"
     published = "Published numbers are as printed, of the authors' runs. " if part.published else ""
+    source = {"Scored by": f"cmi {__version__}"} if models else {"Source": "Table 3 of the paper"}
+    about = f"{published}{LEGEND} The dashed line is the best null." if models else f"{published}{ADD_YOURS}"
     body = [
         f"<h1>{escape(title)}</h1>",
-        fact_list({"Protocol": protocol, "Scored by": f"cmi {__version__}"}),
-        f'<p class="quiet">{published}{escape(LEGEND)} The dashed line is the best null.</p>',
+        fact_list({"Protocol": protocol, **source}),
+        note_html(about),
         leaderboard(make_boards(cells, protocol, part)),
         *(["<h2>All numbers</h2>"] if tables else []),
         *(details(table.title, [table_html(table, is_sortable=True)]) for table in tables),
@@ -86,4 +92,9 @@ def _standing(cell: BenchCell) -> Standing:
 
 def _published(line: PublishedRow, models: Sequence[str], has_sota: bool) -> list[Standing]:
     printed = {MODELS[model]: line.by_model[model] for model in models} | ({SOTA: line.sota} if has_sota else {})
-    return [Standing(name, "published", float(value), value) for name, value in printed.items() if value]
+    notes = {SOTA: "on the published test set"}
+    return [
+        Standing(name, "published", float(value), value, note=notes.get(name, ""))
+        for name, value in printed.items()
+        if value
+    ]

@@ -2,14 +2,14 @@
 
 import csv
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
 from cmi._util.errors import InputError
 from cmi.bench.catalog import DATASETS
-from cmi.bench.scoring.names import spell_out
+from cmi.bench.scoring.names import in_words, spell_out
 from cmi.bench.scoring.one_file import NULL_PREFIX, BenchCell
 from cmi.report.numbers import interval, number, p_value, signed
 from cmi.report.tables import Table
@@ -74,7 +74,8 @@ def _score_table(model: str, protocol: str, cells: Sequence[BenchCell]) -> Table
         null = [cell.best_null or "", number(cell.null_value), signed(cell.difference), p_value(cell.p)]
         rows.append([cell.row, cell.metric, *_value(cell), *counts, *null, MARKS[cell.verdict]])
     notes = (*_notes(cells), LEGEND, *spell_out((cell.row, cell.metric) for cell in cells))
-    return Table(f"{model}, protocol {protocol}", headers, rows, labels=2, notes=notes)
+    table = Table(f"{model}, protocol {protocol}", headers, rows, labels=2, notes=notes)
+    return replace(table, in_words=in_words(table))
 
 
 def _value(cell: BenchCell) -> list[str]:
@@ -90,7 +91,8 @@ def null_tables(cells: Sequence[BenchCell]) -> list[Table]:
             [cell.row, cell.metric, cell.model.removeprefix(NULL_PREFIX), *_value(cell), str(cell.n)]
             for cell in sorted(nulls, key=lambda cell: DATASETS.rows.index(cell.row))
         ]
-        tables.append(Table(f"Null baselines, protocol {protocol}", _NULL_HEADERS, rows, labels=3))
+        table = Table(f"Null baselines, protocol {protocol}", _NULL_HEADERS, rows, labels=3)
+        tables.append(replace(table, in_words=in_words(table)))
     return tables
 
 
@@ -148,7 +150,8 @@ def table3(cells: Sequence[BenchCell], protocol: str, part: Table3Part | None = 
     headers += ["SOTA"] if part.published else []
     title = f"CMI-Bench, protocol {protocol}" + (", beside the published Table 3" if published else "")
     notes = (*_notes(cells), LEGEND) if models else ()
-    return Table(title, headers, rows, labels=2, notes=(*notes, *spell_out(places)))
+    table = Table(title, headers, rows, labels=2, notes=(*notes, *spell_out(places)))
+    return replace(table, in_words=in_words(table))
 
 
 def counts_table(cells: Sequence[BenchCell], protocol: str) -> Table:

@@ -26,7 +26,7 @@ from cmi import audio
 from cmi._util.cores import map_ahead, single_threads, usable_cores
 from cmi._util.errors import InputError
 from cmi._util.workers import die_with_parent
-from cmi.audio import SILENCE, content_hash
+from cmi.audio import content_hash
 from cmi.reward.engine.token_cache import CachedTokens, TokenCache, TokenMemory
 from cmi.reward.engine.windows import SPAN, AudioSpan, Job
 from cmi.take import Audio
@@ -95,7 +95,9 @@ class Loader:
             return error
         if samples.size < self.shortest:
             return InputError(f"{job.name}: {samples.size} samples, expected {self.shortest} or more")
-        return DecodedAudio(torch.from_numpy(samples), None, missing.key, samples.size, _is_silent(samples), stated)
+        return DecodedAudio(
+            torch.from_numpy(samples), None, missing.key, samples.size, audio.is_silent(samples), stated
+        )
 
     def _samples(self, sound: Audio, span: AudioSpan) -> tuple[NDArray[np.float32], float | None]:
         """Return the samples, and the duration according to the header if the file is truncated."""
@@ -131,11 +133,6 @@ def _cached_hash(path: Audio) -> str:
 @lru_cache(2**16)
 def _hash(path: Path, *_: int) -> str:
     return content_hash(path)
-
-
-def _is_silent(samples: NDArray[np.float32]) -> bool:
-    """Tell whether all samples are silent; it stops at the first block that is not."""
-    return all(np.abs(part).max() < SILENCE for part in np.array_split(samples, 1 + samples.size // 2**15))
 
 
 def read_ahead(

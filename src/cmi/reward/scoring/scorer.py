@@ -22,7 +22,7 @@ from torch import Tensor
 
 from cmi._util.cores import map_ahead, single_threads
 from cmi._util.errors import InputError
-from cmi.audio import cut_off_note, duration
+from cmi.audio import SILENT, cut_off_note, duration
 from cmi.reward.engine.batching import Batching, to_host
 from cmi.reward.engine.read_ahead import DecodedAudio, Loader, default_workers, read_ahead
 from cmi.reward.engine.token_cache import CachedTokens, TokenCache, TokenMemory
@@ -271,7 +271,7 @@ def _usable_entries(jobs: Sequence[Job], encoded_audio: EncodedAudio) -> dict[Jo
         raise first
     entries = {job: entry for job in jobs if isinstance(entry := encoded_audio[job], CachedTokens)}
     if all(entry.silent for entry in entries.values()):
-        raise InputError(f"{jobs[0].name}: silent: nothing to judge")
+        raise InputError(f"{jobs[0].name}: {SILENT}")
     return entries
 
 
@@ -288,6 +288,7 @@ def _scored_take(take: _PreparedTake, rows: Iterator[list[float]], least: float)
     weighted = [(part.seconds / seconds, section.score) for part, section in zip(take.sections, sections, strict=True)]
     score = Score(*(sum(weight * score[axis] for weight, score in weighted) for axis in range(2)))
     if not all(map(math.isfinite, score)):
-        return InputError(f"{take.name}: the model gave {score.musicality} and {score.alignment}, not finite numbers")
+        given = " and ".join(f"{value:.3g} for {axis}" for axis, value in score._asdict().items())
+        return InputError(f"{take.name}: the model gave {given}, not finite numbers")
     doubts = (NOT_MUSIC,) if score.musicality < least else ()
     return ScoredTake(score, seconds, sections, take.notes + doubts)
