@@ -229,7 +229,7 @@ def test_the_owner_sets_it_up_on_the_page(arena, open_dashboard, screenshot, unw
     link = page.get_by_label("Invitation link")
     expect(link).to_have_value(re.compile(r"/enter\?study=.*&PROLIFIC_PID=\{\{%PROLIFIC_PID%\}\}&SESSION_ID="))
     before = link.input_value()
-    page.get_by_role("button", name="Make another link").click()
+    page.get_by_role("button", name="Replace this link").click()
     expect(link).not_to_have_value(before)
     screening = page.locator("section", has=page.get_by_role("heading", name="Checks before the first pair"))
     screening.get_by_label("Headphone check").check()

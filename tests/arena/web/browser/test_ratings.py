@@ -217,7 +217,7 @@ def test_a_page_is_found_played_hidden_with_a_reason_and_shown_again(
     assert_accessible(page)
     screenshot(page, "owner-trial")
     page.get_by_role("button", name="Hide it").click()
-    expect(page.locator("#banners")).to_contain_text("Say why")
+    expect(page.locator("#banners")).to_contain_text("Give a reason")
     page.get_by_label("Reason").fill(attack)
     page.get_by_role("button", name="Hide it").dblclick()
     expect(page.get_by_role("button", name="Show it again")).to_be_visible()
