@@ -57,7 +57,7 @@ def test_bad_input_is_one_sentence(cmi, write_takes, tmp_path):  # noqa: F811
         (["takes", "--split", "train=2"], "--split: 'train=2'"),
         (["takes", "--hold-out-system", "six"], "no take is by that system; the systems are one, two"),
         (["takes", "--hold-out-system", "one", "--split", "train=1"], "--hold-out-system needs a share"),
-        (["takes", "--test-pairs", "9", "--pairs", "3"], "--test-pairs 9 of --pairs 3"),
+        (["takes", "--test-pairs", "9", "--pairs", "3"], "--test-pairs 9 is more than --pairs 3"),
         (["takes", "--sampling", "uncertain"], "needs --votes"),
         (["takes", "--sampling", "uncertain", "--votes", "votes.csv"], "about 0 of the takes' systems"),
         (["takes", "--min-seconds", "60"], "all 4 takes were left out (4 short)"),
