@@ -16,7 +16,7 @@ from cmi._util.errors import InputError
 from cmi._util.files import DISK_FULL, cannot_write
 from cmi._util.printable import ESCAPE
 from cmi.cli.command import StoppedByUser, prepare_commands
-from cmi.cli.output import show_error
+from cmi.cli.output import print_warnings_as_notes, show_error
 
 # In the order of use, as `cmi --help` shows them. Each is a module here with a function of that name, or a group `app`.
 PANELS = {
@@ -80,6 +80,7 @@ def cmi(
 
 def main() -> None:
     _share_cores()
+    print_warnings_as_notes()
     run_plainly(app)
 
 
