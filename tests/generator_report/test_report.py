@@ -161,6 +161,28 @@ def test_the_page_begins_with_the_answer():
 
 
 @pytest.mark.usefixtures("made")
+def test_every_dot_of_the_picture_leads_to_its_take():
+    page = Path("out/page.html").read_text()
+    anchors, cards = re.findall(r'<a href="#(take-[0-9-]+)"', page), re.findall(r'<li class="take" id="([^"]+)"', page)
+    assert len(anchors) == 41
+    assert sorted(anchors) == sorted(cards)
+
+
+def test_takes_of_one_length_are_not_wrong_because_they_break_off():
+    """A generator that stops after 3 s cuts every piece: said, but not counted among what is wrong."""
+    write_takes(Path("excerpts"), 0.1, prompts=3)
+    for path in Path("excerpts").glob("*/*.wav"):
+        sound, rate = soundfile.read(path)
+        soundfile.write(path, sound[: 3 * rate], rate)
+    assert report("excerpts").exit_code == 0
+    page = Path("report.html").read_text()
+    (said,) = re.findall(r"<p>(excerpts: .*?)</p>", page)
+    cut = json.loads(Path("report.json").read_text())["generators"][0]["found"]["cut"]
+    assert f"; {cut} break off at the end, as excerpts of a fixed length do" in said
+    assert "most often cut" not in said
+
+
+@pytest.mark.usefixtures("made")
 def test_the_page_is_accessible_and_fits_a_phone_in_the_dark():
     """axe finds nothing serious; nothing is wider than 390 px; a click on a section plays from there."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")

@@ -8,14 +8,13 @@ from importlib import import_module
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
 
 from cmi import __version__
 from cmi._util.cores import usable_cores
 from cmi._util.errors import InputError
 from cmi._util.files import DISK_FULL, cannot_write
 from cmi._util.printable import ESCAPE
-from cmi.cli.command import StoppedByUser, prepare_commands
+from cmi.cli.command import PlainGroup, StoppedByUser, prepare_commands
 from cmi.cli.output import print_warnings_as_notes, show_error
 
 # In the order of use, as `cmi --help` shows them. Each is a module here with a function of that name, or a group `app`.
@@ -36,7 +35,7 @@ PANELS = {
 }
 
 
-class CommandsInOrder(TyperGroup):
+class CommandsInOrder(PlainGroup):
     """Lists commands as PANELS does; Typer itself would put single commands before groups."""
 
     def list_commands(self, ctx: Any) -> list[str]:

@@ -13,7 +13,7 @@ from functools import wraps
 from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from cmi.cli.output import set_verbosity
 
@@ -28,7 +28,25 @@ class StoppedByUser(Exception):
     """The user stopped a command; the message says what happens next."""
 
 
-class StoppableCommand(TyperCommand):
+class PlainHelp:
+    """Names the kind of a value in help; a flag takes none, where Typer itself would say <bool>."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for param in params:
+            if getattr(param, "is_flag", False):
+                param.metavar = ""
+            elif getattr(param, "multiple", False) and param.metavar is None:
+                (kind,) = get_args(param.type_descriptor.annotation)
+                param.metavar = f"<{kind.__name__.lower()}>"
+        return params
+
+
+class PlainGroup(PlainHelp, TyperGroup):
+    """A group of commands."""
+
+
+class StoppableCommand(PlainHelp, TyperCommand):
     """A command that says how to go on when it is stopped."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -43,6 +61,8 @@ class StoppableCommand(TyperCommand):
 def prepare_commands(app: typer.Typer) -> None:
     """Give every command of an app, and of the apps in it, -q, -v, its groups of options and a line after Ctrl-C."""
     for each in _apps(app):
+        if not isinstance(each.info.cls, type):  # none was chosen
+            each.info.cls = PlainGroup
         for info in each.registered_commands:
             info.cls = StoppableCommand
             if info.callback is not None:

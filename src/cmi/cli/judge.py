@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from typer.core import TyperGroup
 
 from cmi._util.errors import InputError
 from cmi._util.hub import require_packages
 from cmi._util.printable import printable
-from cmi.cli.command import shard_options
+from cmi.cli.command import PlainGroup, shard_options
 from cmi.cli.options import (
     AsJson,
     AudioFrom,
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from cmi.take import Take
 
 
-class _PairsByDefault(TyperGroup):
+class _PairsByDefault(PlainGroup):
     """`cmi judge pairs.jsonl` is `cmi judge pairs pairs.jsonl`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

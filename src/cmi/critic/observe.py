@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 import soxr
 from numpy.typing import NDArray
+from scipy import fft
 
 from cmi.audio import LONGEST, load_channels
 from cmi.features import tempo
@@ -44,7 +45,7 @@ DROPOUT_EDGE = 0.003  # of full scale: the step into silence
 FEWEST_DROPOUTS = 2
 SILENT = 60.0  # dB below the loud frames: the end of a decay
 CUT_FRAMES = 5
-CUT = 9.0  # dB by which the end may be below the loud frames
+LOUD_END = 9.0  # dB by which the end may be below the loud frames
 LONGEST_TAIL = 2.0  # seconds of silence at the end
 FLAT_RUN = 3  # samples at the peak in a row
 FLAT_RUNS = 3.0  # a second
@@ -179,12 +180,12 @@ def find_cut(sound: ObservedSound) -> Iterator[Observation]:
     """Whether the sound, wherever it ends, ends while it is loud."""
     last = sound.heard
     below = sound.loud - float(sound.levels[max(0, last - CUT_FRAMES) : last].mean()) if last else 0.0
-    if below < CUT and sound.loud > -70:
+    if below < LOUD_END and sound.loud > -70:
         seconds = last * FRAME
         sentence = (
             f"It breaks off at {_clock(seconds)}: the last moment is {max(below, 0):.0f} dB below the loud parts."
         )
-        yield Observation("cut", max(0.0, seconds - CUT_FRAMES * FRAME), seconds, sentence, below)
+        yield Observation(CUT, max(0.0, seconds - CUT_FRAMES * FRAME), seconds, sentence, below)
 
 
 def find_tail(sound: ObservedSound) -> Iterator[Observation]:
@@ -228,7 +229,7 @@ def find_hum(sound: ObservedSound) -> Iterator[Observation]:
         return
     window = np.hanning(size).astype(np.float32)
     frames = np.lib.stride_tricks.sliding_window_view(mono, size)[:: size // 2] * window
-    power = 10 * np.log10(np.square(np.abs(np.fft.rfft(frames))) + 1e-12)  # (T, bins)
+    power = 10 * np.log10(np.square(np.abs(fft.rfft(frames))) + 1e-12)  # (T, bins)
     for mains in (50, 60):
         lines = [2 * mains * k for k in (1, 2, 3)]
         above = [np.median(power[:, line]) - np.median(power[:, [line - 12, line + 12]]) for line in lines]
@@ -250,7 +251,7 @@ def find_stuck(sound: ObservedSound) -> Iterator[Observation]:
         energy = np.square(own, dtype=np.float64)
         if energy.mean() < 1e-8:
             continue
-        products = np.fft.irfft(np.conj(np.fft.rfft(own[:window], size)) * np.fft.rfft(own, size))
+        products = fft.irfft(np.conj(fft.rfft(own[:window], size)) * fft.rfft(own, size))
         sums = np.concatenate([[0], np.cumsum(energy)])
         norms = np.sqrt(sums[window] * (sums[window + shortest : window + longest + 1] - sums[shortest : longest + 1]))
         alike = products[shortest : longest + 1] / np.maximum(norms, FADED * sums[window])
@@ -305,11 +306,11 @@ def find_tempo_jump(sound: ObservedSound) -> Iterator[Observation]:
         yield Observation("tempo jump", at, at, sentence, new / old - 1)
 
 
-NO_VOICE = "no voice"
+CUT, NO_VOICE = "cut", "no voice"
 KINDS: dict[str, Callable[[ObservedSound], Iterator[Observation]]] = {
     "gap": find_gaps,
     "dropouts": find_dropouts,
-    "cut": find_cut,
+    CUT: find_cut,
     "tail": find_tail,
     "clipping": find_clipping,
     "muffled": find_muffled,
@@ -335,7 +336,7 @@ def _long_term(mono: NDArray[np.float32], rate: int) -> tuple[Array, Array]:
     frames = np.lib.stride_tricks.sliding_window_view(padded, size)[:: size // 2] * window
     power = np.zeros(size // 2 + 1)
     for part in np.array_split(frames, max(1, len(frames) // 256)):
-        power += np.square(np.abs(np.fft.rfft(part))).sum(axis=0)
+        power += np.square(np.abs(fft.rfft(part))).sum(axis=0)
     return power / len(frames), np.arange(size // 2 + 1, dtype=np.float64) * (rate / size)
 
 

@@ -43,12 +43,10 @@ def find_key(samples: NDArray[np.float32]) -> Key:
 
 def key_of(heard: NDArray[np.float64]) -> Key:
     """Return the likeliest key of a chroma (12,)."""
-    fits = {
-        Key(tonic, mode): float(np.corrcoef(np.roll(profile, tonic), heard)[0, 1])
-        for mode, profile in PROFILES.items()
-        for tonic in range(12)
-    }
-    return max(fits, key=lambda key: fits[key])
+    keys = [Key(tonic, mode) for mode in PROFILES for tonic in range(12)]
+    profiles = np.stack([np.roll(PROFILES[mode], tonic) for tonic, mode in keys])  # (24, 12)
+    centred = profiles - profiles.mean(axis=1, keepdims=True)
+    return keys[int(np.argmax((centred / np.linalg.norm(centred, axis=1, keepdims=True)) @ heard))]
 
 
 def chroma(samples: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -71,11 +69,13 @@ def spectral_peaks(
     samples: NDArray[np.float32],
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], int]:
     """Return the frame, the frequency in hertz and the level of each local maximum, and the number of frames."""
+    from scipy import fft  # here, because the names of keys are needed where scipy is not installed
+
     count = max(1, 1 + -(-(len(samples) - FRAME) // HOP))
     padded = np.zeros(FRAME + (count - 1) * HOP, np.float32)
     padded[: len(samples)] = samples
     windows = sliding_window_view(padded, FRAME)[::HOP] * np.hanning(FRAME)
-    levels = np.abs(np.fft.rfft(windows))
+    levels = np.abs(fft.rfft(windows))
     middle = levels[:, 1:-1]
     frames, bins = np.nonzero((middle > levels[:, :-2]) & (middle >= levels[:, 2:]))
     below, at, above = (np.log(levels[frames, bins + side] + FLOOR) for side in (0, 1, 2))

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from cmi.critic.observe import CUT
 from cmi.generator_report.summary import GeneratorReport, Mean, PairedGenerators, ReportOfGenerators
 from cmi.generator_report.tables import EXPLAINED
 from cmi.report.numbers import MISSING, interval, percent, signed
@@ -36,10 +37,14 @@ def _said(mean: Mean) -> str:
 
 
 def _about(one: GeneratorReport) -> str:
-    wrong = [take for take in one.takes if take.observations]
-    kinds = Counter(kind for take in wrong for kind in take.kinds)
+    """If all takes have one length, they are excerpts: that they break off at the end is said apart."""
+    expected = {CUT} if one.has_fixed_length else set()
+    wrong = [take.kinds - expected for take in one.takes if take.kinds - expected]
+    kinds = Counter(kind for own in wrong for kind in own)
     kind, count = kinds.most_common(1)[0] if kinds else ("", 0)
     most = f", most often: {EXPLAINED.get(kind, kind)} ({count})" if kinds else ""
+    cut = sum(bool(take.kinds & expected) for take in one.takes)
+    most += f"; {cut} break off at the end, as excerpts of a fixed length do" if cut else ""
     own = (
         f"; a take fits its own prompt better than another one in {percent(one.own_prompt.value, 0)} % of cases "
         "(50 % is chance)"

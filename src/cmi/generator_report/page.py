@@ -1,6 +1,5 @@
 """The report as a page: one HTML file; recordings are linked, or inside it."""
 
-import math
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
@@ -8,11 +7,12 @@ from importlib.resources import files
 from cmi import __version__
 from cmi.generator_report.answer import answers_of
 from cmi.generator_report.attributes import TAGGED, HeardAttribute
+from cmi.generator_report.chart import chart_of, take_anchor
 from cmi.generator_report.collect import HeardTake
 from cmi.generator_report.inspect import KEY_SECONDS
-from cmi.generator_report.summary import GeneratorReport, Mean, ReportOfGenerators
-from cmi.generator_report.tables import INTERVAL_COLUMNS, tables_of
-from cmi.report.html import cells, details, fact_list, page, range_bar, table_html, table_of_rows, unbroken
+from cmi.generator_report.summary import GeneratorReport, ReportOfGenerators
+from cmi.generator_report.tables import tables_of
+from cmi.report.html import cells, details, fact_list, page, table_html, table_of_rows, unbroken
 from cmi.report.numbers import clock
 from cmi.report.players import (
     WAVE_HEIGHT,
@@ -26,7 +26,6 @@ from cmi.report.players import (
     wave,
 )
 from cmi.reward.scoring.scorers import TakeSection
-from cmi.stats.intervals import Interval
 from cmi.take import Score
 
 LOUDNESS_RANGE = 24.0  # dB from the top of a waveform to its bottom
@@ -40,14 +39,13 @@ def page_of(report: ReportOfGenerators, link: Link) -> str:
     takes = sum(len(one.takes) for one in report.generators)
     facts = {"Scored by": report.model, "Takes": str(takes), "Written by": f"cmi {__version__}"}
     answers = "".join(f"<p>{escape(unbroken(answer))}</p>" for answer in answers_of(report))
-    ranking, *others = tables_of(report)
     body = [
         f"<h1>Report: {escape(names)}</h1>",
         f'<div class="notice">{answers}</div>',
         fact_list(facts),
         _contents(report),
-        table_html(ranking, pictures=_intervals(report)),
-        *map(table_html, others),
+        chart_of(report),
+        *map(table_html, tables_of(report)),
         *(_takes(number, one, link) for number, one in enumerate(report.generators)),
     ]
     style = files("cmi.generator_report").joinpath("page.css").read_text("utf-8")
@@ -59,24 +57,9 @@ def _contents(report: ReportOfGenerators) -> str:
     return f"<nav><p>Listen to the takes of {', '.join(links)}; the tables come first.</p></nav>"
 
 
-def _intervals(report: ReportOfGenerators) -> dict[int, list[str]]:
-    """Draw the means of both axes, beside the columns of their intervals; nothing if there are no intervals."""
-    drawn = {}
-    for axis, header in zip(Score._fields, INTERVAL_COLUMNS, strict=True):
-        means: dict[str, Mean] = {one.name: getattr(one, axis) for one in report.generators}
-        ends = [end for mean in means.values() for end in mean.interval]
-        if not all(map(math.isfinite, ends)):
-            return {}
-        scale = Interval(min(ends), max(ends))
-        drawn[header] = [
-            range_bar(f"{name}: {axis} {mean.value:.2f}", mean.value, mean.interval, None, scale, axis)
-            for name, mean in means.items()
-        ]
-    return drawn
-
-
 def _takes(number: int, one: GeneratorReport, link: Link) -> str:
-    cards = [_card(take, link) for take in sorted(one.takes, key=lambda take: take.overall, reverse=True)]
+    ranked = sorted(enumerate(one.takes), key=lambda numbered: numbered[1].overall, reverse=True)
+    cards = [_card(take, take_anchor(number, i), link) for i, take in ranked]
     return f"""<h2 id="takes-{number}">{escape(one.name)}: takes, the best first</h2>
 <p class="quiet">What the prompt asks for is in labels under it: full if it is heard, dashed if not, pale if none of the
 measurements can tell. On a waveform, the solid line is the loudness and the dashed line the tempo; shaded is where
@@ -84,7 +67,7 @@ something is wrong. Sections of 10 s are judged on their own: ▲ is the stronge
 {ranked_cards(cards)}"""
 
 
-def _card(take: HeardTake, link: Link) -> str:
+def _card(take: HeardTake, anchor: str, link: Link) -> str:
     name, asked = take.row.full_name, take.row.take.prompt
     score = (
         f"musicality {take.score.musicality:.2f}, alignment {take.score.alignment:.2f}, "
@@ -93,7 +76,7 @@ def _card(take: HeardTake, link: Link) -> str:
     drawn = cut_cover(take.scored.seconds, take.inspection.outline) + _lines(take)
     said = [moment(name, one.start, one.sentence) for one in take.observations]
     said += [f"<li>{escape(note)}</li>" for note in take.scored.notes]
-    return f"""<li class="take"><h3>{escape(name)}</h3>
+    return f"""<li class="take" id="{anchor}"><h3>{escape(name)}</h3>
 <p>{escape(asked.text)}</p>{_lyrics(take)}{_attributes(take)}
 <p class="quiet">{score}</p>
 {wave(name, take.inspection.outline, _marked(take), drawn)}

@@ -21,6 +21,8 @@ from cmi.take import Prompt, Score
 MOST_COMPARED = 500  # takes of a generator that are compared with each other
 RESAMPLES = 1000
 ENOUGH = 0.8  # of the prompts must have the largest N of the curve
+SAME_LENGTH = 0.1  # seconds
+NEARLY_ALL = 0.9
 
 Array = NDArray[np.float64]
 
@@ -71,6 +73,13 @@ class GeneratorReport(NamedTuple):
     attributes: list[AttributeShare]
     curve: Curve | None  # what picking from N takes is worth by the same scorer; None if prompts have one take
     variety: Variety
+
+    @property
+    def has_fixed_length(self) -> bool:
+        """Whether nearly all takes are equally long, as those of generators that stop after so many seconds."""
+        lengths = np.array([take.inspection.seconds for take in self.takes])
+        equal = np.abs(lengths - np.median(lengths)) <= SAME_LENGTH
+        return len(lengths) > 2 and bool(equal.mean() >= NEARLY_ALL)
 
 
 class DistanceBetween(NamedTuple):

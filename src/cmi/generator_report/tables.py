@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import numpy as np
 
-from cmi.critic.observe import KINDS, NO_VOICE
+from cmi.critic.observe import CUT, KINDS, NO_VOICE
 from cmi.distance.measure import TITLES
 from cmi.generator_report.collect import HeardTake
 from cmi.generator_report.summary import GeneratorReport, Mean, ReportOfGenerators
@@ -15,7 +15,6 @@ from cmi.report.tables import Table
 from cmi.reward.model.validation import validation_notes, validation_record
 from cmi.stats.comparison import finite
 
-INTERVAL_COLUMNS = (4, 6)  # of the ranking: those of musicality and alignment
 ERRORS = "The documentation of `cmi report` says how often each errs."
 EXPLAINED = {
     "dropouts": "short holes in the sound",
@@ -23,7 +22,7 @@ EXPLAINED = {
     "muffled": "no high frequencies",
     "tempo jump": "the tempo changes suddenly",
     "gap": "silence inside the take",
-    "cut": "the music breaks off at the end",
+    CUT: "the music breaks off at the end",
     "tail": "long silence at the end",
     "hum": "mains hum at 50 or 60 Hz",
     "stuck": "a moment is repeated exactly",

@@ -10,6 +10,7 @@ in common are not compared.
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
+from scipy import fft
 
 from cmi.audio import Waveform
 from cmi.features import RATE
@@ -35,7 +36,7 @@ def fingerprint(sound: Waveform) -> Array:
         return np.zeros(0, np.float32)
     window = np.hanning(FRAME).astype(np.float32)
     frames = sliding_window_view(samples, FRAME)[::HOP]
-    power = np.square(np.abs(np.fft.rfft(frames * window)))  # (T, FRAME / 2 + 1)
+    power = np.square(np.abs(fft.rfft(frames * window)))  # (T, FRAME / 2 + 1)
     edges = np.searchsorted(np.fft.rfftfreq(FRAME, 1 / RATE), np.geomspace(LOWEST, HIGHEST, BANDS + 1))
     bands = np.add.reduceat(power[:, : edges[-1]], edges[:-1], axis=1)  # (T, BANDS)
     level = 10 * np.log10(np.maximum(bands, max(float(bands.max()), 1e-12) * 10 ** (-RANGE / 10)))
