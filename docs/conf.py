@@ -23,7 +23,10 @@ html_theme = "furo"
 html_title = "cmi"
 html_copy_source = False
 html_show_copyright = False
-html_theme_options = {"light_css_variables": (WIDE := {"code-font-size": "0.78rem"}), "dark_css_variables": WIDE}
+SMALL_CODE = {"code-font-size": "0.78rem"}
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_theme_options = {"light_css_variables": SMALL_CODE, "dark_css_variables": SMALL_CODE}
 
 myst_heading_anchors = 6
 highlight_language = "none"

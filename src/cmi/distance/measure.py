@@ -157,9 +157,9 @@ def distance_tables(report: DistanceReport) -> list[Table]:
     notes = [
         f"{report.takes} takes ({report.windows} windows) against {report.reference_takes} recordings of the reference "
         f"({report.reference_windows} windows), {report.dimensions} numbers a window by {report.encoder}.",
-        "limit: with endless takes; low, high: its 95 % interval. itself: the reference's two halves. shuffled: 95 % "
-        "of random splits of all takes are below; p: the share that is not below the value. Smaller is nearer, "
-        "under this encoder alone.",
+        "limit: estimated for infinitely many takes, and about 0 or below if no distance can be told; low, high: its "
+        "95 % interval. itself: the distance between two halves of the reference. shuffled: 95 % of random splits of "
+        "all takes are below; p: the share that is not below the value. Smaller is nearer, under this encoder alone.",
     ]
     if min(report.windows, report.reference_windows) < 2 * report.dimensions:
         notes.append(

@@ -241,10 +241,10 @@ def _distances(report: ReportOfGenerators) -> list[Table]:
         return []
     headers = ["sets", "distance", "value", "limit", "low", "high", "itself", "shuffled", "p"]
     notes = [
-        f"By {report.distances[0].encoder}, windows of 3 s. limit: estimated for endlessly many takes; low, high: its "
-        "95 % interval. itself: between two halves of the second set. shuffled: 95 % of random splits of all "
-        "recordings are below it; p: the share of these that are as far apart as the sets. `cmi distance` has other "
-        "encoders and MAD.",
+        f"By {report.distances[0].encoder}, windows of 3 s. limit: estimated for infinitely many takes, and about 0 or "
+        "below if no distance can be told; low, high: its 95 % interval. itself: between two halves of the second set. "
+        "shuffled: 95 % of random splits of all recordings are below it; p: the share of these that are as far apart "
+        "as the sets. `cmi distance` has other encoders and MAD.",
         *(f"{one.takes} from {one.reference}: {'; '.join(one.notes)}." for one in report.distances),
     ]
     return [Table("How far apart the sets of takes are", headers, rows, 2, notes=notes)]
