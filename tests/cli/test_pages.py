@@ -125,6 +125,7 @@ def test_the_tables_of_cmi_bench_spell_out_rows_and_metrics(run: Callable[..., A
         (["score", "flat", "--embed-audio"], "--embed-audio needs --html"),
         (["score", "takes", "--text", "slow"], "takes: no recordings in it, only subfolders"),
         (["score", "empty"], "empty: no subfolders"),
+        (["probe", "takes"], "takes: a folder of recordings, not a model"),
         (["pick", "takes", "--html", "flat/0.wav/page.html"], "flat/0.wav: Not a directory"),
         (["pick", "takes", "--embed-audio"], "--embed-audio needs --html"),
         (["bench", "table", "--html", "page"], "page: expected a name that ends in .html"),

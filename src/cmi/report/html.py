@@ -35,6 +35,7 @@ form-action 'none'">
 _BAR, _HEIGHT = 180, 16  # pixels
 _LONG = 40  # characters
 _CODE = re.compile("`([^`]+)`")
+_BEFORE_SIGN = re.compile(" (?=[%↑↓])")
 
 
 def page(title: str, body: str, style: str = "", script: str | None = None) -> str:
@@ -93,8 +94,8 @@ def cells(texts: Iterable[str], tag: str = "td", kind: str = "") -> str:
 
 
 def unbroken(text: str) -> str:
-    """Keep a number and its % sign on one line."""
-    return text.replace(" %", "\u00a0%")
+    """Keep a number and its % sign, and a metric and its arrow, on one line."""
+    return _BEFORE_SIGN.sub("\u00a0", text)
 
 
 def numbers(texts: Iterable[str], tag: str = "td") -> str:
