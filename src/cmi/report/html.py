@@ -56,14 +56,14 @@ def fact_list(facts: Mapping[str, str]) -> str:
     return f'<dl class="facts">\n{terms}\n</dl>'
 
 
-def table_html(table: Table, is_sortable: bool = False) -> str:
-    """Return a table with its title and notes; a reader can sort it by a column."""
+def table_html(table: Table, is_sortable: bool = False, kind: str = "") -> str:
+    """Return a table with its title and notes; a reader can sort it by a column. `kind` is a CSS class."""
     head, *rows = (
         cells(line[: table.labels], tag) + numbers(line[table.labels :], tag)
         for tag, line in [("th", table.headers), *(("td", row) for row in table.rows)]
     )
     notes = "\n".join(map(note_html, table.notes))
-    return f"{table_of_rows(table.title, head, rows, is_sortable, has_caption=True)}\n{notes}"
+    return f"{table_of_rows(table.title, head, rows, is_sortable, has_caption=True, kind=kind)}\n{notes}"
 
 
 def note_html(note: str) -> str:
