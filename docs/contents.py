@@ -1,4 +1,4 @@
-"""The contents of the site: the pages of SECTIONS list others by ordinary links.
+"""The contents of the site: how to install, then the pages of SECTIONS, which list others by ordinary links.
 
 A page that none of them links to is listed at the end of the guides, so that no page is lost.
 """
@@ -6,6 +6,7 @@ A page that none of them links to is listed at the end of the guides, so that no
 import re
 from pathlib import Path
 
+FIRST = "install"
 SECTIONS = ("tutorials/index", "guides", "reference/index", "explanation/index")
 GUIDES = "guides"  # placed last: it may link to a page of any other section
 LINK = re.compile(r"\]\(([\w./-]+)\.md(?:#[\w-]*)?\)")
@@ -20,8 +21,8 @@ def pages_linked_from(folder: Path, page: str) -> list[str]:
 
 def sort_pages(folder: Path) -> dict[str, list[str]]:
     """The pages below each index page; a page is below the first that links to it."""
-    below = {"index": list(SECTIONS)}
-    placed = {"index", *SECTIONS}
+    below = {"index": [FIRST, *SECTIONS]}
+    placed = {"index", FIRST, *SECTIONS}
     for index in (*sorted(SECTIONS, key=lambda name: name == GUIDES), "replication/README"):
         below[index] = [page for page in pages_linked_from(folder, index) if page not in placed]
         placed.update(below[index])

@@ -1,5 +1,6 @@
 """The parts of the reference that are written by the program: commands from their help, Python from docstrings."""
 
+import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -30,7 +31,7 @@ class CommandReference(SphinxDirective):
 
 
 def describe_command(words: list[str], command: Any) -> Iterator[str]:
-    yield from (f"{'#' * (len(words) + 1)} {' '.join(words)}", "", command.help or "", "")
+    yield from (f"{'#' * (len(words) + 1)} {' '.join(words)}", "", join_examples(command.help or ""), "")
     if hasattr(command, "commands"):
         for name, own in command.commands.items():
             yield from describe_command([*words, name], own)
@@ -41,6 +42,15 @@ def describe_command(words: list[str], command: Any) -> Iterator[str]:
         record = option.get_help_record(context)
         if record is not None:
             yield from (f"- `{record[0]}`: {record[1]}", "")
+
+
+def join_examples(text: str) -> str:
+    """Put the examples of a help text into one block; in the terminal, blank lines keep them apart.
+
+    >>> join_examples("Examples:\\n\\n    cmi score a.wav\\n\\n    cmi score b.wav")
+    'Examples:\\n\\n    cmi score a.wav\\n    cmi score b.wav'
+    """
+    return re.sub(r"(?m)(^    .*)\n\n(?=    )", r"\1\n", text)
 
 
 class PythonReference(SphinxDirective):

@@ -63,6 +63,14 @@ def test_a_folder_stands_for_its_recordings_or_for_those_of_its_prompts(run: Cal
     ]
 
 
+def test_a_folder_without_a_prompt_is_scored_with_a_note_and_with_one_it_is_used(run: Callable[..., Any]):
+    command = ("score", "flat", "--model", "own_pages:Level")
+    assert "alignment is to an empty prompt" in run(*command).stderr
+    Path("flat/prompt.txt").write_text("calm")
+    assert "empty prompt" not in run(*command).stderr
+    assert {one["alignment"] for one in scored(run, "flat")} == {4.0}
+
+
 def test_score_ranks_on_its_page_and_prints_what_it_printed_without_one(run: Callable[..., Any]):
     Path("flat/2.wav").write_text("not a sound")
     assert [one["id"] for one in scored(run, "takes", "--html", "out/scores.html")] == [
@@ -117,6 +125,7 @@ def test_the_tables_of_cmi_bench_spell_out_rows_and_metrics(run: Callable[..., A
         (["score", "flat", "--embed-audio"], "--embed-audio needs --html"),
         (["score", "takes", "--text", "slow"], "takes: no recordings in it, only subfolders"),
         (["score", "empty"], "empty: no subfolders"),
+        (["probe", "takes"], "takes: a folder of recordings, not a model"),
         (["pick", "takes", "--html", "flat/0.wav/page.html"], "flat/0.wav: Not a directory"),
         (["pick", "takes", "--embed-audio"], "--embed-audio needs --html"),
         (["bench", "table", "--html", "page"], "page: expected a name that ends in .html"),

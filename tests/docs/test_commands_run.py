@@ -17,7 +17,7 @@ CANNOT_RUN = {  # the reason: a pattern of commands
     "downloads data sets, packages or weights": r"^data (get|check)|^studio fetch|clap-music|audiobox|songeval|-real"
     r"|--system (musicgen|stable-audio-open)",
     "nano downloads musicnn's weights": r"--model nano|scorer:nano|^score take1\.wav|^pick takes/ "
-    r"|^pick takes(40)? --curve|^(score|pick) takes --html|takes/takes\.jsonl|^distance |^report ",
+    r"|^pick takes(40)? --curve|^(score|pick) takes --html|takes/takes\.jsonl|^distance |^report |^probe nano ",
     "goes on from a run of nano": r"runs/(nano|real)|best-of-n",
     "needs the votes of people": r"^arena (matrix|export votes/)|^(calibrate|drift) runs/|--calibration ",
     "asks a model behind an endpoint": r"--url |--endpoint |--lyrics-from |--caption-with ",

@@ -29,7 +29,7 @@ def test_a_page_that_nobody_links_to_is_listed_with_the_guides(tmp_path: Path):
     for name in ("index", "tutorials/index", "guides", "reference/index", "explanation/index", "replication/README"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / f"{name}.md").write_text("# A page\n\n[one](../one.md#part)\n")
-    for name in ("one", "two"):
+    for name in ("install", "one", "two"):
         (tmp_path / f"{name}.md").write_text(f"# {name}\n")
     below = load("contents").sort_pages(tmp_path)
     assert below["tutorials/index"] == ["one"]

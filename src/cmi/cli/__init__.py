@@ -15,7 +15,7 @@ from cmi._util.errors import InputError
 from cmi._util.files import DISK_FULL, cannot_write
 from cmi._util.printable import ESCAPE
 from cmi.cli.command import PlainGroup, StoppedByUser, prepare_commands
-from cmi.cli.output import show_error
+from cmi.cli.output import print_warnings_as_notes, show_error
 
 # In the order of `cmi --help`. Each name is a module here with a function of that name, or with a command group `app`.
 PANELS = {
@@ -79,6 +79,7 @@ def cmi(
 
 def main() -> None:
     _share_cores()
+    print_warnings_as_notes()
     run_plainly(app)
 
 

@@ -3,12 +3,14 @@
 import io
 import logging
 import sys
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+import cmi
 from cmi._util.files import write_whole
 from cmi._util.printable import printable
 from cmi.cli.options import ShowOptions
@@ -92,6 +94,20 @@ def note(sentence: str) -> None:
     """Print a line to standard error, unless -q was given."""
     if _verbosity >= 0:
         _print_line(sentence)
+
+
+def print_warnings_as_notes() -> None:
+    """From now on print what cmi itself warns about as notes; other packages' warnings keep Python's form."""
+    usual = warnings.showwarning
+    package = Path(cmi.__file__).parent
+
+    def show_warning(message: Warning | str, category: type[Warning], filename: str, *where: Any, **more: Any) -> None:
+        if package in Path(filename).parents:
+            note(str(message))
+        else:
+            usual(message, category, filename, *where, **more)
+
+    warnings.showwarning = show_warning
 
 
 def note_if_nothing_asked(file: Path | str, prompts: Iterable["Prompt"]) -> None:

@@ -69,6 +69,7 @@ def probe(
         cmi probe nano --set pairs/
     """
     with require_extra("probing a scorer", "studio"), loading("torch"):
+        from cmi.audio import find_recordings
         from cmi.probe import report as probe_report
         from cmi.probe.accuracy import measure_accuracy
         from cmi.probe.page import probe_page
@@ -79,6 +80,8 @@ def probe(
 
     require_picture(plot)
     require_page(html)
+    if Path(model).is_dir() and not list(Path(model).glob("*.safetensors")) and find_recordings(Path(model)):
+        raise InputError(f"{model}: a folder of recordings, not a model; probe a model with them: --audio {model}")
     if set_ is not None:
         if html is not None:
             raise InputError("--html shows the probes; leave out --set, which counts right answers instead")

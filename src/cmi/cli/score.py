@@ -99,6 +99,8 @@ def score(
         for path in map(to_path, audio or [])
         for take in (takes_in(path, prompt) if path.is_dir() else [Take(prompt, path)])
     ]
+    if given and all(take.prompt == Prompt() for take in given):
+        note("alignment is to an empty prompt: say what was asked for with --text, --lyrics, --reference or prompt.txt")
     named = [(str(take.audio), take) for take in given]
     count = len(named) + (_count_takes(manifest) if manifest else 0)
     if not count:

@@ -157,9 +157,9 @@ def distance_tables(report: DistanceReport) -> list[Table]:
     notes = [
         f"{report.takes} takes ({report.windows} windows) against {report.reference_takes} recordings of the reference "
         f"({report.reference_windows} windows), {report.dimensions} dimensions, by {report.encoder}.",
-        "limit: extrapolated to infinitely many takes; low, high: its 95 % interval. itself: between two halves of the "
-        "reference. shuffled: 95th percentile over random splits of all takes; p: share of the splits at or above the "
-        "value. Smaller is closer, as this encoder sees it.",
+        "limit: extrapolated to infinitely many takes, and about 0 or below if no distance can be told; low, high: its "
+        "95 % interval. itself: between two halves of the reference. shuffled: 95th percentile over random splits of "
+        "all takes; p: share of the splits at or above the value. Smaller is closer, as this encoder sees it.",
     ]
     if min(report.windows, report.reference_windows) < 2 * report.dimensions:
         notes.append(

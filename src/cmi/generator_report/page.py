@@ -1,6 +1,5 @@
 """The report as a page: one HTML file; recordings are linked, or inside it."""
 
-import math
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
@@ -11,9 +10,9 @@ from cmi.generator_report.attributes import TAGGED, HeardAttribute
 from cmi.generator_report.chart import chart_of, take_anchor
 from cmi.generator_report.collect import HeardTake
 from cmi.generator_report.inspect import KEY_SECONDS
-from cmi.generator_report.summary import GeneratorReport, Mean, ReportOfGenerators
-from cmi.generator_report.tables import INTERVAL_COLUMNS, tables_of
-from cmi.report.html import cells, details, fact_list, page, range_bar, table_html, table_of_rows, unbroken
+from cmi.generator_report.summary import GeneratorReport, ReportOfGenerators
+from cmi.generator_report.tables import tables_of
+from cmi.report.html import cells, details, fact_list, page, table_html, table_of_rows, unbroken
 from cmi.report.numbers import clock
 from cmi.report.players import (
     WAVE_HEIGHT,
@@ -27,7 +26,6 @@ from cmi.report.players import (
     wave,
 )
 from cmi.reward.scoring.scorers import TakeSection
-from cmi.stats.intervals import Interval
 from cmi.take import Score
 
 LOUDNESS_RANGE = 24.0  # dB from the top of a waveform to its bottom
@@ -41,15 +39,13 @@ def page_of(report: ReportOfGenerators, link: Link) -> str:
     takes = sum(len(one.takes) for one in report.generators)
     facts = {"Scored by": report.model, "Takes": str(takes), "Written by": f"cmi {__version__}"}
     answers = "".join(f"<p>{escape(unbroken(answer))}</p>" for answer in answers_of(report))
-    ranking, *others = tables_of(report)
     body = [
         f"<h1>Report: {escape(names)}</h1>",
         f'<div class="notice">{answers}</div>',
         fact_list(facts),
         _contents(report),
         chart_of(report),
-        table_html(ranking, pictures=_intervals(report)),
-        *map(table_html, others),
+        *map(table_html, tables_of(report)),
         *(_takes(number, one, link) for number, one in enumerate(report.generators)),
     ]
     style = files("cmi.generator_report").joinpath("page.css").read_text("utf-8")
@@ -59,22 +55,6 @@ def page_of(report: ReportOfGenerators, link: Link) -> str:
 def _contents(report: ReportOfGenerators) -> str:
     links = (f'<a href="#takes-{number}">{escape(one.name)}</a>' for number, one in enumerate(report.generators))
     return f"<nav><p>Listen to the takes of {', '.join(links)}; the tables come first.</p></nav>"
-
-
-def _intervals(report: ReportOfGenerators) -> dict[int, list[str]]:
-    """Draw the means of both axes, beside the columns of their intervals; nothing if there are no intervals."""
-    drawn = {}
-    for axis, header in zip(Score._fields, INTERVAL_COLUMNS, strict=True):
-        means: dict[str, Mean] = {one.name: getattr(one, axis) for one in report.generators}
-        ends = [end for mean in means.values() for end in mean.interval]
-        if not all(map(math.isfinite, ends)):
-            return {}
-        scale = Interval(min(ends), max(ends))
-        drawn[header] = [
-            range_bar(f"{name}: {axis} {mean.value:.2f}", mean.value, mean.interval, None, scale, axis)
-            for name, mean in means.items()
-        ]
-    return drawn
 
 
 def _takes(number: int, one: GeneratorReport, link: Link) -> str:

@@ -15,7 +15,6 @@ from cmi.report.tables import Table
 from cmi.reward.model.validation import validation_notes, validation_record
 from cmi.stats.comparison import finite
 
-INTERVAL_COLUMNS = (4, 6)  # of the ranking: those of musicality and alignment
 ERRORS = "The documentation of `cmi report` says how often each errs."
 EXPLAINED = {
     "dropouts": "short holes in the sound",
@@ -242,10 +241,10 @@ def _distances(report: ReportOfGenerators) -> list[Table]:
         return []
     headers = ["sets", "distance", "value", "limit", "low", "high", "itself", "shuffled", "p"]
     notes = [
-        f"By {report.distances[0].encoder}, windows of 3 s. limit: estimated for endlessly many takes; low, high: its "
-        "95 % interval. itself: between two halves of the second set. shuffled: 95 % of random splits of all "
-        "recordings are below it; p: the share of these that are as far apart as the sets. `cmi distance` has other "
-        "encoders and MAD.",
+        f"By {report.distances[0].encoder}, windows of 3 s. limit: estimated for infinitely many takes, and about 0 or "
+        "below if no distance can be told; low, high: its 95 % interval. itself: between two halves of the second set. "
+        "shuffled: 95 % of random splits of all recordings are below it; p: the share of these that are as far apart "
+        "as the sets. `cmi distance` has other encoders and MAD.",
         *(f"{one.takes} from {one.reference}: {'; '.join(one.notes)}." for one in report.distances),
     ]
     return [Table("How far apart the sets of takes are", headers, rows, 2, notes=notes)]

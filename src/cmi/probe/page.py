@@ -20,7 +20,7 @@ STYLE = """
 .heat .rise { background: color-mix(in srgb, var(--take-b) var(--depth), transparent) }
 .heat th[scope=row] { position: sticky; left: 0; background: var(--paper) }
 .heat small { display: block; font-size: .75rem }
-@media (max-width: 30rem) { .heat small { display: none } }
+@media (max-width: 30rem) { .heat small, td:has(> .bar), thead td:empty { display: none } }
 .heat .family th { padding-top: 1rem; font-weight: 600; color: var(--ink) }
 .fails { color: var(--take-b); font-weight: 600 }
 @media print { .heat td { print-color-adjust: exact } }

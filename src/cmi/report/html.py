@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
-from types import MappingProxyType
 
 from cmi.report.pictures import css_variables
 from cmi.report.tables import Table
@@ -36,6 +35,7 @@ form-action 'none'">
 _BAR, _HEIGHT = 180, 16  # pixels
 _LONG = 40  # characters
 _CODE = re.compile("`([^`]+)`")
+_BEFORE_SIGN = re.compile(" (?=[%↑↓])")
 
 
 def page(title: str, body: str, style: str = "", script: str | None = None) -> str:
@@ -56,23 +56,14 @@ def fact_list(facts: Mapping[str, str]) -> str:
     return f'<dl class="facts">\n{terms}\n</dl>'
 
 
-def table_html(
-    table: Table, is_sortable: bool = False, pictures: Mapping[int, Sequence[str]] = MappingProxyType({})
-) -> str:
-    """Return a table with its title and notes; a reader can sort it by a column.
-
-    `pictures` are drawn (HTML) under the texts of some columns of numbers, by their places: one for each row.
-    """
-
-    def row_html(place: int, row: Sequence[str]) -> str:
-        drawn = (pictures[i][place] if i in pictures else "" for i in range(table.labels, len(row)))
-        own = zip(row[table.labels :], drawn, strict=True)
-        return cells(row[: table.labels]) + "".join(numbers([text], picture=picture) for text, picture in own)
-
-    head = cells(table.headers[: table.labels], "th") + numbers(table.headers[table.labels :], "th")
-    rows = [row_html(place, row) for place, row in enumerate(table.rows)]
+def table_html(table: Table, is_sortable: bool = False, kind: str = "") -> str:
+    """Return a table with its title and notes; a reader can sort it by a column. `kind` is a CSS class."""
+    head, *rows = (
+        cells(line[: table.labels], tag) + numbers(line[table.labels :], tag)
+        for tag, line in [("th", table.headers), *(("td", row) for row in table.rows)]
+    )
     notes = "\n".join(map(note_html, table.notes))
-    return f"{table_of_rows(table.title, head, rows, is_sortable, has_caption=True)}\n{notes}"
+    return f"{table_of_rows(table.title, head, rows, is_sortable, has_caption=True, kind=kind)}\n{notes}"
 
 
 def note_html(note: str) -> str:
@@ -97,23 +88,19 @@ def table_of_rows(
     return f'<div class="scroll" role="group" tabindex="0" aria-label="{escape(title)}">{table}</div>'
 
 
-def cells(texts: Iterable[str], tag: str = "td", kind: str = "", picture: str = "") -> str:
-    """Return cells of words, each with a picture (HTML) under it; an empty header becomes an ordinary cell."""
-    return "".join(
-        f"<{(own := tag if text else 'td')}{kind}>{escape(unbroken(text))}{picture}</{own}>" for text in texts
-    )
+def cells(texts: Iterable[str], tag: str = "td", kind: str = "") -> str:
+    """Return cells of words; an empty header becomes an ordinary cell."""
+    return "".join(f"<{(own := tag if text else 'td')}{kind}>{escape(unbroken(text))}</{own}>" for text in texts)
 
 
 def unbroken(text: str) -> str:
-    """Keep a number and its % sign on one line."""
-    return text.replace(" %", "\u00a0%")
+    """Keep a number and its % sign, and a metric and its arrow, on one line."""
+    return _BEFORE_SIGN.sub("\u00a0", text)
 
 
-def numbers(texts: Iterable[str], tag: str = "td", picture: str = "") -> str:
+def numbers(texts: Iterable[str], tag: str = "td") -> str:
     """Return right-aligned cells of numbers; lists of numbers may wrap."""
-    return "".join(
-        cells([text], tag, f' class="number{" long" if len(text) > _LONG else ""}"', picture) for text in texts
-    )
+    return "".join(cells([text], tag, f' class="number{" long" if len(text) > _LONG else ""}"') for text in texts)
 
 
 def details(summary: str, parts: Sequence[str]) -> str:

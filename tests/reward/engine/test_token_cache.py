@@ -112,6 +112,13 @@ def test_a_disk_that_can_not_be_written_is_said_once(tmp_path):
     assert cache.get(key(1)) is None
 
 
+def test_a_cache_that_was_emptied_meanwhile_is_filled_again(tmp_path):
+    cache = TokenCache(tmp_path / "tokens")
+    (tmp_path / "tokens").rmdir()
+    cache.put(key(1), entry(1))
+    assert cache.get(key(1)) is not None
+
+
 def test_no_folder_no_cache(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="cannot be used for the cache"):

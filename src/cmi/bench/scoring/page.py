@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from html import escape
 
 from cmi import __version__
-from cmi.bench.scoring.names import METRICS, row_titles, task_title
+from cmi.bench.scoring.names import METRICS, in_words, row_titles, task_title
 from cmi.bench.scoring.one_file import NULL_PREFIX, BenchCell
 from cmi.bench.scoring.tables import (
     LEGEND,
@@ -16,6 +16,7 @@ from cmi.bench.scoring.tables import (
     Table3Part,
     places_of,
     published_rows,
+    table3,
 )
 from cmi.report.html import details, fact_list, note_html, page, table_html
 from cmi.report.leaderboard import STYLE, Board, Standing, leaderboard
@@ -37,13 +38,15 @@ def bench_page(cells: Sequence[BenchCell], protocol: str, part: Table3Part, tabl
     published = "Published numbers are as printed, of the authors' runs. " if part.published else ""
     source = {"Scored by": f"cmi {__version__}"} if models else {"Source": "Table 3 of the paper"}
     about = f"{published}{LEGEND} The dashed line is the best null." if models else f"{published}{ADD_YOURS}"
+    overview = table3(cells, protocol, part)
     body = [
         f"<h1>{escape(title)}</h1>",
         fact_list({"Protocol": protocol, **source}),
         note_html(about),
+        details("All models in one table", [table_html(in_words(overview), kind="dense")]),
         leaderboard(make_boards(cells, protocol, part)),
         *(["<h2>All numbers</h2>"] if tables else []),
-        *(details(table.title, [table_html(table, is_sortable=True)]) for table in tables),
+        *(details(table.title, [table_html(table.in_words or table, is_sortable=True)]) for table in tables),
     ]
     return page(title, "\n".join(body), STYLE)
 

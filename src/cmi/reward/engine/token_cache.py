@@ -97,7 +97,7 @@ class TokenCache:
             return
         path = self._path(key)
         try:
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)  # the user may have emptied the cache
             about = {"samples": str(entry.samples), "silent": "yes" if entry.silent else "no"}
             about |= {"stated": "" if entry.stated is None else repr(entry.stated), "checksum": _checksum(key, entry)}
             # Without fsync, which takes 8 ms per entry while the write takes 2: after a power failure, the checksum

@@ -21,21 +21,27 @@ METRICS = {
     "K-Tau": "Kendall's tau",
     "Brier": "Brier score",
 }
+ABOUT_YOURS = (
+    "Null baselines do not judge the music: they prefer the louder or the longer take, for example; the dashed line is "
+    "the best of them. Intervals that overlap do not say that two models are equal: models on the same items are "
+    "compared in a table below."
+)
+ADD_YOURS = (
+    "`cmi rewardbench run --model MODEL --out runs/mine` and `cmi rewardbench table runs/mine --html page.html` put "
+    "your models beside them, with intervals and null baselines."
+)
 
 
 def rewardbench_page(cells: Sequence[RewardCell], protocol: Protocol, tables: Sequence[Table]) -> str:
     """Return the page; `tables` follow the leaderboard."""
     models = list(dict.fromkeys(cell.model for cell in cells if not cell.is_null))
     title = f"CMI-RewardBench: {', '.join(models)}" if models else "CMI-RewardBench, as published"
+    source = {"Evaluated by": f"cmi {__version__}"} if models else {"Source": "Tables 2 and 3 of the paper"}
     body = [
         f"<h1>{escape(title)}</h1>",
-        fact_list({"Protocol": protocol, "Evaluated by": f"cmi {__version__}"}),
+        fact_list({"Protocol": protocol, **source}),
         *map(note_html, validation_notes(*models)),
-        note_html(
-            f"{AS_PRINTED} Null baselines do not judge the music: they prefer the louder or the longer take, for "
-            "example; the dashed line is the best of them. Intervals that overlap do not say that two models are "
-            "equal: models on the same items are compared in a table below."
-        ),
+        note_html(f"{AS_PRINTED} {ABOUT_YOURS if models else ADD_YOURS}"),
         leaderboard(make_boards(cells)),
         *(["<h2>All numbers</h2>"] if tables else []),
         *(details(table.title, [table_html(table, is_sortable=True)]) for table in tables),
