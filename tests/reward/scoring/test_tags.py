@@ -39,7 +39,8 @@ def bank() -> Any:
 
 
 def sound(level: float) -> Waveform:
-    return Waveform(np.full(16_000, level, np.float32), 16_000)
+    """A tone whose mean is `level`."""
+    return Waveform((level + 0.01 * np.resize([1, -1], 16_000)).astype(np.float32), 16_000)
 
 
 def plainly(odds: Any, cosines: Sequence[float], bank: Any) -> float:
@@ -89,7 +90,7 @@ def test_a_prompt_that_asks_for_nothing_is_a_tie(bank):
 
 def test_a_file_is_heard_once_whatever_is_asked_of_it(bank, tmp_path: Path):
     soundfile = pytest.importorskip("soundfile")
-    soundfile.write(tmp_path / "a.wav", np.full(16_000, 0.25), 16_000)
+    soundfile.write(tmp_path / "a.wav", sound(0.25).samples, 16_000)
     takes = [Take(Prompt(text), tmp_path / "a.wav") for text in ("piano", "drums")]
     first, second = FixedTagger(), FixedTagger()
     cache = TokenCache(tmp_path / "cache")
@@ -100,7 +101,7 @@ def test_a_file_is_heard_once_whatever_is_asked_of_it(bank, tmp_path: Path):
 
 def test_silence_is_an_error(bank):
     with pytest.raises(InputError, match="silent"):
-        TagScorer(FixedTagger(), bank).score([Take(Prompt("piano"), sound(0.0))])  # type: ignore[arg-type]
+        TagScorer(FixedTagger(), bank).score([Take(Prompt("piano"), Waveform(np.zeros(16_000, np.float32), 16_000))])  # type: ignore[arg-type]
 
 
 def test_the_shipped_bank_has_every_tag_and_names_its_tracks():
