@@ -123,7 +123,7 @@ def test_it_is_shown_as_tables_records_and_a_picture(published, tmp_path):
     ranks_table, effects, degrees = contamination_tables(result)
     assert "● 1" in [cell for row in ranks_table.rows for cell in row]
     assert effects.rows[-1][0] == "all models"
-    assert any("picked by their ranks" in note for note in effects.notes)
+    assert any("make p too small" in note for note in effects.notes)
     assert [row[:2] for row in degrees.rows] == [["stated", "5"], ["implied", "4"], ["none", "0"], ["unknown", "222"]]
     assert len(place_records(result)) == 231
     draw_contamination(result, tmp_path / "c.svg")

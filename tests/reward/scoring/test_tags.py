@@ -39,7 +39,9 @@ def bank() -> Any:
 
 
 def sound(level: float) -> Waveform:
-    return Waveform(np.full(16_000, level, np.float32), 16_000)
+    """A tone around `level`; 0 is silence."""
+    tone = np.sin(2 * np.pi * 440 * np.arange(16_000) / 16_000)
+    return Waveform((level * (1 + tone / 2)).astype(np.float32), 16_000)
 
 
 def plainly(odds: Any, cosines: Sequence[float], bank: Any) -> float:
@@ -89,7 +91,7 @@ def test_a_prompt_that_asks_for_nothing_is_a_tie(bank):
 
 def test_a_file_is_heard_once_whatever_is_asked_of_it(bank, tmp_path: Path):
     soundfile = pytest.importorskip("soundfile")
-    soundfile.write(tmp_path / "a.wav", np.full(16_000, 0.25), 16_000)
+    soundfile.write(tmp_path / "a.wav", sound(0.25).samples, 16_000)
     takes = [Take(Prompt(text), tmp_path / "a.wav") for text in ("piano", "drums")]
     first, second = FixedTagger(), FixedTagger()
     cache = TokenCache(tmp_path / "cache")
