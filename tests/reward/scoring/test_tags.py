@@ -39,8 +39,9 @@ def bank() -> Any:
 
 
 def sound(level: float) -> Waveform:
-    """A tone whose mean is `level`."""
-    return Waveform((level + 0.01 * np.resize([1, -1], 16_000)).astype(np.float32), 16_000)
+    """A tone around `level`; 0 is silence."""
+    tone = np.sin(2 * np.pi * 440 * np.arange(16_000) / 16_000)
+    return Waveform((level * (1 + tone / 2)).astype(np.float32), 16_000)
 
 
 def plainly(odds: Any, cosines: Sequence[float], bank: Any) -> float:
@@ -101,7 +102,7 @@ def test_a_file_is_heard_once_whatever_is_asked_of_it(bank, tmp_path: Path):
 
 def test_silence_is_an_error(bank):
     with pytest.raises(InputError, match="silent"):
-        TagScorer(FixedTagger(), bank).score([Take(Prompt("piano"), Waveform(np.zeros(16_000, np.float32), 16_000))])  # type: ignore[arg-type]
+        TagScorer(FixedTagger(), bank).score([Take(Prompt("piano"), sound(0.0))])  # type: ignore[arg-type]
 
 
 def test_the_shipped_bank_has_every_tag_and_names_its_tracks():

@@ -199,16 +199,16 @@ def test_a_complete_run_is_not_repeated_and_another_one_is_refused(write_config,
         (out / name).unlink()
     assert trained(path, out) == outcome
     assert (out / "model.safetensors").read_bytes() == weights
-    with pytest.raises(InputError, match=r"out: holds a run with another 'seed' \(0, now 1\)"):
+    with pytest.raises(InputError, match=r"out: contains a run with another 'seed' \(0, now 1\)"):
         trained(write_config(steps=4, seed=1), out)
     settings = json.loads((out / "training" / "settings.json").read_text())
     del settings["settings"]["axes"], settings["settings"]["data"][0]["fraction"]  # as an earlier version wrote it
     (out / "training" / "settings.json").write_text(json.dumps(settings))
     assert trained(write_config(steps=4), out) == outcome
-    with pytest.raises(InputError, match="out: holds a run with other data"):
+    with pytest.raises(InputError, match="out: contains a run with other data"):
         trained(write_config(steps=4, axes=["musicality"]), out)
     shutil.rmtree(out / "training")
-    with pytest.raises(InputError, match="holds a model already"):
+    with pytest.raises(InputError, match="already contains a model"):
         trained(path, out)
 
 

@@ -91,7 +91,7 @@ def test_similarity_reads_the_text_and_needs_one(name, load_small, sounds):
     one, other = scorer.score([Take(Prompt(text), sounds["short"]) for text in ("piano", "a very loud guitar")])
     assert one.alignment != other.alignment
     assert -1.001 <= one.alignment <= 1.001
-    with pytest.raises(InputError, match="without text"):
+    with pytest.raises(InputError, match="has no text"):
         scorer.score([Take(Prompt(""), sounds["short"])])
 
 
@@ -172,7 +172,7 @@ def test_a_checkpoint_that_would_run_code_is_refused(tmp_path):
 
 
 def test_more_folders_than_checkpoints_are_refused(tmp_path):
-    assert "1 checkpoints, and 2 were given" in refused("pam", tmp_path, tmp_path)
+    assert "1 checkpoints, but 2 were given" in refused("pam", tmp_path, tmp_path)
 
 
 def test_songevals_head_is_on_no_hub():

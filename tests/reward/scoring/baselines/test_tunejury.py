@@ -118,7 +118,7 @@ def test_a_large_mert_may_weigh_its_residuals():
 def test_a_head_for_other_encoders_is_one_sentence(places, tmp_path):
     torch.save(random_state(tunejury_shapes(40, 8, 1)), tmp_path / "tunejury.pt")
     others = ",".join(map(str, places("tunejury")[1:]))
-    with pytest.raises(InputError, match="a head of 40 features, and these encoders give 96"):
+    with pytest.raises(InputError, match="the head expects 40 features, but these encoders give 96"):
         load_scorer(f"tunejury={tmp_path},{others}", device="cpu")
     torch.save({"score.0.weight": torch.zeros(3, 3)}, tmp_path / "tunejury.pt")
     with pytest.raises(InputError, match="not a head of TuneJury's"):
