@@ -1,6 +1,6 @@
-"""cmi judges music made or heard by machines under compositional multimodal instruction: text, lyrics, reference audio.
+"""cmi evaluates music generators, reward models and audio language models, with text, lyrics and reference audio.
 
-Three lines to each job:
+Each job in one line:
 
     scores = cmi.load_scorer("nano").score([cmi.Take(cmi.Prompt("slow sad piano"), Path("take.wav"))])
     sound = cmi.load_generator("studio").generate(cmi.Prompt("slow sad piano"), seed=0, seconds=10.0)

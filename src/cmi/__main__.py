@@ -1,4 +1,4 @@
-"""`python -m cmi` is `cmi`."""
+"""`python -m cmi` runs the command `cmi`."""
 
 import sys
 

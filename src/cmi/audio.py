@@ -2,7 +2,7 @@
 
 Decoding
     libsndfile reads WAV, FLAC, OGG (Vorbis, Opus), MP3, AIFF, AU and CAF; torchcodec, an extra, reads other formats.
-    The file's bytes tell the format, never its name.
+    The format is detected from the file's bytes, not from its name.
 
 Crops
     A crop decodes only what it needs and equals the same crop of the whole file to 1e-6 at common rates. From unusual
@@ -178,7 +178,7 @@ def measure_peaks(path: Path) -> Peaks:
 
 
 def load_peaks(path: Path, frames: int) -> tuple[NDArray[np.float32], float]:
-    """Return the largest magnitude of so many frames and the next, to the end, and the seconds of all, at most LONGEST.
+    """Return the peak of each block of `frames` frames, and the duration in seconds, of at most LONGEST.
 
     It is decoded block by block, because two hours of stereo do not fit in memory.
     """

@@ -1,4 +1,4 @@
-"""What is installed: the parts of cmi, the machine, folders and weights, and how to get what is missing."""
+"""Diagnose the installation: parts of cmi, the machine, folders and weights, and how to install what is missing."""
 
 import os
 import platform
@@ -75,7 +75,7 @@ def _parts() -> Iterator[Part]:
 
 
 def find_missing(extra: str, stated: list[Requirement]) -> Iterator[str]:
-    """Requirements of an extra, and of those that it includes, that are not met."""
+    """Return the unmet requirements of an extra and of the extras that it includes."""
     for requirement in stated:
         if requirement.marker is None or not requirement.marker.evaluate({"extra": extra}):
             continue
@@ -129,7 +129,7 @@ def _places() -> dict[str, str]:
 
 
 def _place(folder: Path, variable: str) -> str:
-    """A folder with what it holds and what is free there."""
+    """Return a folder with its size and the free space."""
     existing = next((parent for parent in (folder, *folder.parents) if parent.exists()), None)
     if existing is None or not os.access(existing, os.W_OK):
         return f"{folder}: cannot be written; set {variable} to a folder that can"

@@ -1,6 +1,6 @@
 """Read, group, split and write preferences and ratings.
 
-A preference is a row, whoever made it:
+A preference of a person, a judge or a scorer is a row:
 
     {"id", "text", "lyrics", "reference", "a", "b", "axis", "choice", "confidence", "rater", ...}
 
@@ -13,26 +13,24 @@ Formats    JSON lines, one JSON array or CSV with a header, plain or gzip; Parqu
            called preferences (a studio set, an arena's export); a folder of takes, one subfolder for each prompt
            (`cmi.take.read_take_folders`), which gives all pairs of takes of each prompt.
 Ratings    one row per take: {"audio", "musicality", "alignment", ...}, from 1 to 5; one of the two may be absent.
-Splits     the column `split`; if no row of a file has one, the prompt's words decide, and no prompt is in two splits.
+Splits     the column `split`; if no row of a file has one, splits are drawn by the prompt's words, so that no prompt is
+           in two splits.
 """
 
-import csv
 import hashlib
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import chain, combinations
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast, get_args
 
 from cmi._util.errors import InputError
 from cmi._util.fields import Row, is_nan, label_field, number_field, number_rows, text_field
-from cmi._util.files import whole_file
-from cmi._util.hub import require_packages
 from cmi._util.json_text import parse_json
-from cmi._util.printable import ESCAPE, printable
+from cmi._util.printable import printable
 from cmi._util.records import Columns, read_table
+from cmi._util.table_files import write_table
 from cmi.take import (
     TAKES,
     Axis,
@@ -57,7 +55,6 @@ ABOUT = (
     "soft",  # judge
 )
 COLUMNS = Columns(FIELDS, ABOUT)
-WRITTEN = (".jsonl", ".csv", ".parquet")
 RATED: tuple[Axis, ...] = ("musicality", "alignment")
 RATINGS = Columns((*TAKES.main, *RATED), TAKES.others)
 AXES: tuple[Axis, ...] = get_args(Axis)
@@ -210,7 +207,7 @@ def group_by_rater(preferences: Iterable[Preference]) -> list[dict[Axis, Prefere
 
 
 def draw_split(prompt: Prompt | str) -> str:
-    """Draw the split of a prompt, or of its words, from its words alone: it is the same in every file.
+    """Draw the split of a prompt (or of its words) by a hash of the words, so that it is the same in every file.
 
     >>> draw_split(Prompt("slow sad piano")) == draw_split(Prompt("Slow sad  piano", reference=Path("like.wav")))
     True
@@ -220,7 +217,7 @@ def draw_split(prompt: Prompt | str) -> str:
 
 
 def draw_number(words: str) -> float:
-    """Draw a number from 0 to 1 that depends on the words alone."""
+    """Return a pseudorandom number from 0 to 1 that depends only on the words."""
     return int(hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:8], 16) / 2**32
 
 
@@ -230,13 +227,13 @@ def normalise_text(text: str) -> str:
 
 
 def prompt_words(prompt: Prompt) -> str:
-    """Return the words that tell a prompt from others; its reference's name if it has none, '' if it is empty."""
+    """Return the words that identify a prompt, or its reference's name if it has none; '' if it is empty."""
     words = normalise_text(f"{prompt.text} {prompt.lyrics}")
     return prompt.reference.name if not words and isinstance(prompt.reference, Path) else words
 
 
 def prompt_key(label: "Preference | Rating") -> str:
-    """Return what splits keep together: the prompt's words, else its stated id, else the recordings' names."""
+    """Return the key of rows that belong in one split: the prompt's words, else its id, else the recordings' names."""
     takes = (label.pair.a, label.pair.b) if isinstance(label, Preference) else (label.take.audio,)
     known = prompt_words(label.prompt) or str(label.about.get(PROMPT_ID, ""))
     return known or " ".join(sorted(take.name for take in takes if isinstance(take, Path)))
@@ -295,19 +292,8 @@ def rating_row(rating: Rating, folder: Path) -> dict[str, Any]:
 
 
 def write_rows(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
-    """Write rows of preferences, ratings or prompts, atomically; the file's name tells the format."""
-    require_rows_file(path)
-    writers = {".jsonl": _write_jsonl, ".csv": _write_csv, ".parquet": _write_parquet}
-    with whole_file(path) as unfinished:
-        writers[path.suffix.lower()](rows, unfinished)
-
-
-def require_rows_file(path: Path) -> None:
-    """InputError unless `write_rows` knows the format that the file's name tells."""
-    if path.suffix.lower() not in WRITTEN:
-        raise InputError(f"{path}: expected a name that ends in {', '.join(WRITTEN)}")
-    if path.suffix.lower() == ".parquet":
-        require_packages(f"writing {path.name}", "rewardbench", "pyarrow")
+    """Write rows of preferences, ratings or prompts atomically, in the format of the file's suffix."""
+    write_table(rows, path, FIELDS)
 
 
 def _of_split(read: Callable[[], Iterator[Labelled]], split: str) -> Iterator[Labelled]:
@@ -375,46 +361,3 @@ def _pairs_of_takes(folder: Path) -> Iterator[PreferenceRow]:
         for a, b in combinations(takes, 2):
             about = {"generator_a": printable(a.stem), "generator_b": printable(b.stem)}
             yield PreferenceRow(f"{name}/{a.stem}-{b.stem}", str(folder / name), Pair(prompt, a, b), about)
-
-
-def _write_jsonl(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
-    with path.open("w", encoding="utf-8", errors=ESCAPE) as file:
-        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-
-
-def _write_csv(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
-    found = list(rows)
-    with path.open("w", encoding="utf-8", errors=ESCAPE, newline="") as file:
-        writer = csv.DictWriter(file, _columns(found))
-        writer.writeheader()
-        writer.writerows({name: _cell(value) for name, value in row.items()} for row in found)
-
-
-def _write_parquet(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
-    import pyarrow
-    import pyarrow.parquet
-
-    found = list(rows)
-    columns = {name: _parquet_cells([row.get(name) for row in found]) for name in _columns(found)}
-    arrays = {
-        name: pyarrow.array(cells, pyarrow.string() if set(cells) <= {None} else None)
-        for name, cells in columns.items()
-    }
-    pyarrow.parquet.write_table(pyarrow.table(arrays), path)
-
-
-def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(chain(FIELDS if not rows else (), *rows)))
-
-
-def _parquet_cells(values: list[Any]) -> list[Any]:
-    """Return a column of numbers or booleans unchanged, any other as text."""
-    kinds = {type(value) for value in values if value is not None}
-    is_plain = kinds <= {int, float} or kinds == {bool}
-    if is_plain and all(abs(value) < 2**63 for value in values if isinstance(value, int)):
-        return values
-    return [None if value is None else _cell(value).encode("utf-8", ESCAPE).decode() for value in values]
-
-
-def _cell(value: Any) -> str:
-    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)

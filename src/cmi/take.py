@@ -38,7 +38,7 @@ TAKES = Columns(
 
 @dataclass(frozen=True)
 class Prompt:
-    """What was asked for: a description, lyrics, and a reference recording to resemble, each of them optional."""
+    """A request for music: a description, lyrics, and a reference recording to resemble, each of them optional."""
 
     text: str = ""
     lyrics: str = ""

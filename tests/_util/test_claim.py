@@ -11,13 +11,13 @@ def test_the_same_settings_resume_and_others_are_refused(tmp_path):
     claim(folder, {"seed": 1}, "cmi studio make")
     (folder / "made.jsonl").write_text("")
     claim(folder, {"seed": 1}, "cmi studio make")
-    with pytest.raises(InputError, match="begun with other settings"):
+    with pytest.raises(InputError, match="created with other settings"):
         claim(folder, {"seed": 2}, "cmi studio make")
 
 
 def test_a_folder_with_files_of_others_is_left_alone(tmp_path):
     (tmp_path / "song.flac").write_text("mine")
-    with pytest.raises(InputError, match="not empty, and not begun by `cmi studio make`"):
+    with pytest.raises(InputError, match="not empty, and not created by `cmi studio make`"):
         claim(tmp_path, {}, "cmi studio make")
     assert [path.name for path in tmp_path.iterdir()] == ["song.flac"]
 

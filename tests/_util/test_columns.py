@@ -153,7 +153,7 @@ def test_a_file_in_which_nothing_is_asked_for_is_said_so(tmp_path: Path):
     write(tmp_path / "asked.csv", {"audio": "1.wav", "text": ""}, {"audio": "2.wav", "text": "slow"})
     write(tmp_path / "takes.jsonl", {"audio": "1.wav"}, {"audio": "2.wav"})
     write(tmp_path / "pairs.jsonl", PREFERENCE)
-    note = "{}: no row has a text, lyrics or a reference; scores are of takes that answer an empty prompt"
+    note = "{}: no row has a text, lyrics or a reference; takes are scored with an empty prompt"
     for arguments, file in (
         (["score", "--manifest", "takes.csv"], "takes.csv"),
         (["pick", "--manifest", "takes.jsonl"], "takes.jsonl"),

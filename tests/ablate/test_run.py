@@ -101,7 +101,7 @@ def test_a_matrix_is_run_once_and_extended(base, matrix, tmp_path):
     again = ablate(base, "--matrix", path, "--out", out, "--json")
     assert [json.loads(line) for line in again.stdout.splitlines()] == list(records.values())
     other = ablate(base, "--matrix", path, "--out", out, "--steps", 4)
-    assert "holds variant 'all' with other settings: use another --out" in str(other.exception)
+    assert "contains variant 'all' with other settings: use another --out" in str(other.exception)
 
 
 def test_a_killed_run_goes_on_and_trains_nothing_twice(base, matrix, tmp_path):
@@ -149,9 +149,9 @@ def test_a_variant_that_fails_leaves_the_others_to_go_on(base, matrix, tmp_path,
     chosen = ["--only", "broken", "--only", "onwards", "--only", "half"]
     shown = ablate(base, "--matrix", path, "--out", out, *chosen)
     said = str(shown.exception)
-    assert "2 of 4 variants failed, the first broken: " in said and "none of its examples can be heard" in said
+    assert "2 of 4 variants failed, the first broken: " in said and "none of its examples can be read" in said
     assert "the same command tries them again" in said
-    assert "onwards failed: broken, which it begins with, failed." in shown.stdout
+    assert "onwards failed: broken, which it starts from, failed." in shown.stdout
     assert {record["id"] for record in read(out / "ablations.jsonl")} >= {"all", "half"}
     finished = stamps(out)
     (tmp_path / "broken.wav").write_bytes((music / "t0.wav").read_bytes())

@@ -121,7 +121,7 @@ def test_several_projects_have_to_be_named(pairs: Path, db: Path):
     for title in ("One", "Two"):
         cmi("import", pairs, "--db", db, "--project", title)
     for command in ("import", "invite", "stats"):
-        with pytest.raises(InputError, match=r"2 projects .'One', 'Two'.; say which with --project"):
+        with pytest.raises(InputError, match=r"2 projects .'One', 'Two'.; choose one with --project"):
             cmi(command, *([pairs] if command == "import" else []), "--db", db)
     with pytest.raises(InputError, match="no project is called 'Three'"):
         cmi("invite", "--db", db, "--project", "Three")
@@ -131,7 +131,7 @@ def test_several_projects_have_to_be_named(pairs: Path, db: Path):
 
 def test_a_bad_import_leaves_no_project_and_no_file(pairs: Path, db: Path):
     pairs.write_text(pairs.read_text() + '{"text": "t", "a": "0.wav", "b": "gone.wav"}\n')
-    with pytest.raises(InputError, match=r"line 5: 'b' can't be used: .*gone\.wav"):
+    with pytest.raises(InputError, match=r"line 5: 'b' cannot be used: .*gone\.wav"):
         cmi("import", pairs, "--db", db)
     assert not db.exists()
 
@@ -164,7 +164,7 @@ def test_sounds_that_are_lost_are_told_until_they_are_back(pairs: Path, db: Path
     assert "3 of 5 sounds are as they were imported" in said
     found = json.loads(cmi("check", "--db", db, "--project", "Spring", "--json", exit_code=1))
     assert found["checked"] == 5 and {one["problem"] for one in found["problems"]} == {"missing", "changed"}
-    assert "2 sounds are missing or were changed: cmi arena check" in cmi("stats", "--db", db)
+    assert "2 recordings are missing or have changed; `cmi arena check`" in cmi("stats", "--db", db)
     (tmp_path / "0.wav").write_bytes(gone)
     (tmp_path / "2.wav").write_bytes(changed)
     assert "5 of 5" in cmi("check", "--db", db)

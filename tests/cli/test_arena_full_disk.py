@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from cmi.arena.exchange.importing import hear_source, import_pairs
+from cmi.arena.exchange.importing import import_pairs, measure_source
 from cmi.arena.store import people
 from cmi.arena.store.assign import View, begin, next_page
 from cmi.arena.store.database import open_database
@@ -57,7 +57,7 @@ def db(pairs: Path, tmp_path: Path) -> Path:
     path = tmp_path / "study.sqlite3"
     database = open_database(str(path))
     project = create(database, "Study", {"heard_share": 0.0})
-    import_pairs(database, project.id, hear_source(pairs))
+    import_pairs(database, project.id, measure_source(pairs))
     person = people.join(database, people.invite(database, project.id, "annotator", 1)[0].token, None, True).person
     for _ in range(5):
         view = next_page(database, person)[0]

@@ -91,12 +91,12 @@ def test_what_does_not_fit_the_project_is_refused(takes, tmp_path, options, said
         cmi("import", takes, "--db", db, *options)
     with pytest.raises(InputError, match="for projects of pairs, not of the kind ranking"):
         cmi("stats", "--db", db, "--margin", "0.1")
-    with pytest.raises(InputError, match="gold pairs, which a project of the kind ranking has not"):
+    with pytest.raises(InputError, match="gold pairs, which a project of the kind ranking does not have"):
         cmi("screen", "--db", db, "--gold-pairs", "8", "--gold-right", "6")
 
 
 def test_a_wrong_manifest_makes_no_database(tmp_path):
     (tmp_path / "takes.csv").write_text("id,audio\n1,missing.wav\n")
-    with pytest.raises(InputError, match=r"takes.csv line 2: 'audio' can't be used"):
+    with pytest.raises(InputError, match=r"takes.csv line 2: 'audio' cannot be used"):
         cmi("import", tmp_path / "takes.csv", "--kind", "mos", "--db", tmp_path / "study.sqlite3")
     assert not (tmp_path / "study.sqlite3").exists()

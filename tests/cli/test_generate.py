@@ -44,7 +44,7 @@ def test_a_table_says_what_was_made_and_what_was_not(folder):
 def test_a_system_that_cannot_go_on_is_an_error_after_the_table(folder):
     (folder / "prompts.csv").write_text("text\na waltz\n")
     done = run("--system", "worker:/no/such/program")
-    assert "worker:/no/such/program could not start: /no/such/program: does not start" in str(done.exception)
+    assert "worker:/no/such/program could not start: /no/such/program: could not be started" in str(done.exception)
     assert "tone" in done.stdout and (folder / "takes" / "takes.jsonl").is_file()
 
 

@@ -125,7 +125,7 @@ def test_a_budget_stops_the_run_and_what_was_done_is_kept(pairs: Path, tmp_path:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ([], "which judge"),
+        ([], "no judge"),
         (["--model", "x"], "--url"),
         (["--model", "x", "--url", "nonsense"], "expected an address"),
         (["--model", "x", "--url", "http://localhost:1/v1", "--prompt", "nonsense"], "nonsense"),
@@ -158,7 +158,7 @@ def test_an_endpoint_in_a_file(pairs: Path, tmp_path: Path):
         )
         said = cmi("pairs", pairs, "--endpoint", good, "--out", tmp_path / "run", "--dry-run")
         assert "by the prices given" in said
-        with pytest.raises(InputError, match="in money"):
+        with pytest.raises(InputError, match="in cost"):
             cmi("pairs", pairs, "--endpoint", good, "--out", tmp_path / "run", "--max-cost", "0.000001")
 
 

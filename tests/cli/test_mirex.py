@@ -131,7 +131,7 @@ def test_a_language_model_behind_an_endpoint_predicts_and_is_disclosed(folder):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("predict", "input.jsonl", "-o", "p.jsonl"), "which model"),
+        (("predict", "input.jsonl", "-o", "p.jsonl"), "no model"),
         (("predict", "none.jsonl", "-o", "p.jsonl", "--model", "models:Ear"), "No such file"),
         (("predict", "input.jsonl", "-o", "p.jsonl", "--model", "models:None"), "has no class"),
         (("predict", "input.jsonl", "-o", "no/p.jsonl", "--model", "models:Ear"), "no such folder"),

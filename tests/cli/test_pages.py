@@ -83,10 +83,10 @@ def test_score_ranks_on_its_page_and_prints_what_it_printed_without_one(run: Cal
     assert 'src="../takes/calm/1.wav"' in page
     assert "a calm piece &lt;b&gt;" in page
     done = run("score", "flat", "--model", "own_pages:Level", "--html", "flat.html", "--embed-audio")
-    assert "1 of 3 takes could not be heard" in str(done.exception)
+    assert "1 of 3 takes could not be scored" in str(done.exception)
     page = Path("flat.html").read_text("utf-8")
     assert page.count('src="data:audio/mpeg;base64,') == 2
-    assert "flat/2.wav" in page and "Takes that could not be heard" in page
+    assert "flat/2.wav" in page and "Takes that could not be scored" in page
 
 
 def test_pick_shows_the_pick_of_each_prompt_first(run: Callable[..., Any]):

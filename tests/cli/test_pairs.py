@@ -55,9 +55,9 @@ def test_bad_input_is_one_sentence(cmi, write_takes, tmp_path):  # noqa: F811
         (["nowhere"], "nowhere: no such file or folder"),
         (["empty.jsonl"], "empty.jsonl: no takes in it"),
         (["takes", "--split", "train=2"], "--split: 'train=2'"),
-        (["takes", "--hold-out-system", "six"], "no take is of that system; the takes' systems: one, two"),
+        (["takes", "--hold-out-system", "six"], "no take is by that system; the systems are one, two"),
         (["takes", "--hold-out-system", "one", "--split", "train=1"], "--hold-out-system needs a share"),
-        (["takes", "--test-pairs", "9", "--pairs", "3"], "--test-pairs 9 of --pairs 3"),
+        (["takes", "--test-pairs", "9", "--pairs", "3"], "--test-pairs 9 is more than --pairs 3"),
         (["takes", "--sampling", "uncertain"], "needs --votes"),
         (["takes", "--sampling", "uncertain", "--votes", "votes.csv"], "about 0 of the takes' systems"),
         (["takes", "--min-seconds", "60"], "all 4 takes were left out (4 short)"),
@@ -65,9 +65,9 @@ def test_bad_input_is_one_sentence(cmi, write_takes, tmp_path):  # noqa: F811
         done = cmi(*arguments, "--out", "pairs", code=2)
         assert message in done.stderr and done.stderr.count("\n") == 1 and not done.stdout
         assert not (tmp_path / "pairs").exists()
-    assert "not begun by `cmi pairs`" in cmi("takes", "--out", "other", code=2).stderr
+    assert "not created by `cmi pairs`" in cmi("takes", "--out", "other", code=2).stderr
     cmi("takes", "--out", "pairs")
-    assert "begun with other settings" in cmi("takes", "--out", "pairs", "--seed", 1, code=2).stderr
+    assert "created with other settings" in cmi("takes", "--out", "pairs", "--seed", 1, code=2).stderr
 
 
 @pytest.mark.slow

@@ -41,12 +41,12 @@ def test_json_has_the_same_numbers(ideas, tmp_path):
 
 
 def test_a_dry_run_leaves_nothing(ideas, tmp_path):
-    assert "nothing was asked or written" in cmi(ideas, "--out", tmp_path / "pool.jsonl", "--dry-run")
+    assert "no model was called and nothing was written" in cmi(ideas, "--out", tmp_path / "pool.jsonl", "--dry-run")
     assert not (tmp_path / "pool.jsonl").exists()
 
 
 def test_bad_input_is_one_sentence(ideas, tmp_path):
-    with pytest.raises(InputError, match="--quota paper is a mix"):
+    with pytest.raises(InputError, match="--quota paper gives shares"):
         cmi(ideas, "--out", tmp_path / "pool.jsonl", "--quota", "paper")
     empty = tmp_path / "empty.jsonl"
     empty.touch()

@@ -84,8 +84,8 @@ def test_numbers_go_to_tensorboard_with_their_n_interval_and_null(folder):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("table",), "no picture: reliability is drawn of preferences under --protocol strict, from a run's folder"),
-        (("analyse", "out", "--only", "context"), "no picture: accuracies in groups are drawn, and there are none"),
+        (("table",), "no plot: reliability plots need preferences, --protocol strict and the folder of a run"),
+        (("analyse", "out", "--only", "context"), "no plot: only accuracies by group are drawn, and there are none"),
     ],
 )
 def test_no_picture_is_drawn_of_nothing(folder, tmp_path, arguments, said):
@@ -139,7 +139,7 @@ def test_the_authors_evaluator_writes_their_two_files(folder):
     ("arguments", "sentence"),
     [
         (("table", "nowhere"), "nowhere: no such file or folder"),
-        (("analyse", "out", "--only", "mood"), "--only mood: expected one of modality"),
+        (("analyse", "out", "--only", "mood"), "--only mood: unknown analysis, expected one of modality"),
         (("run", "--model", "scorers:Ear", "--data", "nothing", "--out", "x"), "neither a file nor a data set"),
         (("run", "--model", "scorers:None", "--data", "mine.jsonl", "--out", "x"), "has no class"),
         (("run", "--model", "scorers:Ear", "--window", "first10", "--data", "mine.jsonl", "--out", "x"), "--window"),

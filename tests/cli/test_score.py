@@ -69,7 +69,7 @@ def test_broken_files_are_listed_and_the_rest_is_scored(run, checkpoint, takes):
     scored = run("--manifest", takes / "takes.jsonl", "--model", checkpoint, "--json")
     assert scored.returncode == 2
     assert scored.stderr.strip().splitlines()[-1] == (
-        "cmi: 2 of 6 takes could not be heard; the reasons are listed with the scores"
+        "cmi: 2 of 6 takes could not be scored; the reasons are listed with the scores"
     )
     found = records(scored.stdout)
     assert [record["id"] for record in found] == ["t0", "t1", "t2", "t3", "bad", "gone"]
@@ -146,7 +146,7 @@ def test_scores_over_time_are_drawn_and_named(run, checkpoint, takes, suffix):
     assert (scores[extremes["weakest"]], scores[extremes["strongest"]]) == (min(scores), max(scores))
     clock = ["0:00-0:10", "0:10-0:20", "0:20-0:25"]
     assert f"musicality is strongest at {clock[extremes['strongest']]}" in long["notes"][0]
-    assert short["notes"] == ["too short to tell its parts apart"]
+    assert short["notes"] == ["too short to compare its parts"]
     assert picture.read_bytes()[:5] in (b"\x89PNG\r", b"<?xml")
 
 
@@ -156,7 +156,7 @@ def test_scores_over_time_are_drawn_and_named(run, checkpoint, takes, suffix):
         (["--explain", "takes.pdf"], "a picture is a file named .png or .svg"),
         (["--explain", "nowhere/takes.png"], "nowhere: no such folder"),
         (["--window", "all"], "expected one of first10, mean10, first120, full"),
-        (["--device", "abacus"], "device 'abacus' is not here"),
+        (["--device", "abacus"], "device 'abacus' is not available"),
     ],
 )
 def test_a_wrong_option_is_found_before_anything_is_scored(run, checkpoint, takes, monkeypatch, arguments, message):
@@ -183,7 +183,7 @@ def test_a_class_of_your_own_scores_too_around_a_missing_file_and_resumes(run, t
     command = ("--manifest", "takes.jsonl", "--model", "own_scorers:Words", "--log", "scores.jsonl", "--json")
     shown = run(*command)
     assert shown.returncode == 2
-    assert "1 of 6 takes could not be heard" in shown.stderr
+    assert "1 of 6 takes could not be scored" in shown.stderr
     first, *_, gone = records(shown.stdout)
     assert first["model"].startswith("own_scorers:Words@")
     assert (first["musicality"], first["alignment"]) == ((takes / "take0.flac").stat().st_size, 2)

@@ -41,7 +41,7 @@ def test_ten_thousand_rows(score_command, checkpoint, manifest):
     started = time.monotonic()
     whole, said = score_command(*arguments).communicate()
     seconds = time.monotonic() - started
-    assert f"{BROKEN} of {ROWS} takes could not be heard" in said
+    assert f"{BROKEN} of {ROWS} takes could not be scored" in said
     rng, kills = random.Random(1), 0
     while True:
         process = score_command(*arguments, "--log", log)

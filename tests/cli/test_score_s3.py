@@ -63,7 +63,7 @@ def test_takes_in_a_bucket_get_the_scores_of_local_files(score_command, checkpoi
         process = score_command("--manifest", manifest, "--model", checkpoint, "--device", "cpu", "--json", *more)
         out, said = process.communicate(timeout=280)
         assert process.returncode == 2
-        assert said.strip().splitlines()[-1].startswith("cmi: 2 of 8 takes could not be heard"), said
+        assert said.strip().splitlines()[-1].startswith("cmi: 2 of 8 takes could not be scored"), said
         assert SECRET not in out + said
         return [json.loads(line) for line in out.splitlines()]
 

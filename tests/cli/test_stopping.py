@@ -90,7 +90,7 @@ def test_jobs_of_a_service_are_not_waited_for_and_the_same_command_picks_them_up
         service.write_description(folder / "fake.toml")
         command = ("generate", "prompts.jsonl", "takes", "--system", "./fake.toml", "--takes", "2", "--seconds", "2")
         code, said = interrupt(folder, *command, when=lambda: len(service.billed) == 2 and service.calls["poll"] > 0)
-        assert code == 130 and f"{KEPT}; 2 jobs go on at fake, and it picks them up\n" in said
+        assert code == 130 and f"{KEPT}; 2 jobs are still running at fake; the same command collects them\n" in said
         service.polls = 1
         done = subprocess.run([sys.executable, "-m", "cmi", *command], cwd=folder, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr

@@ -6,14 +6,14 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress
 
-from cmi.cli.progress import tell_waits
+from cmi.cli.progress import show_waits
 
 
 class Waits:
     tell: Callable[[str], None]
 
-    def tell_waits(self, tell: Callable[[str], None]) -> None:
-        self.tell = tell
+    def set_on_wait(self, callback: Callable[[str], None]) -> None:
+        self.tell = callback
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
@@ -22,7 +22,7 @@ def test_what_is_waited_for_is_beside_the_bar_or_on_a_line_now_and_then(
 ):
     bar, judge = Progress(console=Console(quiet=True), disable=not is_terminal), Waits()
     task = bar.add_task("pairs judged")
-    tell_waits(judge, bar, task)
+    show_waits(judge, bar, task)
     for second in range(3):
         judge.tell(f"http://localhost/v1: no connection\x1b[2J; next try in {second} s")
     assert bar.tasks[task].description.startswith(
@@ -38,5 +38,5 @@ def test_what_is_waited_for_is_beside_the_bar_or_on_a_line_now_and_then(
 def test_a_listener_that_waits_for_nothing_is_left_alone():
     bar = Progress(disable=True)
     task = bar.add_task("asking")
-    tell_waits(object(), bar, task)
+    show_waits(object(), bar, task)
     assert bar.tasks[task].description == "asking"

@@ -42,7 +42,7 @@ def test_a_listener_stands_beside_nulls_with_n_and_intervals(tmp_path, constant)
     assert float(column(table, "constant")["beat", "FM@70ms"]) > 0 == float(column(table, "empty")["beat", "FM@70ms"])
     assert column(main, "best null")["beat", "F-measure within 70 ms"] != "0"
     assert main.notes[0].startswith(
-        "The listener Ears is above the best null, which never hears a clip, on 0 of 6 tasks."
+        "The listener Ears is above the best null, which does not use the audio, on 0 of 6 tasks."
     )
     assert [len(clip.answers) for clip in part.clips] == [2, 2, 4, 4]  # of two notes and two pieces
     assert all(clip.audio.is_file() and answer.truth for clip in part.clips for answer in clip.answers)

@@ -49,5 +49,5 @@ def test_too_few_or_too_many_takes_are_refused(takes: int):
 
 
 def test_a_reference_that_is_one_sound_is_refused():
-    with pytest.raises(InputError, match="sound the same"):
+    with pytest.raises(InputError, match="the same embedding"):
         measure_distances(draw(10, 0), [np.ones((4, 30))] * 10)

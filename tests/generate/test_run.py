@@ -108,7 +108,7 @@ def test_another_version_or_length_needs_another_folder(write_prompts, generate,
 
     prompts = write_prompts("a")
     generate(prompts)
-    with pytest.raises(InputError, match="begun with other settings"):
+    with pytest.raises(InputError, match="created with other settings"):
         generate(prompts, seconds=3.0)
     monkeypatch.setattr(odd_systems.Odd, "settings", {"level": 0.9})
     with pytest.raises(InputError, match=r'odd are of version 1 with settings {"level": 0.5}, not 1 with'):
@@ -179,7 +179,8 @@ def test_a_system_that_stops_leaves_its_takes_and_the_next_system_runs(write_pro
 
 def test_a_system_that_does_not_start_does_not_keep_others_from_it(write_prompts, generate, rows):
     stopped, other = generate(write_prompts("a", "b"), "worker:/no/such/program", "odd_systems:Odd", takes=2)
-    assert (stopped.system, stopped.left) == ("worker:/no/such/program", 4) and "does not start" in stopped.stopped
+    assert (stopped.system, stopped.left) == ("worker:/no/such/program", 4)
+    assert "could not be started" in stopped.stopped
     assert other.takes == len(rows("takes.jsonl")) == 4
 
 

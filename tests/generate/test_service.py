@@ -381,7 +381,7 @@ def test_a_service_that_does_not_recognise_repeats_is_not_asked_again_after_kill
         os.kill(running.pid, signal.SIGKILL)
         running.wait()
         _, errors = client(service, tmp_path).communicate(timeout=60)
-        assert "submitted, but we were stopped before the answer came; it may have been billed" in errors
+        assert "submitted, but stopped before the answer arrived; it may have been billed" in errors
         assert service.billed == {"a waltz/0": 1}
     stages = Counter(record["stage"] for record in read_records(tmp_path / "jobs" / "jobs.jsonl"))
     assert stages == {"sent": 1, "ended": 1}

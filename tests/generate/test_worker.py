@@ -55,9 +55,9 @@ def test_a_file_of_the_workers_own_is_left_alone(fake, tmp_path):
 
 
 def test_a_worker_that_does_not_start_stops_the_system():
-    with pytest.raises(GeneratorStopped, match=r"fake_worker: the worker does not get ready: .* no CUDA here"):
+    with pytest.raises(GeneratorStopped, match=r"fake_worker: the worker did not become ready: .* no CUDA here"):
         load_generator(f"worker:{sys.executable} {FAKE} broken")
-    with pytest.raises(GeneratorStopped, match="does not start"):
+    with pytest.raises(GeneratorStopped, match="could not be started"):
         load_generator("worker:/no/such/program")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from cmi.audio import Waveform, load
 from cmi.judge.audit import Audit, AuditItem, audit, audit_items, youden
-from cmi.judge.judges import Asked, Told
+from cmi.judge.judges import KeyedPair, KeyedVerdict
 from cmi.judge.report import audit_record, audit_table
 from cmi.judge.run import Asking, Judged, askings, judge_pairs
 from cmi.judge.verdict import Opinion, Verdict
@@ -27,7 +27,7 @@ class Judge:
     def __init__(self, choose) -> None:
         self.choose = choose
 
-    def verdicts(self, asked: Sequence[Asked]) -> Iterator[Told]:
+    def verdicts(self, asked: Sequence[KeyedPair]) -> Iterator[KeyedVerdict]:
         for key, pair in asked:
             a, b = (tonality(_sound(audio)) for audio in (pair.a, pair.b))
             choice: Choice | None = self.choose(a, b)

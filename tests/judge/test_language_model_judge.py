@@ -55,12 +55,12 @@ def test_every_family_judges_a_reference_and_two_takes(family, tmp_path, sounds,
     if family == "qwen2-audio":
         assert set(cut) == {"reference|forward|1", "reference|reverse|1"}
         assert set(cut.values()) == {"recording 1: the first 30.0 of 35.0 s"}
-        assert judged.cut_notes[0].startswith("2 of 6 verdicts are about the beginning of a recording only")
+        assert judged.cut_notes[0].startswith("2 of 6 verdicts used only the beginning of a recording")
     else:
         assert not cut
         assert len(judged.cut_notes) == 1
     assert judged.hearing is not None and judged.hearing.seconds is None  # noise tells nothing about its hearing
-    assert "how much of a clip this model hears is not known" in judged.cut_notes[-1]
+    assert "it is not known how much of a clip this model hears" in judged.cut_notes[-1]
 
 
 def test_reasoning_is_on_record_and_not_parsed(tmp_path, sounds, monkeypatch):

@@ -149,7 +149,7 @@ def test_a_password_in_the_address_is_not_shown(canned: Callable[..., Any], tmp_
 @pytest.mark.parametrize("key", ["sk-\u2028x", "sk-a\nb", "clé"])
 def test_a_key_that_no_header_can_carry_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str):
     monkeypatch.setenv("MY_KEY", key)
-    with pytest.raises(InputError, match="MY_KEY holds characters") as raised:
+    with pytest.raises(InputError, match="MY_KEY contains characters") as raised:
         Chat(Endpoint("http://localhost/v1", "m", key_env="MY_KEY"), tmp_path)
     assert key not in str(raised.value)
 

@@ -125,7 +125,7 @@ def test_a_row_cannot_name_a_file_of_this_machine(sounds, tmp_path):
     rows = {"audio": [{"bytes": None, "path": str(secret)}]}
     kinds = datasets.Features({"audio": {"bytes": datasets.Value("binary"), "path": datasets.Value("string")}})
     datasets.Dataset.from_dict(rows, features=kinds).save_to_disk(tmp_path / "theirs")
-    with pytest.raises(InputError, match="names no file of the data set"):
+    with pytest.raises(InputError, match="no path to a file of the data set"):
         read_dataset(str(tmp_path / "theirs"), tmp_path / "back")
     assert not list((tmp_path / "back").rglob("*.wav"))
 

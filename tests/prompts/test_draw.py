@@ -108,7 +108,7 @@ def test_the_papers_mix():
 @pytest.mark.parametrize(
     ("quota", "total", "sentence"),
     [
-        ("paper", None, "say with --total how many"),
+        ("paper", None, "with --total"),
         ("text=1.5", None, "1.5 is not a whole number of prompts"),
         ("text", None, "'text', expected 'paper' or MODALITY=NUMBER"),
         ("words=3", None, "'words=3', expected 'paper' or MODALITY=NUMBER"),

@@ -100,7 +100,7 @@ def test_another_source_does_not_make_earlier_lyrics_be_paid_for_again(texts):
 def test_half_a_character_in_lyrics_is_no_lyrics(texts):
     with fake_endpoint(lambda body: answer(body) + ("\ud83c" if text_of(0) in str(body) else "")) as server:
         report, rows = build(texts, quota="text+lyrics=40", lyrics_from=write_endpoint(texts.parent, server.url))
-    assert len(rows) == 39 and "not whole" in next(iter(report.asked["lyrics"].failures.values()))
+    assert len(rows) == 39 and "lone surrogate" in next(iter(report.asked["lyrics"].failures.values()))
 
 
 def test_what_a_file_says_about_vocals_stays(tmp_path):

@@ -91,7 +91,7 @@ def test_the_same_command_completes_what_was_missing(pref, tmp_path, make):
 def test_another_set_does_not_go_into_the_same_folder(pref, tmp_path, make):
     export_set(pref, tmp_path / "out")
     other = find(f"pam={make.pam(tmp_path / 'pam', 'musicldm,1,a tango,4,5')}")
-    with pytest.raises(InputError, match="begun with other settings"):
+    with pytest.raises(InputError, match="created with other settings"):
         export_set(other, tmp_path / "out")
 
 

@@ -246,7 +246,7 @@ def test_a_leaderboard_is_filtered_and_sorted(open_page: OpenPage, tmp_path: Pat
     gtzan = tab.locator(".board", has_text="(GTZ.)")
     names = gtzan.locator("tbody tr:visible td:first-child")
     api.expect(names.first).to_contain_text("supervised state of the art")
-    tab.get_by_label("published").uncheck()
+    tab.get_by_role("checkbox", name="published").uncheck()
     api.expect(names).to_have_count(3)
     api.expect(names.first).to_contain_text("mine")
     gtzan.get_by_role("button", name="value").click()  # from the highest

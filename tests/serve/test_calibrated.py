@@ -34,7 +34,7 @@ def test_the_same_sound_of_another_generator_is_not_answered_from_memory_with_th
         for name in ("new", "old", "")
     }
     assert scores["new"]["musicality"] - scores["old"]["musicality"] == pytest.approx(4.0)
-    assert "its generator is not stated" in scores[""]["notes"][0]
+    assert "its generator is unknown" in scores[""]["notes"][0]
 
 
 def test_comparing_and_ranking_use_it(calibrated):

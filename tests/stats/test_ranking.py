@@ -15,7 +15,7 @@ from cmi.stats.ranking import (
     bradley_terry,
     connected_components,
     davidson,
-    told_apart,
+    identifiable,
 )
 from cmi.take import Pair, Prompt
 
@@ -215,7 +215,7 @@ def test_a_covariate_that_is_fixed_by_the_systems_cannot_be_told_apart():
     fixed = by_system[data.first] - by_system[data.second]
     free = np.random.default_rng(0).normal(size=50)
     columns = np.column_stack([fixed, free, 2 * free + fixed, np.zeros(50)])
-    assert told_apart(data, columns) == [False, True, False, False]
+    assert identifiable(data, columns) == [False, True, False, False]
 
 
 def test_a_system_against_itself_is_refused():

@@ -71,7 +71,7 @@ def test_every_line_is_a_preference_whose_files_are_there(made):
 
 
 def test_other_settings_in_the_same_folder_are_refused(made):
-    with pytest.raises(InputError, match="begun with other settings"):
+    with pytest.raises(InputError, match="created with other settings"):
         make_set(made, PAIRS, seed=4)
 
 

@@ -86,7 +86,7 @@ def test_the_same_seed_gives_the_same_bytes(folder, tmp_path):
 def test_a_folder_keeps_to_one_seed_and_length(folder):
     """Audio that is there is kept: another seed's truth would be told of it."""
     for other in ({"seed": 3}, {"seed": 2, "seconds": 10}):
-        with pytest.raises(InputError, match="begun with other settings"):
+        with pytest.raises(InputError, match="created with other settings"):
             make_mir_set(folder, 6, **other)
 
 

@@ -205,7 +205,7 @@ def test_a_file_that_is_no_soundfont_is_one_sentence(tmp_path):
     with pytest.raises(InputError, match="not a SoundFont 2 file"):
         render(single(60), font=path)
     path.write_bytes(soundfont().read_bytes()[:100_000])
-    with pytest.raises(InputError, match="not a whole SoundFont 2 file"):
+    with pytest.raises(InputError, match="not a complete SoundFont 2 file"):
         render(single(60), font=path)
 
 

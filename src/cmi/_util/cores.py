@@ -65,7 +65,7 @@ def _quota_v1(folder: Path) -> float:
 
 @contextmanager
 def single_threads(count: int, name: str) -> Iterator[ThreadPoolExecutor]:
-    """Open a pool of threads in which torch computes on one core each; what was not begun at the end is cancelled."""
+    """Open a pool of threads in which torch computes on one core each; tasks not started at the end are cancelled."""
     pool = ThreadPoolExecutor(count, name, initializer=_compute_alone)
     try:
         yield pool

@@ -79,7 +79,7 @@ def _open_sound(path: Path, file: OpenFile) -> soundfile.SoundFile | None:
         if error.code in _NOT_OURS:
             return None
         reason = "" if error.code in _MISLEADING else f" ({error.error_string.rstrip('.')})"
-        raise InputError(f"{path}: damaged, cut off, or with a false header{reason}") from error
+        raise InputError(f"{path}: damaged, truncated, or with a wrong header{reason}") from error
     if sound.format not in _FORMATS:
         sound.close()
         return None
@@ -172,7 +172,7 @@ class _CodecSource:
         try:
             self._decoder = AudioDecoder(file)  # not by name: FFmpeg would open 'http:b' as an address
         except (RuntimeError, ValueError) as error:
-            raise InputError(f"{path}: not audio, damaged, or cut off") from error
+            raise InputError(f"{path}: not audio, damaged, or truncated") from error
         about = self._decoder.metadata
         self.rate: int = about.sample_rate or 0
         self.channels: int = about.num_channels or 0

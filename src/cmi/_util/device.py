@@ -21,7 +21,7 @@ def choose_device(name: str = "auto") -> "torch.device":
         return torch.device(next(kind for kind, here in usable.items() if here))
     if not usable.get(name.split(":")[0], False):
         here = ", ".join(kind for kind, is_here in usable.items() if is_here)
-        raise InputError(f"device {name!r} is not here: use auto or {here}")
+        raise InputError(f"device {name!r} is not available: use auto or {here}")
     try:
         return torch.device(name)
     except RuntimeError as error:

@@ -25,7 +25,7 @@ def text_field(row: Row, field: str, where: str) -> str:
     """Return a field's text, '' if it is absent."""
     value = _words(row, field, where)
     if not is_whole(value):
-        raise InputError(f"{where}: {field!r} has a character that is not whole, a lone surrogate")
+        raise InputError(f"{where}: {field!r} contains an incomplete character (a lone surrogate)")
     return value
 
 

@@ -107,7 +107,7 @@ def make_folder(folder: Path) -> None:
 
 
 def claim(folder: Path, settings: dict[str, Any], command: str) -> None:
-    """InputError unless the folder is new, empty, or was begun by `command` with the same settings.
+    """Raise InputError unless the folder is new, empty, or was created by `command` with the same settings.
 
     A stopped command can be resumed in its folder, and the files of two commands never mix.
     """
@@ -116,10 +116,10 @@ def claim(folder: Path, settings: dict[str, Any], command: str) -> None:
     try:
         if not begun.exists():
             if any(path.suffix != UNFINISHED for path in folder.iterdir()):
-                raise InputError(f"{folder}: not empty, and not begun by `{command}`; choose another folder")
+                raise InputError(f"{folder}: not empty, and not created by `{command}`; choose another folder")
             write_whole(begun, json.dumps(settings) + "\n")
         elif json.loads(begun.read_text(encoding="utf-8")) != settings:
-            raise InputError(f"{folder}: begun with other settings ({SETTINGS}); choose another folder")
+            raise InputError(f"{folder}: created with other settings ({SETTINGS}); choose another folder")
     except (OSError, ValueError) as error:
         raise InputError(f"{folder}: {getattr(error, 'strerror', None) or error}") from error
 

@@ -50,7 +50,7 @@ class HttpAnswer(NamedTuple):
 
 
 class Tries:
-    """Failed tries of one request; decides when to give up: after so many faults, or seconds of refusals (429)."""
+    """The failed tries of one request; decides when to give up, by the number of faults or the seconds of 429s."""
 
     def __init__(self, most: int, patience: float) -> None:
         self.count = 0
@@ -86,7 +86,7 @@ class Tries:
 def make_client(
     headers: Mapping[str, str], concurrency: int, connect_seconds: float, redirects: int = 0
 ) -> httpx.AsyncClient:
-    """A client that follows no redirects unless told: the key and the content go to the named address only."""
+    """Return a client that follows no redirects by default, so that the key is sent to the given address only."""
     return httpx.AsyncClient(
         headers={"user-agent": f"cmi/{__version__}", "accept-encoding": "identity", **headers},
         timeout=httpx.Timeout(None, connect=min(CONNECT_SECONDS, connect_seconds)),
@@ -180,7 +180,7 @@ def short(text: str) -> str:
 async def _read(response: httpx.Response, most_bytes: int, is_end: Callable[[bytes], bool]) -> bytes:
     encoding = response.headers.get("content-encoding", "identity")
     if encoding.lower() != "identity":
-        raise Fault("broken", f"a response encoded as {short(encoding)}, which was not asked for", billed=True)
+        raise Fault("broken", f"a response encoded as {short(encoding)}, which was not requested", billed=True)
     parts: list[bytes] = []
     size = 0
     async for part in response.aiter_raw():

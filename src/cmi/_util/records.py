@@ -253,7 +253,7 @@ def parquet_records(
                     yield f"row {number}", plain
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
-        reason = error.strerror or reason if isinstance(error, OSError) else f"not a whole Parquet file ({reason})"
+        reason = error.strerror or reason if isinstance(error, OSError) else f"not a complete Parquet file ({reason})"
         raise InputError(f"{path}: {reason}") from error
 
 

@@ -18,7 +18,7 @@ def read_key(variable: str) -> str:
     """Return the API key in an environment variable, '' if it is not set."""
     key = os.environ.get(variable, "").strip()
     if not (key.isascii() and key.isprintable()):
-        raise InputError(f"{variable} holds characters that no API key has; set it again")
+        raise InputError(f"{variable} contains characters that cannot be part of an API key; set it again")
     return key
 
 

@@ -81,7 +81,7 @@ def join_path(folder: Path, name: str) -> Path:
 
 
 def stamp(path: RemotePath) -> str:
-    """What changes when the file does: a hash of its size, time and tag, as its file system tells them."""
+    """Return a hash of the file's size, time and tag, as its file system reports them; it changes with the file."""
     with _reading(path):
         return _stamp(_find(path)[2])
 

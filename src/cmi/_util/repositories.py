@@ -203,11 +203,11 @@ def _blob(repository: Path, file: RecipeFile) -> bytes:
     """Read a file of a commit from a git directory without fetching."""
     git = shutil.which("git")
     if git is None:
-        raise InputError(f"{repository}: git is needed to read it, and is not installed")
+        raise InputError(f"{repository}: reading it needs git, which is not installed")
     command = [git, f"--git-dir={repository}", "cat-file", "blob", f"{file.source.commit}:{file.path}"]
     environment = {**os.environ, "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     ran = subprocess.run(command, capture_output=True, env=environment, check=False)  # noqa: S603 (a list, no shell)
     if ran.returncode:
-        reason = (ran.stderr.decode(errors="replace").strip().splitlines() or ["git says nothing"])[-1]
+        reason = (ran.stderr.decode(errors="replace").strip().splitlines() or ["git gave no reason"])[-1]
         raise InputError(f"{repository} has no {file.path} at {file.source.commit[:12]} ({reason})")
     return ran.stdout

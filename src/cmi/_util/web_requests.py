@@ -44,7 +44,7 @@ async def arriving_within(seconds: float) -> AsyncIterator[None]:
 
 
 def counted(receive: Receive, most: int) -> Receive:
-    """Receive at most so many bytes."""
+    """Limit the number of bytes of a request's body."""
     seen = 0
 
     async def counting() -> Message:
@@ -87,11 +87,11 @@ def host_name(host: str) -> str:
 
 
 def as_refusal(error: Exception) -> HttpRefusal:
-    """What a route raised, as a refusal; a fault of our own is a 500 that tells nothing."""
+    """Convert an exception of a route to a refusal; unexpected ones become a 500 without details."""
     if isinstance(error, HttpRefusal):
         return error
     if isinstance(error, HTTPException) and error.status_code == 404:
-        return HttpRefusal("not found", "there is nothing under this name", 404)
+        return HttpRefusal("not found", "there is nothing at this address", 404)
     if isinstance(error, HTTPException):
         return HttpRefusal("request", str(error.detail), error.status_code, error.headers)
     if isinstance(error, RequestValidationError):  # the first invalid field, without echoing what was sent

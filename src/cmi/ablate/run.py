@@ -6,8 +6,8 @@
     ablations.jsonl     a record for each of them and for each null, with all numbers
     ablations.md        the tables
 
-A variant is trained and scored once: its settings, its data and the test rows are kept, and must be the same when the
-folder is used again. A variant that fails leaves the others to go on, and is tried again by the next call.
+A variant is trained and scored once: its settings, its data and the test rows are recorded and must be the same when
+the folder is used again. If a variant fails, the others continue, and the next call tries it again.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ RUNS, EVALUATION, LOG, RECORDS, TABLES = "runs", "evaluation", "variants.jsonl",
 
 @dataclass(frozen=True)
 class AblationPlan:
-    """The variants to run, what they are tested on, and for each the facts that tell it from any other."""
+    """The variants to run, their test data, and the facts that identify each variant."""
 
     matrix: Matrix
     variants: list[Variant]
@@ -50,7 +50,7 @@ class AblationPlan:
 
 @dataclass(frozen=True)
 class AblationOutcome:
-    """Records and tables of all variants that are finished, and why the others are not, by name."""
+    """Records and tables of all finished variants, and the errors of the others, by name."""
 
     records: list[Record]
     tables: list[Table]
@@ -60,7 +60,7 @@ class AblationOutcome:
 def plan_ablation(
     base_name: str, matrix_name: str, out: Path, only: Sequence[str] = (), steps: int | None = None
 ) -> AblationPlan:
-    """Read the configuration, the matrix and all data. With `steps`, every variant has as many times fewer or more."""
+    """Read the configuration, the matrix and all data; `steps` scales the steps of all variants in proportion."""
     base = load_config(str(Path(base_name).absolute()) if Path(base_name).is_file() else base_name)
     matrix, folder = load_matrix(matrix_name)
     variants = plan_variants(base, matrix, matrix_name, folder, out.absolute() / RUNS)
@@ -122,14 +122,14 @@ def run_ablation(plan: AblationPlan, out: Path, device: str = "auto", report: Re
         _require_same(plan, finished, out)
         make_folder(out / EVALUATION)
         write_items(out / EVALUATION, questions)
-        measure_takes(questions, out / EVALUATION, _count_takes(report, "takes heard for nulls", questions))
+        measure_takes(questions, out / EVALUATION, _count_takes(report, "takes measured for nulls", questions))
         runner = _Runner(plan, out, questions, device, report)
         for number, variant in enumerate(plan.variants):
             report("variants", number, len(plan.variants), variant.name)
             if variant.name in log:
                 continue
             if variant.after in failures:
-                failures[variant.name] = f"{variant.after}, which it begins with, failed"
+                failures[variant.name] = f"{variant.after}, which it starts from, failed"
                 continue
             try:
                 log.append({"id": variant.name, **runner.run(variant), **plan.facts[variant.name]})
@@ -142,7 +142,7 @@ def run_ablation(plan: AblationPlan, out: Path, device: str = "auto", report: Re
 
 
 def rated_items(test: Sequence[Examples]) -> list[RatedItem]:
-    """The test examples as the benchmark's items; a source's name is the data set's."""
+    """Return the test examples as items of the benchmark, with the source's name as the data set."""
     items = []
     for group in test:
         for number, example in enumerate(group.examples):
@@ -161,11 +161,11 @@ def _require_same(plan: AblationPlan, finished: dict[str, Record], out: Path) ->
     for name, facts in plan.facts.items():
         for kind in ("settings", "data", "test") if name in finished else ():
             if finished[name][kind] != facts[kind]:
-                raise InputError(f"{out}: holds variant {name!r} with other {kind}: use another --out")
+                raise InputError(f"{out}: contains variant {name!r} with other {kind}: use another --out")
 
 
 class _Runner:
-    """Trains and scores variants; recordings are encoded once for all that share an encoder."""
+    """Trains and scores variants; recordings are encoded once for all variants with the same encoder."""
 
     def __init__(self, plan: AblationPlan, out: Path, questions: Sequence[AskedItem], device: str, report: Report):
         self._known = {variant.name: variant for variant in plan.variants}
@@ -195,7 +195,7 @@ class _Runner:
         }
 
     def _load_encoder(self, variant: Variant) -> None:
-        """Keep the embeddings at hand if they are of the same encoder, which no stage changes; else make new ones."""
+        """Reuse the embeddings if the encoder is the same; else replace them."""
         first = variant
         while first.after:
             first = self._known[first.after]
@@ -220,7 +220,7 @@ def _count_takes(report: Report, what: str, questions: Sequence[AskedItem]) -> C
 
 
 def _compare(plan: AblationPlan, out: Path, failures: dict[str, str]) -> AblationOutcome:
-    """Compare the variants that are finished, whichever call finished them."""
+    """Compare all finished variants, including those of earlier calls."""
     finished = {record["id"]: record for record in read_records(out / LOG)}
     if not finished:
         name, reason = next(iter(failures.items()))

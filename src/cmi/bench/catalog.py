@@ -44,7 +44,7 @@ class BenchDataset:
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusDescription:
-    """What there is to know of a corpus."""
+    """The description of a corpus."""
 
     title: str
     datasets: tuple[BenchDataset, ...]

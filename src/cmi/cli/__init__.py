@@ -1,4 +1,4 @@
-"""The `cmi` command: one module per command group, which imports what is heavy only when a command runs."""
+"""The `cmi` command: one module per command group; heavy imports happen only when a command runs."""
 
 import io
 import os
@@ -17,7 +17,7 @@ from cmi._util.printable import ESCAPE
 from cmi.cli.command import PlainGroup, StoppedByUser, prepare_commands
 from cmi.cli.output import print_warnings_as_notes, show_error
 
-# In the order of use, as `cmi --help` shows them. Each is a module here with a function of that name, or a group `app`.
+# In the order of `cmi --help`. Each name is a module here with a function of that name, or with a command group `app`.
 PANELS = {
     "Start here": ("demo", "doctor"),
     "What is my generator worth? Give my trainer a reward": ("report", "score", "pick", "probe", "distance", "serve"),
@@ -71,9 +71,9 @@ def cmi(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Judge music made or heard by machines under text, lyrics and reference audio.
+    """Evaluate music generators, reward models and audio language models, with text, lyrics and reference audio.
 
-    Results go to standard output, progress to standard error. Bad input ends with exit code 2 and one sentence.
+    Results go to standard output, progress to standard error. Bad input gives an error message and exit code 2.
     """
 
 
@@ -84,11 +84,11 @@ def main() -> None:
 
 
 def _share_cores() -> None:
-    """Let torch start as many threads as there are cores for this process, and let them spin only for moments.
+    """Limit torch to the cores that this process may use, and shorten the time that its idle threads spin.
 
-    torch knows nothing of a container's quota, and spinning while threads wait for each other made scoring many times
-    slower where the cores have other work too (docs/performance.md has figures). What the user set stays. The variables
-    are read when torch is loaded, which no command has done yet.
+    torch ignores a container's CPU quota, and spinning threads make scoring many times slower if the cores have other
+    work (figures in docs/performance.md). Variables that the user has set are kept. torch reads them when it is
+    imported, which no command has done yet.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "10000")
@@ -97,10 +97,10 @@ def _share_cores() -> None:
 
 
 def run_plainly(command: Callable[[], object]) -> None:
-    """Run a command; bad input ends it with one sentence and exit code 2, Ctrl-C with one and 130."""
+    """Run a command; bad input ends it with a one-line message and exit code 2, Ctrl-C with one and exit code 130."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors=ESCAPE)  # a name that is not UTF-8, or an ASCII terminal, is no reason to fail
+            stream.reconfigure(errors=ESCAPE)  # do not fail on names that are not UTF-8 or on an ASCII terminal
     try:
         try:
             command()
@@ -122,7 +122,7 @@ def run_plainly(command: Callable[[], object]) -> None:
 
 
 def _drop_output() -> None:
-    """What was not written yet, so that Python does not try again when it ends."""
+    """Discard unwritten output, so that Python does not try to write it again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -14,22 +14,24 @@ from cmi.report.tables import print_tables, to_json_line
 
 
 def ablate(
-    config: Annotated[str, typer.Argument(help="What variants change: a YAML file of `cmi train`, or paper-stage1.")],
+    config: Annotated[str, typer.Argument(help="Base configuration: a YAML file of `cmi train`, or paper-stage1.")],
     matrix: Annotated[
         str, typer.Option(help="A TOML file of variants, or paper-ablations, studio-ablations or training-choices.")
     ],
     out: Annotated[Path, typer.Option(help="Folder of models, scores and tables; the same command resumes it.")],
     only: Annotated[
-        list[str] | None, typer.Option(help="A variant to run, with the reference and what it begins with; repeatable.")
+        list[str] | None,
+        typer.Option(help="Run this variant, with the reference and the variants that it starts from; repeatable."),
     ] = None,
     steps: Annotated[
-        int | None, typer.Option(min=1, help="Steps of the base; a variant with others has them in proportion.")
+        int | None,
+        typer.Option(min=1, help="Training steps of the base configuration; other variants are scaled in proportion."),
     ] = None,
     dry_run: DryRun = False,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """Find out which training choices matter: train every variant of a matrix, test all on the same rows, compare.
+    """Find out which training choices matter: train every variant of a matrix, and compare them on the same test rows.
 
     Each variant is compared with the reference on the same prompts, beside nulls that do not use the music. A variant
     that fails does not stop the others. Finished variants are not trained again.

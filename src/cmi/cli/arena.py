@@ -1,4 +1,4 @@
-"""`cmi arena`: people vote on pairs of takes, and their votes come out as preferences."""
+"""`cmi arena`: collect people's votes on pairs of takes, and export them as preferences."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -25,18 +25,22 @@ app.command()(arena_crowds.participants)
 @app.command()
 def serve(
     db: Db = DB,
-    host: Annotated[str, typer.Option(help="To listen on; others than loopback need --public-url.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; any but loopback requires --public-url.")
+    ] = "127.0.0.1",
     port: Port = 8008,
-    public_url: Annotated[str | None, typer.Option(help="The https address by which others reach it.")] = None,
-    folder: Annotated[Path | None, typer.Option(help="Where uploads are kept; by default beside the file.")] = None,
-    demo: Annotated[
-        bool, typer.Option("--demo", help="Try it: a project of music made here, for you to vote on.")
-    ] = False,
+    public_url: Annotated[str | None, typer.Option(help="Public https address of the server.")] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="Folder for uploads; by default beside the database file.")
+    ] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Serve a demo project with generated music.")] = False,
     open_browser: Annotated[bool, typer.Option("--open", help="Open the first link in a browser.")] = False,
-    log_requests: Annotated[bool, typer.Option("--log-requests", help="To standard error.")] = False,
-    processes: Annotated[int, typer.Option(min=1, max=64, help="Of the server; more than one need PostgreSQL.")] = 1,
+    log_requests: Annotated[bool, typer.Option("--log-requests", help="Log requests to standard error.")] = False,
+    processes: Annotated[
+        int, typer.Option(min=1, max=64, help="Number of server processes; more than one requires PostgreSQL.")
+    ] = 1,
 ) -> None:
-    """Serve the annotation pages, until Ctrl-C. It prints a link for each project's owner, which works once.
+    """Serve the annotation pages until Ctrl-C. It prints a link for each project's owner, which works once.
 
     Examples:
 
@@ -67,7 +71,9 @@ def serve(
 def import_(
     source: Annotated[
         Path,
-        typer.Argument(help="JSONL or CSV of pairs or takes, a studio set, or a folder of a subfolder per prompt."),
+        typer.Argument(
+            help="JSONL or CSV of pairs or takes, a studio set, or a folder with a subfolder for each prompt."
+        ),
     ],
     db: Db = DB,
     project: ProjectName = None,
@@ -75,7 +81,10 @@ def import_(
     mid_anchor: rated.MidAnchor = False,
     folder: rated.AnchorFolder = None,
     gold: Annotated[
-        float, typer.Option(min=0, max=1, help="Of pairs whose winner is known, the share that checks annotators.")
+        float,
+        typer.Option(
+            min=0, max=1, help="Share of the pairs with a known winner that become gold pairs, which check annotators."
+        ),
     ] = 0.0,
     require_reference: Annotated[
         bool | None,
@@ -88,9 +97,9 @@ def import_(
     workers: Workers = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add pairs or takes to a project, which is made if there is none of that title. Again, it adds nothing.
+    """Add pairs or takes to a project, which is created if necessary. Running it again adds nothing twice.
 
-    All of a source is added, or nothing: what is wrong is named with its line and file. Files stay where they are.
+    A source is added as a whole or, if anything in it is wrong, not at all. Recordings are not copied.
 
     Examples:
 
@@ -105,17 +114,17 @@ def import_(
     with require_extra(*ARENA):
         from cmi.arena.store import projects
 
-    there = rated.find_kind(db, project)
-    if kind and there and kind != there:
+    existing = rated.find_kind(db, project)
+    if kind and existing and kind != existing:
         raise InputError(
-            f"--kind {kind}: the project is of the kind {there}, which never changes; name another --project"
+            f"--kind {kind}: the project is of the kind {existing}, which never changes; name another --project"
         )
-    kind = kind or there or "pairs"
+    kind = kind or existing or "pairs"
     options = rated.ImportOptions(kind, gold, mid_anchor, folder, workers)
     with progress() as bar:
-        add = rated.hear(source, db, options, bar.counter("sounds heard"))
+        add = rated.read_source(source, db, options, bar.counter("recordings measured"))
     with open_arena(db, make=True) as database:
-        ours = rated.find_there(database, project)
+        ours = rated.find_existing(database, project)
         ours = ours or projects.create(database, project or source.resolve().stem, kind=kind)
         if require_reference is not None:
             projects.change(database, ours.id, settings={"require_reference": require_reference})
@@ -125,16 +134,19 @@ def import_(
 
 @app.command()
 def export(
-    folder: Annotated[Path, typer.Argument(help="Where to write; the same command again brings it up to date.")],
+    folder: Annotated[Path, typer.Argument(help="Folder to write; running the same command again updates it.")],
     db: Db = DB,
     project: ProjectName = None,
-    format_: Annotated[Literal["jsonl", "csv", "parquet"], typer.Option("--format", help="Of the rows.")] = "jsonl",
+    format_: Annotated[
+        Literal["jsonl", "csv", "parquet"], typer.Option("--format", help="File format of the rows.")
+    ] = "jsonl",
     audio: Annotated[
-        Literal["copy", "link", "leave"], typer.Option(help="Copy sounds beside the rows, link them, or leave them.")
+        Literal["copy", "link", "leave"],
+        typer.Option(help="Copy recordings beside the rows, link to them, or leave them in place."),
     ] = "copy",
-    gold: Annotated[bool, typer.Option("--gold", help="Gold pairs too.")] = False,
-    repeats: Annotated[bool, typer.Option("--repeats", help="Hidden repeats too.")] = False,
-    hidden: Annotated[bool, typer.Option("--hidden", help="What the owner hid too, with the reason.")] = False,
+    gold: Annotated[bool, typer.Option("--gold", help="Include gold pairs.")] = False,
+    repeats: Annotated[bool, typer.Option("--repeats", help="Include hidden repeats.")] = False,
+    hidden: Annotated[bool, typer.Option("--hidden", help="Include what the owner hid, with the reason.")] = False,
     split: Annotated[
         str | None,
         typer.Option(help="Shares of prompts, such as train=0.8,valid=0.1,test=0.1; by default as imported."),
@@ -142,11 +154,11 @@ def export(
     everybody: rated.Everybody = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write votes as preferences, for `cmi train` and `cmi rewardbench`: two rows a vote, one for each axis.
+    """Write votes as preferences for `cmi train` and `cmi rewardbench`: two rows per vote, one for each axis.
 
-    Ratings (MOS, MUSHRA, ranking) are written as the votes on pairs that they amount to, and beside them as they are.
+    Ratings (MOS, MUSHRA, ranking) are written both as the preferences that they imply and as they are.
 
-    Annotators are opaque ids, and votes of people who withdrew are not in it. With --split, no text, lyrics or
+    Annotators appear as opaque ids; votes of people who withdrew are left out. With --split, no text, lyrics or
     recording is in two splits.
 
     Examples:
@@ -187,7 +199,7 @@ def matrix(
     resamples: Resamples = 2000,
     how: ShowOptions = AS_TABLE,
 ) -> None:
-    """Show how often each system wins against each other one, with intervals over prompts.
+    """Show how often each system wins against each other system, with intervals over prompts.
 
     With --study the systems are the best of N takes and the ground truth, as in figure 3 of CMI-RewardBench.
 
@@ -214,14 +226,16 @@ def matrix(
 def invite(
     db: Db = DB,
     project: ProjectName = None,
-    role: Annotated[Literal["annotator", "observer", "owner"], typer.Option(help="What they may do.")] = "annotator",
-    count: Annotated[int, typer.Option(min=1, max=1000, help="Links; each lets one person in.")] = 1,
-    days: Annotated[float, typer.Option(help="That the links can be used.")] = 14.0,
-    quota: Annotated[int | None, typer.Option(min=1, help="Votes of each; by default the project's.")] = None,
+    role: Annotated[
+        Literal["annotator", "observer", "owner"], typer.Option(help="Role of the invited people.")
+    ] = "annotator",
+    count: Annotated[int, typer.Option(min=1, max=1000, help="Number of links; each admits one person.")] = 1,
+    days: Annotated[float, typer.Option(help="Days until the links expire.")] = 14.0,
+    quota: Annotated[int | None, typer.Option(min=1, help="Votes per person; by default the project's quota.")] = None,
     url: ServedAt = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make links that let one person in each. They are shown this once: only their hashes are kept.
+    """Make invitation links, each for one person. They are shown only once, because only their hashes are stored.
 
     Examples:
 
@@ -243,20 +257,22 @@ def invite(
 def stats(
     db: Db = DB,
     project: ProjectName = None,
-    minimum_votes: Annotated[int, typer.Option(min=1, help="Of a system or a person, to be ranked or screened.")] = 20,
+    minimum_votes: Annotated[
+        int, typer.Option(min=1, help="Fewest votes of a system or annotator to be ranked or screened.")
+    ] = 20,
     margin: Annotated[
         float | None,
         typer.Option(
             min=0.001,
             max=0.4,
-            help="Precision wanted of a win rate, 0.05 for ±5 points; by default the project's.",
+            help="Target precision of a win rate, 0.05 for ±5 points; by default the project's.",
             show_default=False,
         ),
     ] = None,
-    hidden: Annotated[bool, typer.Option("--hidden", help="Count what the owner hid, too.")] = False,
+    hidden: Annotated[bool, typer.Option("--hidden", help="Include what the owner hid.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say how a study stands: progress, time, agreement, confidence, annotators, ranking, and votes still needed.
+    """Show the state of a study: progress, time, agreement, confidence, annotators, ranking, and votes still needed.
 
     Examples:
 
@@ -276,14 +292,14 @@ def stats(
         lost = len(sounds.troubles(database, ours.id))
     print_result(tables(found), found, as_json)
     if lost:
-        note(f"{lost} sounds are missing or were changed: cmi arena check says which")
+        note(f"{lost} recordings are missing or have changed; `cmi arena check` lists them")
 
 
 @app.command()
 def check(db: Db = DB, project: ProjectName = None, as_json: AsJson = False) -> None:
-    """Compare all sounds with what was imported: which files are missing, which were changed. Exit code 1 if any.
+    """List recordings that are missing or have changed since they were imported. Exit code 1 if there are any.
 
-    Nobody is given their pairs. Put the files back as they were and check again: their pairs are then given out again.
+    Pairs with such recordings are not shown to annotators. Restore the files and check again to show them again.
 
     Example:  cmi arena check --db study.sqlite3
     """
@@ -311,8 +327,8 @@ def check(db: Db = DB, project: ProjectName = None, as_json: AsJson = False) -> 
 
 
 @app.command()
-def backup(file: Annotated[Path, typer.Argument(help="A new file.")], db: Db = DB) -> None:
-    """Copy the database while votes come in: whole, of one moment, and checked. Sounds are not in it.
+def backup(file: Annotated[Path, typer.Argument(help="File to create.")], db: Db = DB) -> None:
+    """Back up the database, even while people vote. The copy is consistent and verified; it contains no recordings.
 
     Example:  cmi arena backup study-2026-03-01.sqlite3 --db study.sqlite3
     """
@@ -323,10 +339,10 @@ def backup(file: Annotated[Path, typer.Argument(help="A new file.")], db: Db = D
 
 
 @app.command()
-def restore(file: Annotated[Path, typer.Argument(help="A backup.")], db: Db = DB) -> None:
-    """Put a backup in the place of the database, which is kept beside it under another name. Stop the server first.
+def restore(file: Annotated[Path, typer.Argument(help="Backup file to restore.")], db: Db = DB) -> None:
+    """Replace the database by a backup; the old one is kept under another name. Stop the server first.
 
-    Nothing changes unless the backup is whole. Stopped halfway, the database is the old one or the new one.
+    The backup is verified first. If it is interrupted, the database is either the old one or the new one.
 
     Example:  cmi arena restore study-2026-03-01.sqlite3 --db study.sqlite3
     """
@@ -338,7 +354,7 @@ def restore(file: Annotated[Path, typer.Argument(help="A backup.")], db: Db = DB
     if done.withdrawn:
         print(f"{done.withdrawn} people have withdrawn since the backup was made: their votes are deleted from it too")
     if done.replaced is not None:
-        print(f"{done.replaced}: what was there before")
+        print(f"{done.replaced}: the previous database")
 
 
 @app.command()

@@ -19,31 +19,38 @@ EXIT = "A code, or https://... with {NAME} for a parameter of the link."
 def recruit(
     platform: Annotated[
         Literal["prolific", "jatos"] | None,
-        typer.Option(help="Sets the names of all parameters; for others, name them.", show_default=False),
+        typer.Option(
+            help="Recruiting platform, which sets the parameter names; for another one, give them yourself.",
+            show_default=False,
+        ),
     ] = None,
     db: Db = DB,
     project: ProjectName = None,
     participant: Annotated[
-        str | None, typer.Option(help="The parameter that names the participant; '' lets nobody in any more.")
+        str | None, typer.Option(help="URL parameter with the participant's id; '' closes the study to the platform.")
     ] = None,
-    proof: Annotated[str | None, typer.Option(help="The parameter that only the participant's own link has.")] = None,
-    keep: Annotated[str | None, typer.Option(help="Further parameters to store, separated by commas.")] = None,
-    complete: Annotated[str | None, typer.Option(help=f"At the end. {EXIT}")] = None,
-    screened_out: Annotated[str | None, typer.Option(help="After a failed check; as --complete.")] = None,
-    returned: Annotated[str | None, typer.Option(help="Without consent, or after a withdrawal.")] = None,
+    proof: Annotated[str | None, typer.Option(help="URL parameter that only the participant's own link has.")] = None,
+    keep: Annotated[str | None, typer.Option(help="Further URL parameters to store, separated by commas.")] = None,
+    complete: Annotated[str | None, typer.Option(help=f"Exit after completion. {EXIT}")] = None,
+    screened_out: Annotated[
+        str | None, typer.Option(help="Exit after a failed check; same form as --complete.")
+    ] = None,
+    returned: Annotated[
+        str | None, typer.Option(help="Exit without consent or after a withdrawal; same form as --complete.")
+    ] = None,
     sign: Annotated[
         Path | None, typer.Option(help="A file with a participant's id on each line: print a signed link for each.")
     ] = None,
     signed_only: Annotated[
-        bool | None, typer.Option("--signed-only/--any-link", help="Let in only signed links.", show_default=False)
+        bool | None, typer.Option("--signed-only/--any-link", help="Admit only signed links.", show_default=False)
     ] = None,
-    renew: Annotated[bool, typer.Option("--renew", help="Make another link; the old one ends.")] = False,
+    renew: Annotated[bool, typer.Option("--renew", help="Replace the link; the old one stops working.")] = False,
     url: ServedAt = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let people of a recruiting platform in: print the link to enter there, and set where people go at the end.
+    """Recruit people on a platform: print the study link to enter there, and set where people go at the end.
 
-    What is not given stays as it is, so `cmi arena recruit` alone prints the link again.
+    Settings that are not given stay unchanged, so `cmi arena recruit` alone prints the link again.
 
     Examples:
 
@@ -81,21 +88,29 @@ def screen(
     db: Db = DB,
     project: ProjectName = None,
     device: Annotated[
-        bool | None, typer.Option("--device/--no-device", help="Level, and left from right.", show_default=False)
+        bool | None,
+        typer.Option(
+            "--device/--no-device", help="Device check: volume, and left and right channel.", show_default=False
+        ),
     ] = None,
     headphones: Annotated[
-        bool | None, typer.Option("--headphones/--no-headphones", help="Antiphase tones.", show_default=False)
+        bool | None,
+        typer.Option("--headphones/--no-headphones", help="Headphone check with antiphase tones.", show_default=False),
     ] = None,
-    attempts: Annotated[int | None, typer.Option(min=1, max=20, help="At each of these checks.")] = None,
+    attempts: Annotated[
+        int | None, typer.Option(min=1, max=20, help="Attempts allowed at each of these checks.")
+    ] = None,
     gold_pairs: Annotated[
-        int | None, typer.Option(min=0, max=1000, help="That qualify people before the study; 0 for none.")
+        int | None, typer.Option(min=0, max=1000, help="Gold pairs of the qualification before the study; 0 for none.")
     ] = None,
-    gold_right: Annotated[int | None, typer.Option(min=0, max=1000, help="Of them that must be right.")] = None,
+    gold_right: Annotated[
+        int | None, typer.Option(min=0, max=1000, help="Gold pairs that must be answered correctly to qualify.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Choose the checks before the first pair, and see how often each is passed by chance.
+    """Choose the checks before the first pair, and show how often each is passed by chance.
 
-    What is not given stays as it is, so `cmi arena screen` alone shows the rates of the study's checks.
+    Settings that are not given stay unchanged, so `cmi arena screen` alone shows the rates of the current checks.
 
     Examples:
 
@@ -135,9 +150,9 @@ def participants(
     db: Db = DB,
     project: ProjectName = None,
 ) -> None:
-    """Write a row for each annotator: ids on the platform, checks, qualification, votes, and how it ended.
+    """Write a row for each annotator: platform ids, checks, qualification, votes, and how the session ended.
 
-    `person` is the `rater` of exported votes. Ids on a platform are personal data, so they are in no other export.
+    `person` is the `rater` of exported votes. Platform ids are personal data, so no other export contains them.
 
     Example:  cmi arena participants participants.csv --db study.sqlite3
     """

@@ -1,4 +1,4 @@
-"""What all commands of `cmi arena` share: the database, the project, and how they print."""
+"""Shared by all `cmi arena` commands: opening the database, choosing the project, printing."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,23 +16,26 @@ if TYPE_CHECKING:
     from cmi.arena.store.projects import Project
 
 Db = Annotated[
-    str, typer.Option("--db", envvar="CMI_ARENA_DB", help="An SQLite file, made if need be, or postgresql://…")
+    str, typer.Option("--db", envvar="CMI_ARENA_DB", help="SQLite file, created if missing, or postgresql://…")
 ]
-ProjectName = Annotated[str | None, typer.Option("--project", help="Its id or title; not needed if there is one.")]
+ProjectName = Annotated[
+    str | None, typer.Option("--project", help="Id or title of the project; optional if there is only one.")
+]
 ARENA = ("the arena", "arena")
 DB = "arena.sqlite3"
 URL = "http://127.0.0.1:8008"
 ServedAt = Annotated[
     str | None,
-    typer.Option(help=f"Where the arena is served; by default where it last was, or {URL}.", show_default=False),
+    typer.Option(help=f"URL where the arena is served; by default the last one used, or {URL}.", show_default=False),
 ]
 
 
 @contextmanager
 def open_arena(db: str, make: bool = False) -> Iterator["Database"]:
-    """The database; unless it may be made, a file that is not there is an InputError."""
+    """Open the database; raise InputError if the file is missing, unless it may be created."""
     with require_extra(*ARENA):
-        from cmi.arena.store.database import open_database, parse_url
+        from cmi.arena.store.database import open_database
+        from cmi.arena.store.database_url import parse_url
 
         url = parse_url(db)
     if not make and url.drivername == "sqlite" and not Path(url.database or "").exists():
@@ -45,14 +48,14 @@ def open_arena(db: str, make: bool = False) -> Iterator["Database"]:
 
 
 def choose_project(database: "Database", name: str | None) -> "Project":
-    """The project of that id or title, or the only one."""
+    """Return the project with this id or title, or the only one."""
     from cmi.arena.store import projects
 
     known = projects.list_all(database)
     titles = ", ".join(repr(one.title) for one in known)
     if name is None:
         if len(known) != 1:
-            raise InputError(f"{database.name}: {len(known)} projects ({titles}); say which with --project")
+            raise InputError(f"{database.name}: {len(known)} projects ({titles}); choose one with --project")
         return known[0]
     found = find_project(known, name)
     if found is None:

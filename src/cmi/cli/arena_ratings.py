@@ -1,4 +1,4 @@
-"""What `cmi arena import` and `export` do in projects of the kinds mos, mushra and ranking, besides those of pairs."""
+"""`cmi arena import` and `export` for projects of all kinds: pairs, mos, mushra and ranking."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -25,16 +25,14 @@ ProjectKindOption = Annotated[
     ),
 ]
 MidAnchor = Annotated[
-    bool, typer.Option("--mid-anchor", help="MUSHRA: also hide a 7 kHz anchor, besides the one of 3.5 kHz.")
+    bool, typer.Option("--mid-anchor", help="MUSHRA: add a hidden 7 kHz anchor to the one of 3.5 kHz.")
 ]
 AnchorFolder = Annotated[
     Path | None,
-    typer.Option(
-        "--folder", help="MUSHRA: where anchors are kept; by default beside the database.", show_default=False
-    ),
+    typer.Option("--folder", help="MUSHRA: folder for anchors; by default beside the database.", show_default=False),
 ]
 Everybody = Annotated[
-    bool, typer.Option("--everybody", help="MUSHRA: also listeners who fail the post-screening of BS.1534.")
+    bool, typer.Option("--everybody", help="MUSHRA: include listeners who fail the post-screening of BS.1534.")
 ]
 Added = tuple[dict[str, Any], str]  # for --json, and in words
 
@@ -48,32 +46,32 @@ class ImportOptions(NamedTuple):
 
 
 def find_kind(db: str, project: str | None) -> "ProjectKind | None":
-    """The kind of a project; None if it has still to be made."""
-    from cmi.arena.store.database import parse_url
+    """Return the kind of a project, or None if it does not exist yet."""
+    from cmi.arena.store.database_url import parse_url
 
     url = parse_url(db)
     if url.drivername == "sqlite" and not Path(url.database or "").exists():
         return None
     with open_arena(db) as database:
-        found = find_there(database, project)
+        found = find_existing(database, project)
         return found and found.kind
 
 
-def find_there(database: "Database", name: str | None) -> "Project | None":
-    """As `choose_project`, but None if there is no project of that title, or none at all."""
+def find_existing(database: "Database", name: str | None) -> "Project | None":
+    """Like `choose_project`, but return None if there is no such project."""
     from cmi.arena.store.projects import list_all
 
     known = list_all(database)
     return None if not known or (name and find_project(known, name) is None) else choose_project(database, name)
 
 
-def hear(
-    source: Path, db: str, options: ImportOptions, on_heard: Callable[[int, int], None]
+def read_source(
+    source: Path, db: str, options: ImportOptions, on_measured: Callable[[int, int], None]
 ) -> Callable[["Database", str], Added]:
-    """Read a source and measure its sounds; return what adds it to a project."""
+    """Read a source and measure its recordings; return a function that adds them to a project."""
     from cmi.arena.audio.sounds import sounds_folder
-    from cmi.arena.exchange.importing import hear_source, import_pairs
-    from cmi.arena.exchange.trial_import import hear_trials, import_trials
+    from cmi.arena.exchange.importing import import_pairs, measure_source
+    from cmi.arena.exchange.trial_import import import_trials, measure_trials
 
     kind = options.kind
     if options.gold and kind != "pairs":
@@ -81,7 +79,7 @@ def hear(
     if (options.mid_anchor or options.folder) and kind != "mushra":
         raise InputError(f"--mid-anchor and --folder are for projects of the kind mushra, not {kind}")
     if kind == "pairs":
-        pairs = hear_source(source, options.workers, on_heard)
+        pairs = measure_source(source, options.workers, on_measured)
 
         def add_pairs(database: "Database", project: str) -> Added:
             done = import_pairs(database, project, pairs, options.gold)
@@ -89,7 +87,7 @@ def hear(
 
         return add_pairs
     folder = options.folder or sounds_folder(db)
-    trials = hear_trials(source, kind, folder, options.mid_anchor, options.workers, on_heard)
+    trials = measure_trials(source, kind, folder, options.mid_anchor, options.workers, on_measured)
 
     def add_trials(database: "Database", project: str) -> Added:
         done = import_trials(database, project, trials)
@@ -108,7 +106,7 @@ def export_rated(
     everybody: bool,
     hidden: bool,
 ) -> tuple[dict[str, Any], list[str]]:
-    """Write the ratings of a project; return what was done, for --json and in sentences."""
+    """Write the ratings of a project; return a summary for --json and as sentences."""
     from cmi.arena.exchange.rating_export import export_ratings
 
     done = export_ratings(database, project, folder, format_, audio, shares, everybody, hidden)

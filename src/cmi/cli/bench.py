@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="CMI-Bench: do audio language models understand music?")
 app.command()(run)
-data = typer.Typer(no_args_is_help=True, help="Get the released answers; turn data sets into instruction files.")
+data = typer.Typer(no_args_is_help=True, help="Get the released answers, and turn data sets into question files.")
 app.add_typer(data, name="data")
 app.command()(bench_analysis.compare)
 app.command()(bench_analysis.bias)
@@ -71,12 +71,12 @@ def score(
     scoring: ScoringOptions,
     protocol: Annotated[
         Literal["paper", "strict", "both"],
-        typer.Option(help="`paper`: the printed numbers. `strict`: the right ones."),
+        typer.Option(help="`paper` reproduces the published numbers; `strict` corrects the scoring."),
     ] = "both",
     html: Html = None,
     how: ShowOptions = AS_TABLE,
 ) -> None:
-    """Score answers: every metric with its interval, its nulls and what could not be read.
+    """Score answers: every metric with its interval, its nulls and the number of unparsed answers.
 
     A file is named MODEL_DATASET.jsonl; it holds the authors' records, or {"id": ..., "response": ...} lines.
 
@@ -104,10 +104,12 @@ def score(
 def table(
     scoring: ScoringOptions,
     sources: Sources = None,
-    protocol: Annotated[Protocol, typer.Option(help="Which protocol's table.")] = "paper",
+    protocol: Annotated[Protocol, typer.Option(help="Protocol of the scores shown.")] = "paper",
     rows: Annotated[str, typer.Option(help="Only these rows, such as GTZ.,NI.")] = "",
     models: Annotated[str, typer.Option(help="Only these models, yours or published ones, such as mine,qwen2.")] = "",
-    published: Annotated[bool, typer.Option("--published/--no-published", help="With the published numbers.")] = True,
+    published: Annotated[
+        bool, typer.Option("--published/--no-published", help="Include the published numbers.")
+    ] = True,
     html: Html = None,
     how: ShowOptions = AS_TABLE,
 ) -> None:
@@ -190,7 +192,7 @@ def demo() -> None:
 
 @data.command("list")
 def list_(how: ShowOptions = AS_TABLE) -> None:
-    """List the data sets: what each fills, its licence, where to get it, and what its records were checked against.
+    """List the data sets: the tasks they serve, licence, source, and what their records were checked against.
 
     Example:  cmi bench data list
     """
@@ -203,15 +205,13 @@ def list_(how: ShowOptions = AS_TABLE) -> None:
 def get(
     out: Annotated[Path, typer.Argument(help="Folder to write to.")],
     models: Annotated[str, typer.Option(help="Only the answers of these models, such as salmonn,gama.")] = "",
-    origin: Annotated[
-        str, typer.Option("--from", help="A folder with a mirror of the repository, or the address of one; not GitHub.")
-    ] = "",
+    origin: Annotated[str, typer.Option("--from", help="Folder or URL of a mirror to use instead of GitHub.")] = "",
     how: ShowOptions = AS_TABLE,
 ) -> None:
     """Download the annotations and answers that CMI-Bench's authors released; the same command resumes.
 
-    They come from one commit of the authors' repository on GitHub, and each file is checked by its hash. The audio is
-    not among them.
+    They come from one commit of the authors' repository on GitHub, and each file is checked by its hash. Audio is
+    not included.
 
     Examples:
 
@@ -233,19 +233,21 @@ def get(
 
 @data.command()
 def make(
-    name: Annotated[str, typer.Argument(help="A data set, as `cmi bench data list` names it.")],
-    folder: Annotated[Path, typer.Argument(help="Where its files are.")],
+    name: Annotated[str, typer.Argument(help="Name of a data set, from `cmi bench data list`.")],
+    folder: Annotated[Path, typer.Argument(help="Folder with the data set's files.")],
     out: Annotated[Path, typer.Option(help="Folder to write to.")],
-    audio: Annotated[Path | None, typer.Option(help="Where its recordings are, if not in the folder.")] = None,
+    audio: Annotated[Path | None, typer.Option(help="Folder with the recordings, if they are elsewhere.")] = None,
     variant: Annotated[str, typer.Option(help="Wording of the questions: plain, few-shot, brief, listed.")] = "plain",
-    prompts: Annotated[Path | None, typer.Option(help="Folder of your own wordings, in our files' layout.")] = None,
+    prompts: Annotated[
+        Path | None, typer.Option(help="Folder of your own wordings, in the layout of the built-in files.")
+    ] = None,
     split: Annotated[str, typer.Option(help="test, dev (or validation), train, or all.")] = "test",
-    keep_missing: Annotated[bool, typer.Option(help="Ask about missing recordings, too.")] = False,
+    keep_missing: Annotated[bool, typer.Option(help="Also write questions about missing recordings.")] = False,
     how: ShowOptions = AS_TABLE,
 ) -> None:
     """Write a data set's questions, with the paper's splits and clips, for `cmi bench` to ask and score.
 
-    Missing recordings are listed and make no question. `released` reads the authors' annotation files.
+    Missing recordings are listed and get no question. `released` reads the authors' annotation files.
 
     Examples:
 

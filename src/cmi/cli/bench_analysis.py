@@ -1,4 +1,4 @@
-"""`cmi bench compare`, `bias`, `prompts`, `map`, `contamination` and `browse`: what stands behind the scores."""
+"""`cmi bench compare`, `bias`, `prompts`, `map`, `contamination` and `browse`: analyses of answers and scores."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from cmi.bench.analysis.model_scores import ScoreMatrix
     from cmi.bench.metrics.tools import Tools
 
-ProtocolOption = Annotated[Protocol, typer.Option(help="`paper`: as published. `strict`: the right way.")]
+ProtocolOption = Annotated[
+    Protocol, typer.Option(help="`paper` reproduces the published numbers; `strict` corrects the scoring.")
+]
 
 
 @dataclass(frozen=True)
@@ -38,9 +40,9 @@ class MatrixOptions:
     """Which models are analysed, by which scores."""
 
     annotations: Annotations = None
-    published: Annotated[bool, typer.Option("--published/--no-published", help="With the eleven published models.")] = (
-        True
-    )
+    published: Annotated[
+        bool, typer.Option("--published/--no-published", help="Include the eleven published models.")
+    ] = True
     protocol: ProtocolOption = "paper"
     embedder: Embedder = "minilm"
 
@@ -58,16 +60,18 @@ class MatrixOptions:
 def bias(
     responses: Responses,
     annotations: Annotations = None,
-    families: Annotated[Path | None, typer.Option(help="Your own groups of tags, in the layout of ours.")] = None,
+    families: Annotated[
+        Path | None, typer.Option(help="File with your own groups of tags, in the layout of the built-in one.")
+    ] = None,
     protocol: ProtocolOption = "strict",
     embedder: Embedder = "minilm",
     resamples: Resamples = 1000,
     plot: Plot = None,
     how: ShowOptions = AS_TABLE,
 ) -> None:
-    """Score answers tag by tag, and groups of tags against each other: instruments, genres, voices (figure 2).
+    """Score answers by tag, and compare groups of tags: instruments, genres, voices (figure 2).
 
-    Files of data sets without tags are passed over.
+    Data sets without tags are ignored.
 
     Examples:
 
@@ -110,7 +114,7 @@ def prompts(
     ],
     annotations: Annotated[
         list[Path] | None,
-        typer.Option(help="Folders of annotation files, one for each variant or any one."),
+        typer.Option(help="Folder of annotation files, one for each variant or one for all; repeatable."),
     ] = None,
     protocol: ProtocolOption = "strict",
     embedder: Embedder = "minilm",
@@ -118,7 +122,7 @@ def prompts(
     plot: Plot = None,
     how: ShowOptions = AS_TABLE,
 ) -> None:
-    """Compare wordings and trials: how far scores move, and whether that is more than other clips would (figure 3).
+    """Compare wordings and trials: how much scores vary, relative to the variation between clips (figure 3).
 
     Trials are models named MODEL, MODEL-t2, MODEL-t3, as `cmi bench run --trials` writes them.
 
@@ -148,9 +152,9 @@ def compare(
     annotations: Annotations = None,
     protocol: Annotated[
         Literal["paper", "strict", "both"],
-        typer.Option(help="How to score; `both` compares the two protocols of each model."),
+        typer.Option(help="Scoring protocol; `both` compares the two protocols for each model."),
     ] = "strict",
-    model: Annotated[str, typer.Option(help="Compare this one with the others; by default the first.")] = "",
+    model: Annotated[str, typer.Option(help="Model to compare with all others; by default the first.")] = "",
     embedder: Embedder = "minilm",
     bertscore: BertScore = "",
     resamples: Resamples = 1000,
@@ -191,14 +195,15 @@ def compare(
 def map_(
     models: MatrixOptions,
     sources: Sources = None,
-    components: Annotated[int, typer.Option(min=1, max=20, help="How many to show.")] = 4,
+    components: Annotated[int, typer.Option(min=1, max=20, help="Number of principal components to show.")] = 4,
     missing: Annotated[
-        Literal["leave-out", "mean"], typer.Option(help="Metrics that a model lacks: left out, or at their mean.")
+        Literal["leave-out", "mean"],
+        typer.Option(help="How to treat metrics that a model lacks: leave them out, or fill in their mean."),
     ] = "leave-out",
     plot: Plot = None,
     how: ShowOptions = AS_TABLE,
 ) -> None:
-    """Map models by the principal components of their scores, your own beside the published ones (figure 6).
+    """Map models by the principal components of their scores, yours beside the published ones (figure 6).
 
     Examples:
 
@@ -221,14 +226,16 @@ def contamination(
     sources: Sources = None,
     facts: Annotated[
         Path | None,
-        typer.Option(help="What your models were trained on, in the layout of ours; added to ours."),
+        typer.Option(
+            help="TOML file of what your models were trained on, in the layout of the built-in one, which it extends."
+        ),
     ] = None,
     plot: Plot = None,
     how: ShowOptions = AS_TABLE,
 ) -> None:
-    """Set ranks against what is known of training data: do models rank better on data sets that they met?
+    """Test for contamination: do models rank better on data sets that were in their training data?
 
-    What is not known stays unknown.
+    Unknown training data are treated as unknown, never guessed.
 
     Examples:
 
@@ -256,17 +263,22 @@ def browse(
     annotations: Annotations = None,
     audio: Annotated[
         Path | None,
-        typer.Option(help="The folder that audio paths begin in; by default that of the annotations or its parent."),
+        typer.Option(
+            help="Folder that audio paths are relative to; by default that of the annotations or its parent. The page "
+            "links to its files."
+        ),
     ] = None,
-    embed: Annotated[bool, typer.Option("--embed", help="Put clips (15 s at most) into the page itself.")] = False,
-    worst: Annotated[int | None, typer.Option(min=1, help="Only so many of each file, the worst.")] = None,
+    embed: Annotated[bool, typer.Option("--embed", help="Embed clips (up to 15 s each) in the page.")] = False,
+    worst: Annotated[
+        int | None, typer.Option(min=1, help="Show only this many of each file, those with the lowest scores.")
+    ] = None,
     protocol: ProtocolOption = "strict",
     bertscore: BertScore = "",
     as_json: AsJson = False,
 ) -> None:
-    """Write one page to look through answers: sound, question, answer, truth, what was read, and its score.
+    """Write a page to browse answers: audio, question, answer, ground truth, parsed answer and score.
 
-    It opens in any browser, without a network. Keep it where it is: it links sounds by relative path.
+    It works offline in any browser. Do not move it: it links to recordings by relative paths.
 
     Examples:
 

@@ -15,9 +15,9 @@ def inspect_log(
     responses: Annotated[Path, typer.Argument(help="A response file, or a folder of them.")],
     annotations: Annotated[Path, typer.Option(help="Folder of annotation files.")],
     out: Annotated[Path, typer.Option(help="Folder of the logs.")],
-    protocol: Annotated[Protocol, typer.Option(help="The rules that answers are scored by.")] = "strict",
+    protocol: Annotated[Protocol, typer.Option(help="Scoring protocol.")] = "strict",
 ) -> None:
-    """Write answers and scores as logs of Inspect, for its viewer: one for each model and data set.
+    """Write answers and scores as Inspect logs for its viewer, one for each model and data set.
 
     To have Inspect ask a model itself, use `inspect eval cmi/cmi_bench`.
 
@@ -38,9 +38,9 @@ def lmms_eval(
     tasks: Annotated[
         list[str] | None, typer.Option(help="Only these tasks (key, beat, ...) or data sets (GS_key, ...).")
     ] = None,
-    audio: Annotated[Path | None, typer.Option(help="The folder that audio paths begin in.")] = None,
+    audio: Annotated[Path | None, typer.Option(help="Folder that audio paths are relative to.")] = None,
     data_at: Annotated[
-        str, typer.Option(help="OWNER/NAME of a data set on the hub to which you will upload OUT/data.")
+        str, typer.Option(help="Data set on the hub, OWNER/NAME, to which you will upload OUT/data.")
     ] = "",
 ) -> None:
     """Write CMI-Bench as task files of lmms-eval, with the clips.

@@ -27,7 +27,7 @@ from cmi.cli.options import (
     Url,
 )
 from cmi.cli.output import note, show
-from cmi.cli.progress import progress, tell_waits
+from cmi.cli.progress import progress, show_waits
 from cmi.report.tables import Table
 
 if TYPE_CHECKING:
@@ -41,14 +41,16 @@ if TYPE_CHECKING:
 class ModelOptions:
     PANEL: ClassVar = "Models in this process"
 
-    model: Annotated[str, typer.Option(help="A folder or hub id; an endpoint's model.")] = ""
+    model: Annotated[str, typer.Option(help="Model folder or hub id, or the name of an endpoint's model.")] = ""
     revision: Revision = None
     trust_remote_code: Annotated[bool, typer.Option("--trust-remote-code", help="Run the model's own code.")] = False
     device: Device = "auto"
-    batch: Annotated[int | None, typer.Option(min=1, help="Questions at once.")] = None
-    max_tokens: Annotated[int, typer.Option(min=1, help="Of an answer.")] = 512
-    temperature: Annotated[float, typer.Option(min=0, help="0: the likeliest answer.")] = 0.0
-    seconds: Annotated[float | None, typer.Option(min=1, help="The most of a clip that the model is given.")] = None
+    batch: Annotated[int | None, typer.Option(min=1, help="Batch size.")] = None
+    max_tokens: Annotated[int, typer.Option(min=1, help="Greatest number of tokens of an answer.")] = 512
+    temperature: Annotated[float, typer.Option(min=0, help="Sampling temperature; 0 for greedy decoding.")] = 0.0
+    seconds: Annotated[
+        float | None, typer.Option(min=1, help="Greatest length of a clip that is sent to the model.")
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -57,17 +59,19 @@ class EndpointOptions:
 
     url: Url = ""
     key_env: KeyEnv = ""
-    concurrency: Annotated[int, typer.Option(min=1, help="Requests in flight.")] = 16
-    sound: Annotated[Literal["wav", "mp3"], typer.Option(help="How clips are sent.")] = "wav"
+    concurrency: Annotated[int, typer.Option(min=1, help="Number of concurrent requests.")] = 16
+    sound: Annotated[Literal["wav", "mp3"], typer.Option(help="Audio format in which clips are sent.")] = "wav"
     sound_as: Annotated[
         Literal["input_audio", "input_audio_uri", "audio_url"],
-        typer.Option(help="In which part; DashScope wants input_audio_uri."),
+        typer.Option(help="Type of the message part that holds the clip; DashScope requires input_audio_uri."),
     ] = "input_audio"
     stream: Annotated[bool, typer.Option("--stream", help="For endpoints that only stream their answers.")] = False
     max_calls: MaxCalls = None
     max_total_tokens: MaxTotalTokens = None
     max_cost: MaxCost = None
-    prices: Annotated[tuple[float, float], typer.Option(help="Of a million tokens in, and out.")] = (0.0, 0.0)
+    prices: Annotated[
+        tuple[float, float], typer.Option(help="Prices of a million input and a million output tokens.")
+    ] = (0.0, 0.0)
 
 
 def run(
@@ -80,28 +84,32 @@ def run(
         ),
     ],
     data: Annotated[list[Path], typer.Option(help="Annotation files `CMI_<data set>.jsonl`, or folders of them.")],
-    out: Annotated[Path, typer.Option(help="Where answers go; the same command resumes there.")],
+    out: Annotated[Path, typer.Option(help="Folder for the answers; the same command resumes there.")],
     in_process: ModelOptions,
     endpoint: EndpointOptions,
     tasks: Annotated[
         list[str] | None, typer.Option(help="Only these tasks (key, beat, ...) or data sets (GS_key, ...).")
     ] = None,
-    audio: Annotated[Path | None, typer.Option(help="The folder that audio paths begin in.")] = None,
+    audio: Annotated[Path | None, typer.Option(help="Folder that audio paths are relative to.")] = None,
     audio_from: AudioFrom = None,
-    name: Annotated[str, typer.Option(help="What to call the model in files and tables.")] = "",
-    trials: Annotated[int, typer.Option(min=1, max=100, help="Ask everything so many times.")] = 1,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many questions of each data set.")] = None,
+    name: Annotated[str, typer.Option(help="Name of the model in files and tables.")] = "",
+    trials: Annotated[int, typer.Option(min=1, max=100, help="Number of times that every question is asked.")] = 1,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Ask only this many questions of each data set, the first ones.")
+    ] = None,
     shard: Shard = "",
-    ray: Annotated[int, typer.Option(min=0, help="Do it in so many shards on Ray.")] = 0,
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask again what failed.")] = False,
+    ray: Annotated[int, typer.Option(min=0, help="Number of shards to run on Ray.")] = 0,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask failed questions again.")] = False,
     no_probe: NoProbe = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for an answer, of workers and endpoints.")] = 300.0,
+    timeout: Annotated[
+        float, typer.Option(min=0.1, help="Time limit of one answer of a worker or endpoint, in seconds.")
+    ] = 300.0,
 ) -> None:
-    """Get answers: every question of some data sets to one listener.
+    """Ask a model every question of some data sets and save its answers.
 
-    Stop it at any moment: the same command goes on. Failures are kept with their error and can be tried again.
+    You can stop at any time: the same command resumes. Failures are saved with their errors and can be retried.
 
     Examples:
 
@@ -153,10 +161,10 @@ def run(
 
 
 def _require_answers(summaries: "list[Summary]") -> None:
-    """InputError if all questions failed; else say how many did, and how many clips were not heard whole."""
+    """Raise InputError if all questions failed; else print how many failed and how many clips were cut."""
     if cut := sum(s.cut for s in summaries):
         total = sum(s.answered for s in summaries)
-        note(f"{cut:,} of {total:,} answers are about the beginning of a clip only; the log says how much was heard")
+        note(f"{cut:,} of {total:,} answers used only the beginning of a clip; the log has the length that was used")
     failed, answered = (sum(getattr(s, name) for s in summaries) for name in ("failed", "answered"))
     if not failed:
         return
@@ -196,7 +204,7 @@ def _run(named: "Named", plan: "RunPlan") -> "tuple[ProbedHearing | None, list[S
 
     with progress() as bar:
         task = bar.add_task("asking how much it hears", total=None)
-        tell_waits(named.listener, bar, task)
+        show_waits(named.listener, bar, task)
         hearing = find_hearing(named.listener, plan)
         summaries = run_plan(
             named.listener,
@@ -229,7 +237,7 @@ def _plan_table(named: "Named", plan: "RunPlan") -> Table:
         cost = estimate([question for _, _, questions in plan.parts() for question in questions])
         notes.append(
             f"{cost.requests - cost.answered} of {cost.requests} requests are open: about {cost.usage.input_tokens:,} "
-            f"tokens in, {cost.usage.output_tokens:,} out, {cost.money:.2f} in money."
+            f"tokens in, {cost.usage.output_tokens:,} out, cost {cost.money:.2f}."
         )
         notes += [f"{cost.probe_note}."] if cost.probe_note else []
     return Table("What would be asked", ["model", "data set", "questions", "file"], rows, labels=2, notes=notes)

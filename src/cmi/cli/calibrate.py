@@ -16,15 +16,14 @@ from cmi.cli.output import note, print_result
 def calibrate(
     run: Annotated[Path, typer.Argument(help="A folder of `cmi rewardbench run` on fresh votes.")],
     out: Annotated[Path, typer.Option(help="Write the offsets to this .json file.")],
-    model: Annotated[str, typer.Option(help="The model of the run, if it has several.")] = "",
+    model: Annotated[str, typer.Option(help="Model to use, if the run has several.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Correct a reward model's scores by generator: 30 to 100 fresh votes on new generators give a part of its
-    agreement with people back.
+    """Correct a reward model's scores by generator: 30 to 100 fresh votes restore part of its agreement with people.
 
-    One offset per generator is fitted to the votes and added to the scores. The gain is measured on votes that the
-    offsets were not fitted to; if its interval holds zero, no gain can be told yet. Use the file with `--calibration`
-    of `cmi score`, `pick`, `serve` and `rewardbench run`.
+    One offset per generator is fitted to the votes and added to the scores. The gain is measured on held-out votes; if
+    its interval contains zero, there is no significant gain yet. Use the file with `--calibration` of `cmi score`,
+    `pick`, `serve` and `rewardbench run`.
 
     Examples:
 

@@ -15,13 +15,13 @@ def card(
     ],
     out: Annotated[Path, typer.Option(help="The folder of the model's repository.")],
     benchmark: Annotated[str, typer.Option(help="The benchmark's data set on the hub, OWNER/NAME.")],
-    model: Annotated[str, typer.Option(help="Which model, if the scores are of several.")] = "",
-    name: Annotated[str, typer.Option(help="What the card calls the model; by default as in the scores.")] = "",
-    source_url: Annotated[str, typer.Option(help="Where the answers or the log of the run can be seen.")] = "",
+    model: Annotated[str, typer.Option(help="Model to use, if the scores are of several.")] = "",
+    name: Annotated[str, typer.Option(help="Name of the model on the card; by default as in the scores.")] = "",
+    source_url: Annotated[str, typer.Option(help="Public URL of the answers or of the run's log.")] = "",
 ) -> None:
-    """Put a model's scores into its repository for the hub: .eval_results/*.yaml, and the model-index of README.md.
+    """Write a model's scores to its hub repository: .eval_results/*.yaml, and the model-index of README.md.
 
-    A README.md that exists keeps its text. Every number states its protocol, n, interval and best null.
+    The text of an existing README.md is kept. Every number states its protocol, n, interval and best null.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""What every command of `cmi` has: -q and -v, groups of options, and one line after Ctrl-C on how to go on.
+"""What every `cmi` command shares: -q and -v, groups of options, and a message after Ctrl-C on how to resume.
 
 A parameter whose type is a dataclass stands for one option per field: `def table(sources: Sources, how: ShowOptions)`
 has the options of `ShowOptions`, and gets them as one object. Help shows them in the panel that the class names as its
@@ -17,19 +17,19 @@ from typer.core import TyperCommand, TyperGroup
 
 from cmi.cli.output import set_verbosity
 
-RESUMES = "the same command resumes"  # in the help of a command, or of an option that makes it resume
+RESUMES = "the same command resumes"  # help texts of commands and options that resume contain this phrase
 KEPT = f"stopped; what was finished is kept, and {RESUMES}"
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print more; errors with their causes.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print more, such as the causes of errors.")]
 
 
 class StoppedByUser(Exception):
-    """The user stopped a command; the message says what happens next."""
+    """The user stopped a command; the message says how to resume it."""
 
 
 class PlainHelp:
-    """Names the kind of a value in help; a flag takes none, where Typer itself would say <bool>."""
+    """Names the type of an option's value in help; flags have none, although Typer would say <bool>."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
@@ -47,7 +47,7 @@ class PlainGroup(PlainHelp, TyperGroup):
 
 
 class StoppableCommand(PlainHelp, TyperCommand):
-    """A command that says how to go on when it is stopped."""
+    """A command that says how to resume it when it is stopped."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -59,7 +59,7 @@ class StoppableCommand(PlainHelp, TyperCommand):
 
 
 def prepare_commands(app: typer.Typer) -> None:
-    """Give every command of an app, and of the apps in it, -q, -v, its groups of options and a line after Ctrl-C."""
+    """Add -q, -v, the groups of options and the message after Ctrl-C to every command of an app and its sub-apps."""
     for each in _apps(app):
         if not isinstance(each.info.cls, type):  # none was chosen
             each.info.cls = PlainGroup
@@ -98,7 +98,7 @@ def _with_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _options_of(group: type[Any]) -> dict[str, tuple[Any, Any]]:
-    """The hint and default of each field."""
+    """Return the type hint and default of each field."""
     found = {}
     for field in fields(group):
         kind, option = get_args(get_type_hints(group, include_extras=True)[field.name])
@@ -109,7 +109,7 @@ def _options_of(group: type[Any]) -> dict[str, tuple[Any, Any]]:
 
 
 def shard_options(context: typer.Context, shards: int, without: Container[str]) -> list[str]:
-    """The options that this command was given, for one shard of so many: each has its part of the budget."""
+    """Return the options of this command for one of `shards` shards, each with an equal share of the budget."""
     from cmi.llm import Budget
 
     limits = ("max_calls", "max_total_tokens", "max_cost")

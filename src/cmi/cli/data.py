@@ -27,7 +27,7 @@ Folder = Annotated[
 
 @app.command("list")
 def list_(folder: Folder = None, how: ShowOptions = AS_TABLE) -> None:
-    """List the data sets: sizes, licences, where they come from, and what is on disk.
+    """List the data sets: size, licence, source, and whether they are on disk.
 
     Example:  cmi data list
     """
@@ -41,17 +41,17 @@ def list_(folder: Folder = None, how: ShowOptions = AS_TABLE) -> None:
 
 @app.command()
 def get(
-    names: Annotated[list[str], typer.Argument(help="Data sets, as `cmi data list` calls them.")],
+    names: Annotated[list[str], typer.Argument(help="Names of data sets, from `cmi data list`.")],
     folder: Folder = None,
     mirrors: Annotated[
         Path | None,
-        typer.Option("--from", help="For cmi-real: a folder of mirrors of its repositories."),
+        typer.Option("--from", help="For cmi-real: folder with mirrors of its repositories."),
     ] = None,
 ) -> None:
     """Download data sets; the same command resumes. Sizes and licences are shown first.
 
-    A data set appears under its name when it is whole. Its checksums are recorded, for `cmi data check`. What of
-    cmi-real could not be fetched is listed, and it appears without.
+    A data set appears under its name when it is complete. Its checksums are recorded for `cmi data check`. Parts of
+    cmi-real that could not be fetched are listed and left out.
 
     Examples:
 
@@ -88,14 +88,14 @@ def get(
 def check(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Data sets: NAME, NAME=FOLDER, or a file of yours; none: all on disk."),
+        typer.Argument(help="Data sets (NAME or NAME=FOLDER) or files of yours; by default all data sets on disk."),
     ] = None,
     folder: Folder = None,
     how: ShowOptions = AS_TABLE,
 ) -> None:
     """Check data sets: every file against its recorded checksum, and every row, with counts beside the paper's.
 
-    Checksums are recorded the first time. Exit code 2 if a file is missing or changed, or a row can't be read.
+    Checksums are recorded the first time. Exit code 2 if a file is missing or changed, or a row cannot be read.
 
     Examples:
 
@@ -126,10 +126,10 @@ def export(
     folder: Folder = None,
     how: ShowOptions = AS_TABLE,
 ) -> None:
-    """Turn a data set into preferences and ratings with train, valid and test; the same command resumes.
+    """Convert a data set to preferences and ratings with splits train, valid and test; the same command resumes.
 
-    Splits are those published. Where no valid split is, the prompts decide which tenth of train it is; where none is,
-    they decide about all three.
+    Published splits are kept. If there is no valid split, a tenth of train is used, chosen by prompt; if there are no
+    splits, all three are drawn by prompt.
 
     Examples:
 

@@ -1,4 +1,4 @@
-"""`cmi data stats` and `cmi data publish`: what is in data, and a folder of it that is ready to publish."""
+"""`cmi data stats`, `publish`, `to-datasets` and `from-datasets`: describe data, publish it, and convert it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,13 +30,13 @@ def stats(
     with_audio: Annotated[
         bool, typer.Option("--audio/--no-audio", help="Read lengths from the headers of recordings, or skip them.")
     ] = True,
-    html: Annotated[Path | None, typer.Option(help="Also write a page with pictures here.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Also write an HTML page with plots to this file.")] = None,
     how: ShowOptions = AS_TABLE,
 ) -> None:
-    """Say what is in data: hours, prompts, systems, modalities, lengths, languages, choices, confidence, agreement.
+    """Summarise data: hours, prompts, systems, modalities, lengths, languages, choices, confidence, agreement.
 
-    All numbers come from the files alone. If rows are in several splits, it says which texts, lyrics or recordings two
-    splits share. Lengths are cached, so that the second time is fast.
+    If there are several splits, texts, lyrics and recordings that two splits share are listed. Lengths are cached, so
+    that the second run is fast.
 
     Examples:
 
@@ -65,13 +65,13 @@ class CardOptions:
 
     PANEL = "Data card"
 
-    contact: Annotated[str, typer.Option(help="Where people can ask for removal: an address. Required.")] = ""
-    title: Annotated[str, typer.Option(help="By default the folder's name.")] = ""
-    licence: Annotated[str, typer.Option(help="Of prompts and labels, such as 'CC BY 4.0'.")] = ""
-    description: Annotated[str, typer.Option(help="What the data are, and what they are for.")] = ""
+    contact: Annotated[str, typer.Option(help="Address where people can ask for removal of their data. Required.")] = ""
+    title: Annotated[str, typer.Option(help="Title of the data card; by default the folder's name.")] = ""
+    licence: Annotated[str, typer.Option(help="Licence of prompts and labels, such as 'CC BY 4.0'.")] = ""
+    description: Annotated[str, typer.Option(help="What the data contain and what they are for.")] = ""
     sources: Annotated[str, typer.Option(help="Where prompts and references come from.")] = ""
     consent: Annotated[str, typer.Option(help="What annotators agreed to.")] = ""
-    fault: Annotated[list[str] | None, typer.Option(help="A known fault; may be repeated.")] = None
+    fault: Annotated[list[str] | None, typer.Option(help="A known problem of the data; repeatable.")] = None
 
 
 NO_CARD = CardOptions()
@@ -84,24 +84,27 @@ def publish(
     out: Annotated[Path, typer.Argument(help="The folder to write.")],
     terms: Annotated[
         list[str] | None,
-        typer.Option(help="SYSTEM=TERMS of its recordings; 'reference' for references, '*' for all others."),
+        typer.Option(
+            help="Licence of a system's recordings, as SYSTEM=TERMS; 'reference' for references, '*' for all others."
+        ),
     ] = None,
     takes: Annotated[
         list[Path] | None,
-        typer.Option(help="A folder of `cmi generate`, for what it says about the same recordings; may be repeated."),
+        typer.Option(help="Output folder of `cmi generate` to take the recordings' provenance from; repeatable."),
     ] = None,
     allow_unlicensed: Annotated[
-        bool, typer.Option("--allow-unlicensed", help="Publish recordings for which no terms are stated.")
+        bool, typer.Option("--allow-unlicensed", help="Publish recordings without a stated licence.")
     ] = False,
     column: Annotated[
         list[str] | None,
-        typer.Option(help="Publish this column too: feedback, voted or one that begins with x_."),
+        typer.Option(help="Also publish this column: feedback, voted or one that begins with x_; repeatable."),
     ] = None,
     raters: Annotated[
-        Path | None, typer.Option(help="File of the raters' pseudonyms; by default OUT.raters.json, which is private.")
+        Path | None,
+        typer.Option(help="File that maps raters to pseudonyms; by default OUT.raters.json. Keep it private."),
     ] = None,
     keep_rater: Annotated[
-        list[str] | None, typer.Option(help="A rater who is a model and keeps its name; may be repeated.")
+        list[str] | None, typer.Option(help="A rater that is a model and keeps its name; repeatable.")
     ] = None,
     push: Annotated[str, typer.Option(help="Upload it to this data set on the hub, OWNER/NAME.")] = "",
     public: Annotated[
@@ -109,10 +112,10 @@ def publish(
     ] = False,
     card: CardOptions = NO_CARD,
 ) -> None:
-    """Write a folder that is ready to publish: Parquet files with the recordings, checksums and a data card.
+    """Write a folder ready to publish: Parquet files with the recordings, checksums and a data card.
 
     Raters' names become pseudonyms. Recordings without a stated licence are refused. The folder appears when it is
-    whole; if it is stopped, the same command resumes.
+    complete; if the command is stopped, the same command resumes.
 
     Example:  cmi data publish set/ published/ --terms '*=CC BY 4.0' --contact data@example.org
     """
@@ -168,9 +171,9 @@ def to_datasets(
     ],
     out: Annotated[Path, typer.Argument(help="The folder to write.")],
 ) -> None:
-    """Write a set as Hugging Face `datasets` have it: Parquet files whose rows contain their recordings.
+    """Convert a set for Hugging Face `datasets`: Parquet files whose rows contain their recordings.
 
-    All columns are written, raters' names too. To show it to others, give it the folder of `cmi data publish`.
+    All columns are written, including raters' names. To share it, convert the output folder of `cmi data publish`.
 
     Example:
 
@@ -187,16 +190,14 @@ def to_datasets(
 def from_datasets(
     source: Annotated[str, typer.Argument(metavar="NAME", help="A data set on the hub, OWNER/NAME, or a folder.")],
     out: Annotated[Path, typer.Argument(help="The folder to write.")],
-    rename: Annotated[
-        list[str] | None, typer.Option(help="THEIRS=OURS: a column of theirs and what we call it; may be repeated.")
-    ] = None,
+    rename: Annotated[list[str] | None, typer.Option(help="Rename a column, as THEIRS=OURS; repeatable.")] = None,
     config: Annotated[str, typer.Option(help="A configuration of the data set.")] = "",
     split: Annotated[str, typer.Option(help="Only this split.")] = "",
     revision: Annotated[str | None, typer.Option(help="Revision of a hub id.")] = None,
 ) -> None:
-    """Read a Hugging Face data set into a folder of ours: recordings, and a file of pairs, ratings or takes.
+    """Convert a Hugging Face data set to a folder of recordings and a file of pairs, ratings or takes.
 
-    Columns that we do not know are kept as x_NAME.
+    Unknown columns are kept as x_NAME.
 
     Example:
 

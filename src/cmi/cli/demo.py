@@ -12,12 +12,12 @@ from cmi.report.tables import print_tables
 
 
 def demo(
-    out: Annotated[Path, typer.Argument(help="Where to write; the same command resumes there.")] = Path("build/demo"),
+    out: Annotated[Path, typer.Argument(help="Folder to write; the same command resumes there.")] = Path("build/demo"),
 ) -> None:
-    """See what cmi does, in a few minutes: takes ranked, pairs judged, a scorer probed, questions answered, a page.
+    """Try cmi in a few minutes: rank takes, judge pairs, probe a scorer, answer questions, and write a page.
 
-    Music is made here, so that the right answers are known, judged by nano, and heard by MIR models as far as they are
-    installed. Only nano's audio encoder is downloaded, on first use.
+    The music is generated, so that the right answers are known. nano scores it, and the installed MIR models answer
+    questions about it. Only nano's audio encoder is downloaded, on first use.
 
     Example:  cmi demo, then open build/demo/index.html in a browser
     """

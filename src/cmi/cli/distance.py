@@ -12,8 +12,10 @@ from cmi.cli.progress import loading, progress
 
 
 def distance(
-    takes: Annotated[Path, typer.Argument(help="Folder of takes, or JSONL or CSV with the column audio.")],
-    reference: Annotated[Path, typer.Argument(help="Folder or list of the music they are compared with.")],
+    takes: Annotated[Path, typer.Argument(help="Folder of takes, or a JSONL or CSV file with the column audio.")],
+    reference: Annotated[
+        Path, typer.Argument(help="Reference music: a folder, or a JSONL or CSV file with the column audio.")
+    ],
     encoder: Annotated[
         str,
         typer.Option(help="musicnn (offline), clap, clap-music, muq-mulan or clamp3; NAME=FOLDER for a local copy."),
@@ -22,10 +24,10 @@ def distance(
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """Measure how far takes, as a set, are from reference music: FAD, KAD and MAUVE divergence, with their nulls.
+    """Measure the distance of a set of takes from reference music: FAD, KAD and MAUVE divergence, with null values.
 
-    The same command gives the same number. Ten recordings of each set are the least; some hundred give an interval
-    that is worth reading. A recording that cannot be heard is listed with the reason and left out.
+    The same command gives the same number. Each set needs at least ten recordings; a few hundred give a useful
+    interval. A recording that cannot be read is listed with the reason and left out.
 
     Examples:
 
@@ -60,10 +62,10 @@ def distance(
     with loading(encoder):
         loaded = load_encoder(encoder, device)
     with progress() as bar:
-        on_heard = bar.stepper("recordings heard", sum(map(len, paths)))
-        own, other = (embed_recordings(found, loaded, TokenCache(), on_heard) for found in paths)
+        on_done = bar.stepper("recordings embedded", sum(map(len, paths)))
+        own, other = (embed_recordings(found, loaded, TokenCache(), on_done) for found in paths)
         for source, embedded in zip(sources, (own, other), strict=True):
-            require_enough(f"{source}, that can be heard", len(embedded.takes))
+            require_enough(f"{source}, readable ones", len(embedded.takes))
         measured = measure_distances(own.takes, other.takes, metrics, bar.stepper("splits", steps(len(metrics))))
     report = summarise(loaded.name, own, other, measured)
     print_result(distance_tables(report), distance_record(report), as_json)

@@ -6,9 +6,9 @@ from cmi.cli.progress import loading
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Show what is installed: the parts of cmi, device, folders and weights, and how to get what is missing.
+    """Show which parts of cmi, devices, folders and weights are available, and how to install what is missing.
 
-    Nothing is downloaded or changed. Put its output into a bug report.
+    Nothing is downloaded or changed. Include the output in bug reports.
 
     Examples:
 

@@ -14,18 +14,20 @@ from cmi.cli.output import print_result
 
 def drift(
     run: Annotated[Path, typer.Argument(help="A folder of `cmi rewardbench run` on votes with dates.")],
-    model: Annotated[str, typer.Option(help="The model of the run, if it has several.")] = "",
-    until: Annotated[str, typer.Option(help="The last month of the baseline, such as 2026-03; else the first.")] = "",
+    model: Annotated[str, typer.Option(help="Model to use, if the run has several.")] = "",
+    until: Annotated[
+        str, typer.Option(help="Last month of the baseline, such as 2026-03; by default the first month.")
+    ] = "",
     expect: Annotated[
-        float | None, typer.Option(help="The agreement to expect in percent, such as 70.9, instead of a baseline.")
+        float | None, typer.Option(help="Expected agreement in percent, such as 70.9, instead of a baseline period.")
     ] = None,
-    html: Annotated[Path | None, typer.Option(help="Also write a page here.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Also write an HTML page to this file.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Watch a reward model's agreement with people, by month and by generator. Exit code 1 if there is an alarm.
+    """Monitor a reward model's agreement with people, by month and by generator. Exit code 1 if there is an alarm.
 
-    An alarm says that the votes after the baseline agree with the scores less than the lower end of the baseline's
-    interval. It may be looked at as often as you like: at most 5 % of all studies ever see a false one.
+    An alarm means that votes after the baseline agree with the scores less often than the lower end of the baseline's
+    interval. You may run it as often as you like: at most 5 % of all studies ever get a false alarm.
 
     Examples:
 

@@ -21,31 +21,35 @@ SYSTEMS = "studio, a model or a service by name, your own as module:Class, or wo
 
 def generate(
     prompts: Annotated[Path, typer.Argument(help="JSONL, CSV or Parquet: id, text, lyrics, reference, caption.")],
-    out: Annotated[Path, typer.Argument(help="Where takes go; the same command resumes there.")],
-    system: Annotated[list[str] | None, typer.Option(help=f"{SYSTEMS}; may be repeated.")] = None,
+    out: Annotated[Path, typer.Argument(help="Folder for the takes; the same command resumes there.")],
+    system: Annotated[list[str] | None, typer.Option(help=f"{SYSTEMS}; repeatable.")] = None,
     takes: Annotated[
-        int, typer.Option(min=1, max=10_000, help="For each prompt and system, each of another seed.")
+        int, typer.Option(min=1, max=10_000, help="Takes for each prompt and system, each with its own seed.")
     ] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="The first take's; the next takes have the next numbers.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the first take; the next takes use the next numbers.")] = 0,
     seconds: Annotated[
-        float | None, typer.Option(min=1, max=1200, help="Of each; by default the system's own.")
+        float | None, typer.Option(min=1, max=1200, help="Length of each take; by default the system's own.")
     ] = None,
     drop_unsupported: Annotated[
-        bool, typer.Option("--drop-unsupported", help="Leave out parts of prompts that a system does not take.")
+        bool,
+        typer.Option(
+            "--drop-unsupported",
+            help="Drop the parts of a prompt that a system does not support, instead of skipping the prompt.",
+        ),
     ] = False,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Generate again what failed.")] = False,
-    workers: Annotated[int, typer.Option(min=1, help="Processes, each with the system loaded.")] = 1,
-    max_takes: Annotated[int | None, typer.Option(min=1, help="Stop when OUT has this many.")] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Number of processes; each loads the system.")] = 1,
+    max_takes: Annotated[int | None, typer.Option(min=1, help="Stop when OUT has this many takes.")] = None,
     max_cost: MaxCost = None,
     audio_from: AudioFrom = None,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for a worker's take.")] = 1800.0,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Time limit of one take of a worker, in seconds.")] = 1800.0,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Generate takes: every prompt with every system, each take with its provenance.
 
-    A take is checked before it is kept; what is silent, broken or of the wrong length is counted by its reason and can
-    be generated again. Stop it at any moment: the same command goes on.
+    Each take is checked: silent, unreadable or too short or long ones are counted by reason and can be generated
+    again. You can stop at any time: the same command resumes.
 
     Examples:
 
@@ -90,7 +94,7 @@ def generate(
 
 
 def _require_sendable(systems: list[str], prompts: "list[PromptRow]", folders: list[Path]) -> None:
-    """InputError if a service would get a reference from elsewhere on the machine."""
+    """Raise InputError if a reference outside the allowed folders would be sent to a service."""
     from cmi.generate.load import is_service
 
     if services := [name for name in systems if is_service(name)]:
@@ -127,21 +131,21 @@ def _counted(reasons: dict[str, int]) -> str:
 
 
 def _require_started(summaries: "list[SystemSummary]") -> None:
-    """Say what a limit ended; InputError if a system did not start or could not go on."""
+    """Print which limits were reached; raise InputError if a system did not start or stopped early."""
     for one in summaries:
         if one.limit:
             note(f"{one.system}: {one.limit}; {one.left:,} are left")
     stopped = [
-        f"{one.system} could not {'go on' if one.version else 'start'}: {one.stopped}"
+        f"{one.system} could not {'continue' if one.version else 'start'}: {one.stopped}"
         for one in summaries
         if one.stopped
     ]
     if stopped:
-        raise InputError(f"{'; '.join(stopped)}; what was finished is kept, and the same command goes on")
+        raise InputError(f"{'; '.join(stopped)}; what was finished is kept, and the same command resumes")
 
 
 def _require_takes(summaries: "list[SystemSummary]") -> None:
-    """Say what failed; InputError if there are no takes."""
+    """Print how many takes failed; raise InputError if there are no takes."""
     failed = sum(sum(one.failed.values()) for one in summaries)
     if failed and not any(one.takes for one in summaries):
         first = next(one.first_failure for one in summaries if one.failed)

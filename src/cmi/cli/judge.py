@@ -1,4 +1,4 @@
-"""`cmi judge`: ask a judge which of two takes is better, label pairs by it, and find out how far to trust it."""
+"""`cmi judge`: ask a judge which of two takes is better, label pairs with it, and audit it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,7 @@ from cmi.cli.options import (
     Url,
 )
 from cmi.cli.output import note, print_result
-from cmi.cli.progress import progress, tell_waits
+from cmi.cli.progress import progress, show_waits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +48,7 @@ class _PairsByDefault(PlainGroup):
 app = typer.Typer(
     no_args_is_help=True,
     cls=_PairsByDefault,
-    help="Judges: which of two takes is better? `cmi judge FILE` is `cmi judge pairs FILE`.",
+    help="Ask a judge which of two takes is better. `cmi judge FILE` is short for `cmi judge pairs FILE`.",
 )
 
 Pairs = Annotated[
@@ -56,12 +56,12 @@ Pairs = Annotated[
     typer.Argument(help="Pairs: a file (.jsonl, .json, .csv, .parquet), a studio set, or a folder of takes."),
 ]
 Out = Annotated[Path, typer.Option(help="Folder of the run; the same command resumes it.")]
-PromptName = Annotated[str, typer.Option(help="What the judge is told: a role's name, or a file of yours.")]
+PromptName = Annotated[str, typer.Option(help="Prompt of the judge: the name of a built-in one, or a file.")]
 
 
 @dataclass(frozen=True)
 class JudgeChoice:
-    """Which judge, what it may be sent, and what it may cost."""
+    """The judge, the recordings it may be sent, and its budget."""
 
     model: Annotated[
         str,
@@ -73,20 +73,20 @@ class JudgeChoice:
     endpoint: Annotated[Path | None, typer.Option(help="A TOML file with an endpoint's settings and prices.")] = None
     key_env: KeyEnv = ""
     audio_from: AudioFrom = None
-    tie_band: Annotated[float, typer.Option(min=0, help="Of a scorer: differences up to it are ties.")] = 0.0
+    tie_band: Annotated[float, typer.Option(min=0, help="For scorers: score differences up to this are ties.")] = 0.0
     max_calls: MaxCalls = None
     max_total_tokens: MaxTotalTokens = None
     max_cost: MaxCost = None
     no_probe: NoProbe = False
 
     def spec_with(self, prompt: str, folders: "Sequence[Path]") -> "Spec":
-        """The judge; an endpoint may be sent recordings from these folders and from those that the user allows."""
+        """Return the judge's specification; recordings in `folders` and in --audio-from may be sent to an endpoint."""
         _require_packages()
         from cmi.judge.load_judge import Spec
         from cmi.llm import Budget
 
         if not self.model and self.endpoint is None:
-            raise InputError("which judge? name it with --model, or with --endpoint")
+            raise InputError("no judge: name one with --model or --endpoint")
         budget = Budget(self.max_calls, self.max_total_tokens, self.max_cost)
         allowed = (*folders, *(self.audio_from or []))
         how = (self.model, self.url, self.endpoint, prompt, self.tie_band, budget, self.key_env, allowed)
@@ -113,10 +113,10 @@ def pairs(
     shard: Shard = "",
     as_json: AsJson = False,
 ) -> None:
-    """Ask a judge about pairs; each verdict is kept as it comes.
+    """Ask a judge about pairs; each verdict is saved as it arrives.
 
-    The key of an endpoint comes from the environment: from the variable that --key-env or the endpoint's file names. An
-    answer that is no verdict is asked for again twice, then kept as it is and counted.
+    The API key is read from the environment variable that --key-env or the endpoint's file names. If an answer cannot
+    be parsed, the judge is asked twice more; then the answer is saved and counted as unparsed.
 
     Examples:
 
@@ -140,19 +140,22 @@ def label(
     out: Out,
     judge: JudgeOptions,
     keep: Annotated[
-        Literal["axis", "intersection"], typer.Option(help="Keep a pair's label by axis, or only if all axes have one.")
+        Literal["axis", "intersection"],
+        typer.Option(help="Keep labels axis by axis, or only pairs that have a label on all axes."),
     ] = "axis",
     consensus: Annotated[
         Literal["", "dawid-skene", "davidson"],
-        typer.Option(help="Soft labels of this judge and those of --other together."),
+        typer.Option(help="Combine this judge and those of --other into soft labels."),
     ] = "",
-    other: Annotated[list[Path] | None, typer.Option(help="The run of another judge about the same pairs.")] = None,
+    other: Annotated[
+        list[Path] | None, typer.Option(help="Run folder of another judge on the same pairs; repeatable.")
+    ] = None,
     dry_run: DryRun = False,
     shard: Shard = "",
-    ray: Annotated[int, typer.Option(min=0, help="Do it in so many parts on Ray first.")] = 0,
+    ray: Annotated[int, typer.Option(min=0, help="Number of shards to run on Ray.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Label pairs by a judge that hears them in both orders; only what both orders agree on is kept.
+    """Label pairs with a judge that is asked in both orders; only labels that agree in both are kept.
 
     Writes OUT/preferences.jsonl, ready for `cmi train`, and shows win rates by order as the paper's table 8 does.
 
@@ -170,7 +173,7 @@ def label(
     from cmi.preferences import read_pairs
 
     if bool(consensus) != bool(other):
-        raise InputError("a consensus needs --consensus and one --other run at least")
+        raise InputError("a consensus needs both --consensus and at least one --other run")
     if ray and not dry_run:
         options = shard_options(context, ray, without=("keep", "consensus", "other", "shard", "ray", "as_json"))
         run_on_ray(["judge", "pairs", str(file), "--both-orders", *options], ray)
@@ -195,15 +198,15 @@ def audit(
     out: Out,
     judge: JudgeOptions,
     items: Annotated[int, typer.Option(min=2, max=10_000, help="Pairs of each kind.")] = 40,
-    repeats: Annotated[int, typer.Option(min=1, max=10, help="How often the pairs themselves are asked.")] = 2,
-    seed: Annotated[int, typer.Option(min=0, help="Draws the pairs.")] = 0,
+    repeats: Annotated[int, typer.Option(min=1, max=10, help="How often each unchanged pair is asked.")] = 2,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the choice of pairs.")] = 0,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find out how far to trust a judge: position bias, consistency, and whether it hears.
+    """Audit a judge: position bias, consistency, and whether it uses the audio.
 
-    Best on a studio set (`cmi studio make`), whose winners are known. A judge that fails is named unfit; the exit code
-    is 0 all the same.
+    Works best on a studio set (`cmi studio make`), whose winners are known. A judge that fails is reported as unfit;
+    the exit code is 0 either way.
 
     Example:
 
@@ -237,7 +240,7 @@ def endpoint(
     ] = 0.0,
     faults: Annotated[float, typer.Option(min=0, max=1, help="The share of calls that fail.")] = 0.0,
 ) -> None:
-    """Serve a judge that follows a simple rule, to try the other commands without a model, a key or a bill.
+    """Serve a fake judge that follows a simple rule, to try the other commands without a model or an API key.
 
     Example:
 
@@ -267,13 +270,13 @@ def _judged(
 
 
 def _ask(asked: "list[tuple[Asking, NamedPair]]", spec: "Spec", folder: Path, dry_run: bool) -> "Judged | None":
-    """The verdicts; None after a dry run, which prints an estimate."""
+    """Return the verdicts, or None after a dry run, which prints an estimate."""
     from cmi.judge.load_judge import estimate
-    from cmi.judge.run import as_heard
+    from cmi.judge.run import ordered_pair
 
     if not dry_run:
         return ask_judge(asked, spec, folder)
-    found = estimate(spec, folder, [(asking.key, as_heard(pair.pair, asking.order)) for asking, pair in asked])
+    found = estimate(spec, folder, [(asking.key, ordered_pair(pair.pair, asking.order)) for asking, pair in asked])
     usage = found.usage
     print(f"{found.requests:,} requests, {found.answered:,} of them answered already")
     print(f"{usage.calls:,} calls, {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out (an estimate)")
@@ -290,18 +293,18 @@ def ask_judge(asked: "list[tuple[Asking, NamedPair]]", spec: "Spec", folder: Pat
 
     with open_judge(spec, folder, [pair for _, pair in asked]) as judge, progress() as bar:
         task = bar.add_task(f"pairs judged by {judge.name}", total=len(asked))
-        tell_waits(judge, bar, task)
+        show_waits(judge, bar, task)
         return judge_pairs(asked, judge, folder, lambda count: bar.advance(task, count))
 
 
 def ask_rater(takes: "dict[str, Take]", spec: "Spec", folder: Path) -> "Judged":
-    """Ask for marks with a progress bar."""
+    """Ask for ratings with a progress bar."""
     from cmi.judge.load_judge import open_rater
     from cmi.judge.run import rate_takes
 
     with open_rater(spec, folder, takes) as rater, progress() as bar:
         task = bar.add_task(f"takes rated by {rater.name}", total=len(takes))
-        tell_waits(rater, bar, task)
+        show_waits(rater, bar, task)
         return rate_takes(takes, rater, folder, lambda count: bar.advance(task, count))
 
 

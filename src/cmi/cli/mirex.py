@@ -1,4 +1,4 @@
-"""`cmi mirex`: enter MIREX's task on CMI-RewardBench, and know what the entry is worth."""
+"""`cmi mirex`: prepare and validate an entry to MIREX's task on CMI-RewardBench."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,15 +67,15 @@ def predict(
     by: By = "",
     both_orders: BothOrders = True,
     window: Annotated[
-        str, typer.Option(help="What a reward model of cmi's hears: first10, mean10, first120 or full.")
+        str, typer.Option(help="Part of each take that a cmi reward model scores: first10, mean10, first120 or full.")
     ] = "",
     device: Device = "auto",
 ) -> None:
     """Predict which of two takes people prefer, by a scorer or a judge: one line for each id.
 
-    preference_score is the probability that A is preferred. A score of exactly 0.5 is a tie, which is noted and decided
-    by a coin that depends on the id. A pair that cannot be heard is listed with the reason, the others are written, and
-    the exit code is then 2. Scores and verdicts are kept in OUTPUT.run as they come.
+    preference_score is the probability that A is preferred. A score of exactly 0.5 is a tie, which is counted and
+    decided by a hash of the id. A pair that cannot be read is listed with the reason, the others are written, and the
+    exit code is 2. Scores and verdicts are saved in OUTPUT.run as they arrive.
 
     Examples:
 
@@ -88,7 +88,7 @@ def predict(
         from cmi.rewardbench.mirex.predict import FAILURES, run_folder, write_predictions
 
     if not predictor.model and predictor.endpoint is None:
-        raise InputError("which model? name a scorer or a judge with --model, or a judge with --endpoint")
+        raise InputError("no model: give a scorer or a judge with --model, or a judge with --endpoint")
     entry = read_entry(file)
     note_if_nothing_asked(file, (row.pair.prompt for row in entry.rows))
     if predictor.is_judge:
@@ -156,10 +156,10 @@ def _by_judge(
 @app.command()
 def check(
     predictions: PredictionFile,
-    file: Annotated[Path, typer.Option("--input", help="The pairs that were asked about.")],
+    file: Annotated[Path, typer.Option("--input", help="The pairs that the predictions are for.")],
     as_json: AsJson = False,
 ) -> None:
-    """Check that a file of predictions is complete and valid: each id once, finite scores, candidates that fit them.
+    """Check that a file of predictions is complete and valid: each id once, finite scores, matching candidates.
 
     Example:
 
@@ -177,9 +177,11 @@ def check(
 @app.command()
 def disclose(
     predictions: PredictionFile,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write to this file instead of standard output.")
+    ] = None,
 ) -> None:
-    """Write the disclosure sheet: what the run knows of model, size, compute and looks, and blanks for the rest.
+    """Write the disclosure sheet: model, size, compute and test-set looks as recorded, and blanks for the rest.
 
     Example:
 
@@ -196,7 +198,7 @@ def disclose(
 
 @app.command()
 def looks(how: ShowOptions = AS_TABLE) -> None:
-    """List the looks at test sets from this machine: the results of each model on each test set count once.
+    """List the looks at test sets from this machine: each model on each test set counts once.
 
     Example:
 
@@ -220,21 +222,21 @@ def folds(
     preferences: Annotated[str, typer.Argument(help="A file of preferences with generators, or a data set by name.")],
     out: Annotated[Path, typer.Option(help="Folder of the folds.")],
     parts: Annotated[
-        int, typer.Option(min=1, max=100, help="Test each generator in so many parts, by prompt; see below.")
+        int, typer.Option(min=1, max=100, help="Test each generator in this many parts of the prompts, in turn.")
     ] = 1,
     ordinary: Annotated[
-        int, typer.Option(min=0, max=100, help="Ordinary folds, by prompt, to compare with; 0 for none.")
+        int, typer.Option(min=0, max=100, help="Number of ordinary folds by prompt, for comparison; 0 for none.")
     ] = 5,
     config: Annotated[
-        str, typer.Option(help="A configuration of `cmi train`; each fold gets it with its own data.")
+        str, typer.Option(help="Configuration of `cmi train`; each fold gets a copy with its own data.")
     ] = "",
     split: Annotated[str, typer.Option(help="Use the rows of this split; by default all but the test split.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Make folds that hold a generator out: each is tested on all pairs with it, and trained on none.
+    """Make folds that hold one generator out: each tests on all pairs with that generator and trains on none of them.
 
-    Nothing that shares a prompt, lyrics or a recording with a test pair is trained on. If every prompt was given to
-    every generator, nothing would be left: --parts 5 tests a fifth of the prompts at a time.
+    Rows that share a prompt, lyrics or a recording with a test pair are not trained on. If every generator has every
+    prompt, nothing would be left for training: --parts 5 then tests a fifth of the prompts at a time.
 
     Examples:
 
@@ -266,9 +268,9 @@ def cost(
     resamples: Resamples = 2000,
     how: ShowOptions = AS_TABLE,
 ) -> None:
-    """What leaving a generator out of training costs: each fold's model on the pairs of the generator it never heard.
+    """Measure what leaving a generator out of training costs: test each fold's model on the unseen generator's pairs.
 
-    A fold's model is in FOLDER/FOLD/model. Scores are kept; the same command resumes.
+    Each fold's model is expected in FOLDER/FOLD/model. Scores are saved; the same command resumes.
 
     Example:
 
@@ -291,7 +293,7 @@ def probe(
     resamples: Resamples = 2000,
     how: ShowOptions = AS_TABLE,
 ) -> None:
-    """Is a model a detector of generators? It is put beside a probe that knows only who made the takes.
+    """Test whether a model only detects generators: compare it with a probe that knows only which one made each take.
 
     Examples:
 

@@ -29,7 +29,7 @@ def show(
     provenance: Mapping[str, Any],
     how: ShowOptions,
 ) -> None:
-    """The tables for people, or the records for machines; as JSON with their provenance beside them."""
+    """Print the tables, or the records as CSV or as JSON with their provenance."""
     match "json" if how.as_json else how.format_:
         case "json":
             text = to_json({**provenance, records_name: records})
@@ -58,7 +58,7 @@ def print_result(tables: Sequence[Table], record: object, as_json: bool) -> None
 
 
 def write_page(path: Path, html: str) -> None:
-    """Write a page, and say where it is."""
+    """Write a page and print its path."""
     write_whole(path, html)
     note(f"the page is {path}")
 
@@ -86,12 +86,12 @@ def show_error(sentence: str, error: BaseException | None = None) -> None:
 
 
 def _print_line(sentence: str) -> None:
-    """One line, whatever names and messages are in it."""
+    """Print one line, even if names in it contain line breaks."""
     print(f"cmi: {printable(' '.join(sentence.split()))}", file=sys.stderr, flush=True)
 
 
 def note(sentence: str) -> None:
-    """Print a line beside the results, unless -q was given."""
+    """Print a line to standard error, unless -q was given."""
     if _verbosity >= 0:
         _print_line(sentence)
 
@@ -111,6 +111,6 @@ def print_warnings_as_notes() -> None:
 
 
 def note_if_nothing_asked(file: Path | str, prompts: Iterable["Prompt"]) -> None:
-    """Say so if no row of a file has a prompt, which is right now and then, and a mistake at other times."""
+    """Print a note if no row of a file has a prompt, which is often a mistake."""
     if not any(prompt.text or prompt.lyrics or prompt.reference for prompt in prompts):
-        note(f"{file}: no row has a text, lyrics or a reference; scores are of takes that answer an empty prompt")
+        note(f"{file}: no row has a text, lyrics or a reference; takes are scored with an empty prompt")

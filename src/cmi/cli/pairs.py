@@ -17,22 +17,29 @@ def pairs(
         typer.Argument(help="Manifests of takes, folders with a takes.jsonl, or folders of takes for each prompt."),
     ],
     out: Annotated[Path, typer.Option(help="Folder for the pairs; the same command resumes there.")],
-    pairs_: Annotated[int | None, typer.Option("--pairs", min=1, help="By default as many as possible.")] = None,
-    per_prompt: Annotated[int | None, typer.Option(min=1, help="The most pairs of one prompt.")] = None,
+    pairs_: Annotated[
+        int | None, typer.Option("--pairs", min=1, help="Number of pairs; by default as many as possible.")
+    ] = None,
+    per_prompt: Annotated[int | None, typer.Option(min=1, help="Greatest number of pairs of one prompt.")] = None,
     sampling: Annotated[
         Literal["balanced", "uncertain"],
-        typer.Option(help="Every two systems equally often, or more often where --votes leave their order uncertain."),
+        typer.Option(
+            help="Sample pairs of systems equally often, or more often if --votes leave their order uncertain."
+        ),
     ] = "balanced",
-    votes: Annotated[Path | None, typer.Option(help="Preferences to rank the systems by, for uncertain.")] = None,
+    votes: Annotated[
+        Path | None, typer.Option(help="Preferences to rank the systems by, for --sampling uncertain.")
+    ] = None,
     same_system: Annotated[bool, typer.Option("--same-system", help="Also pair two takes of one system.")] = False,
     split: Annotated[
-        str, typer.Option(help="Shares of prompts; train=1 for no splits. A split that takes state is kept.")
+        str,
+        typer.Option(help="Shares of prompts; train=1 for no splits. Splits stated in the takes' manifest are kept."),
     ] = "train=0.8,valid=0.1,test=0.1",
     hold_out_system: Annotated[
-        list[str] | None, typer.Option(help="A system whose pairs are in test only; may be repeated.")
+        list[str] | None, typer.Option(help="System whose pairs are in the test split only; repeatable.")
     ] = None,
     test_pairs: Annotated[
-        int | None, typer.Option(min=1, help="Pairs of the test split, a quarter for each modality.")
+        int | None, typer.Option(min=1, help="Number of test pairs, a quarter for each modality.")
     ] = None,
     min_seconds: Annotated[float, typer.Option(min=0.1, help="Leave out shorter takes.")] = 3.0,
     max_clipped: Annotated[
@@ -45,7 +52,7 @@ def pairs(
     """Make pairs of takes, ready for `cmi judge label` and `cmi arena import`.
 
     Takes that are missing, unreadable, too short, silent, clipped or near-identical are left out and counted. Every
-    recording is checked once: what was found is cached by its content. No text, lyrics or recording is in two splits.
+    recording is checked once; the result is cached. No text, lyrics or recording is in two splits.
 
     Examples:
 

@@ -24,23 +24,23 @@ def pick(
     ] = None,
     model: Annotated[str, typer.Option(help=f"{SCORERS}.")] = "nano",
     weights: Annotated[
-        str, typer.Option(help="How much each score counts; by default their mean, as in the paper.")
+        str, typer.Option(help="Weight of each score; by default equal, as in the paper.")
     ] = "musicality=0.5,alignment=0.5",
     copy_to: Annotated[
         Path | None,
-        typer.Option(help="Copy what is picked to this folder; nothing is overwritten."),
+        typer.Option(help="Copy the picked takes to this folder; nothing is overwritten."),
     ] = None,
     curve: Annotated[
         str | None,
-        typer.Option(help="What picking from N takes is worth, such as 1,3,10; needs --second or --arena."),
+        typer.Option(help="Measure the gain of picking from N takes, such as 1,3,10; needs --second or --arena."),
     ] = None,
     second: Annotated[
-        list[str] | None, typer.Option(help="A scorer that judges what --model picks; repeatable.")
+        list[str] | None, typer.Option(help="Second scorer that rates what --model picks; repeatable.")
     ] = None,
     arena: Annotated[
         Path | None,
         typer.Option(
-            help="Write the picks of each N, and ground truths, to this folder as pairs for `cmi arena import`."
+            help="Write the picks of each N and the ground truths to this folder, as pairs for `cmi arena import`."
         ),
     ] = None,
     dpo: Annotated[
@@ -48,19 +48,19 @@ def pick(
         typer.Option(help="Write the best and the worst take of each prompt to this .jsonl, .csv or .parquet."),
     ] = None,
     dpo_margin: Annotated[
-        float, typer.Option(help="Leave out prompts whose best take is not so much above the worst.")
+        float, typer.Option(help="Leave out prompts whose best and worst scores differ by less than this.")
     ] = 0.0,
-    plot: Annotated[Path | None, typer.Option(help="Draw the curve into this .png or .svg.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw the curve to this .png or .svg file.")] = None,
     html: Html = None,
     embed_audio: EmbedAudio = False,
     calibration: CalibrationFile = None,
     log: Log = None,
     as_json: AsJson = False,
 ) -> None:
-    """Pick the best take of each prompt by a reward model, and say what picking from N takes is worth.
+    """Pick the best take of each prompt by a reward model, and measure the gain of picking from N takes.
 
-    Equal scores go by name. A take that can't be scored is named with the reason and left out; the exit code is 2 only
-    if nothing could be picked.
+    Ties are broken by name. A take that cannot be scored is listed with the reason and left out; the exit code is 2
+    only if nothing could be picked.
 
     Examples:
 
@@ -111,7 +111,7 @@ def pick(
     if sizes:
         require_candidates([len(group.candidates) for group in groups], sizes)
     if arena is not None:
-        make_folder(arena)  # what is wrong with it is said before hours of scoring
+        make_folder(arena)  # fail before hours of scoring if it cannot be written
     offsets = read_calibration(calibration) if calibration else None
     generators = {one.take: one.generator for group in groups for one in group.candidates}
     if offsets is not None and not any(generators.values()):
@@ -137,7 +137,7 @@ def pick(
                 raise InputError(f"--second {name} is {scorer.name}, which picked; name another one")
             results = score_takes(ranked, judge, logs, bar.stepper(f"takes judged by {judge.name}", len(ranked)))
             second_scores = dict(zip(ranked, results, strict=True))
-            prompts, notes = ranked_prompts(picks, second_scores, bar.stepper("takes heard", len(ranked)))
+            prompts, notes = ranked_prompts(picks, second_scores, bar.stepper("takes measured", len(ranked)))
             found = pick_curve(prompts, sizes, by, judge.axes)
             curves.append(pick_report.JudgedCurve(judge.name, found, notes))
             del judge  # its memory is for the next one

@@ -1,4 +1,4 @@
-"""`cmi probe`: whether a scorer can be trusted."""
+"""`cmi probe`: test a scorer on changes with a known effect."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,39 +15,45 @@ from cmi.report.tables import print_tables
 
 def probe(
     model: Annotated[str, typer.Argument(help=f"{SCORERS}.")],
-    audio: Annotated[Path | None, typer.Option(help="Probe with the recordings of this folder.")] = None,
+    audio: Annotated[Path | None, typer.Option(help="Probe with the recordings in this folder.")] = None,
     set_: Annotated[
         Path | None,
-        typer.Option("--set", help="Count right answers on the pairs of this studio set instead."),
+        typer.Option("--set", help="Instead, measure accuracy on the pairs of this studio set."),
     ] = None,
     pieces: Annotated[
-        int, typer.Option(min=3, max=1000, help="Songs; each is scored in about a hundred versions.")
+        int, typer.Option(min=3, max=1000, help="Number of songs; each is scored in about a hundred versions.")
     ] = 16,
-    seconds: Annotated[float, typer.Option(min=5, max=120, help="Of each song.")] = 20.0,
-    seed: Annotated[int, typer.Option(min=0, help="Other songs, other flaws, other words.")] = 0,
+    seconds: Annotated[float, typer.Option(min=5, max=120, help="Length of each song.")] = 20.0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of songs, flaws and wordings.")] = 0,
     change_bound: Annotated[
-        float, typer.Option(min=0, help="The most that a mere change of file may move a score, in spreads.")
+        float,
+        typer.Option(
+            min=0, help="Greatest allowed change of a score by format, level or delay, in standard deviations."
+        ),
     ] = 0.1,
     paraphrase_bound: Annotated[
-        float, typer.Option(min=0, help="The most that other words may move alignment, in spreads.")
+        float, typer.Option(min=0, help="Greatest allowed change of alignment by a paraphrase, in standard deviations.")
     ] = 0.5,
     fall_bound: Annotated[
-        float, typer.Option(min=0, max=1, help="The least share of songs that a flaw of strength 0.5 must lower.")
+        float, typer.Option(min=0, max=1, help="Smallest share of songs whose score a flaw of strength 0.5 must lower.")
     ] = 0.8,
     trend_bound: Annotated[
-        float, typer.Option(min=-1, max=1, help="The greatest correlation of a flaw's strength and the score.")
+        float, typer.Option(min=-1, max=1, help="Greatest allowed correlation of a flaw's strength with the score.")
     ] = -0.6,
     order_bound: Annotated[
-        float, typer.Option(min=0, max=1, help="The least share of songs that must prefer the fitting prompt.")
+        float,
+        typer.Option(min=0, max=1, help="Smallest share of songs that must score higher under the matching prompt."),
     ] = 0.8,
-    plot: Annotated[Path | None, typer.Option(help="Draw scores by flaw and strength into this .png or .svg.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw scores by flaw and strength to this .png or .svg file.")
+    ] = None,
     html: Html = None,
     revision: Revision = None,
     device: Device = "auto",
     log: Log = None,
     as_json: AsJson = False,
 ) -> None:
-    """Probe a scorer: what should not move its scores, what should lower them, and whether it minds the prompt.
+    """Test a scorer: its scores should ignore format changes, fall with flaws, and depend on the prompt.
 
     Songs are composed and rendered with flaws of known strength. A folder of your own recordings gets the probes that
     need neither notes nor captions. The exit code is 0 whether probes pass or fail.

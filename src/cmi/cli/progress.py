@@ -41,7 +41,7 @@ def loading(what: str) -> Iterator[None]:
 
 
 class ProgressBar(Progress):
-    """Bars for the callbacks by which long functions say how far they are."""
+    """Progress bars, updated by the callbacks of long functions."""
 
     def report(self, what: str, done: int, total: int | None, remark: str = "") -> None:
         """Show how much of something is done."""
@@ -50,23 +50,23 @@ class ProgressBar(Progress):
         self.update(task, completed=done, total=total, description=f"{what}  {remark}" if remark else what)
 
     def counter(self, what: str, total: int | None = None) -> Callable[[int, int | None], None]:
-        """Return a function of how many are done, and of how many."""
+        """Return a callback that takes the number done and the total."""
         self.report(what, 0, total)
         return partial(self.report, what)
 
     def stepper(self, what: str, total: int | None = None) -> Callable[..., None]:
-        """Return a function of the steps done since its last call, one by default."""
+        """Return a callback that takes the number of steps since its last call, by default one."""
         task = self.add_task(what, total=total)
         return lambda steps=1: self.advance(task, steps)
 
     def name_stepper(self, what: str, total: int | None = None) -> Callable[[str], None]:
-        """Return a function of what was done last, which the bar names."""
+        """Return a callback that takes the name of what was done last, and shows it."""
         task = self.add_task(what, total=total)
         return lambda name: self.update(task, advance=1, description=f"{what} {name}")
 
 
 def progress() -> ProgressBar:
-    """A bar on a terminal, unless -q was given; nothing elsewhere, because it would leave empty lines."""
+    """Return a bar that is shown on a terminal only, and not if -q was given."""
     console = Console(stderr=True)
     return ProgressBar(
         _Description(),
@@ -80,14 +80,14 @@ def progress() -> ProgressBar:
     )
 
 
-def tell_waits(asked: object, bar: Progress, task: TaskID) -> None:
-    """Have a judge or listener that waits for an endpoint say so: beside the bar, or as a line now and then."""
-    set_teller = getattr(asked, "tell_waits", None)
-    if not callable(set_teller):
+def show_waits(model: object, bar: Progress, task: TaskID) -> None:
+    """Show when a judge or listener waits for an endpoint: beside the bar, or as a line every BETWEEN_LINES seconds."""
+    set_callback = getattr(model, "set_on_wait", None)
+    if not callable(set_callback):
         return
     last_line = -BETWEEN_LINES
 
-    def tell(what: str) -> None:
+    def show_wait(what: str) -> None:
         nonlocal last_line
         plain = bar.tasks[task].description.partition(WAITING)[0]
         bar.update(task, description=plain + (f"{WAITING}{printable(what)}" if what else ""))
@@ -95,4 +95,4 @@ def tell_waits(asked: object, bar: Progress, task: TaskID) -> None:
             last_line = time.monotonic()
             note(f"waiting for {what}")
 
-    set_teller(tell)
+    set_callback(show_wait)

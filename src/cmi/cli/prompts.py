@@ -14,19 +14,19 @@ from cmi.cli.progress import progress
 
 @dataclass(frozen=True)
 class GivenOptions:
-    """What prompts are given."""
+    """Where lyrics, references and captions come from."""
 
     PANEL = "Lyrics, references and captions"
 
     lyrics: Annotated[Path | None, typer.Option(help="A folder of .txt files, each the lyrics of one song.")] = None
     lyrics_from: Annotated[
-        Path | None, typer.Option(help="A chat endpoint (a TOML file) that writes the lyrics the files lack.")
+        Path | None, typer.Option(help="TOML file of a chat endpoint that writes missing lyrics.")
     ] = None
-    references: Annotated[Path | None, typer.Option(help="A folder of recordings to resemble.")] = None
+    references: Annotated[Path | None, typer.Option(help="Folder of reference recordings.")] = None
     caption_with: Annotated[
-        str, typer.Option(help="Caption references by an audio model's endpoint (a TOML file), or by 'reference'.")
+        str, typer.Option(help="Caption references with an audio model's endpoint (a TOML file) or with 'reference'.")
     ] = ""
-    questions: Annotated[Path | None, typer.Option(help="A TOML file with your own words to the models.")] = None
+    questions: Annotated[Path | None, typer.Option(help="TOML file with your own prompts to the models.")] = None
     audio_from: AudioFrom = None
     max_calls: MaxCalls = None
     max_total_tokens: MaxTotalTokens = None
@@ -43,10 +43,15 @@ def prompts(
     quota: Annotated[
         str, typer.Option(help="Prompts of each modality, as text=500,text+lyrics=300; or 'paper' for the paper's mix.")
     ] = "",
-    total: Annotated[int | None, typer.Option(min=1, help="So many prompts; --quota then gives shares.")] = None,
+    total: Annotated[
+        int | None, typer.Option(min=1, help="Total number of prompts; --quota then gives shares.")
+    ] = None,
     vocal_share: Annotated[float | None, typer.Option(min=0, max=1, help="The share of vocal prompts.")] = None,
     similarity: Annotated[
-        float, typer.Option(min=0.05, max=1, help="Share of common words that makes a near repeat; 1 keeps them.")
+        float,
+        typer.Option(
+            min=0.05, max=1, help="Share of common words from which prompts are near duplicates; 1 keeps all."
+        ),
     ] = 0.8,
     seed: Seed = 0,
     dry_run: DryRun = False,
@@ -54,8 +59,8 @@ def prompts(
 ) -> None:
     """Build a pool of prompts for `cmi generate`: from your files and published captions, by quotas, without repeats.
 
-    Prompts that lack the lyrics or the reference of their modality are given one. What models answer is kept in
-    OUT.answers as it comes. What cannot be met is said with numbers.
+    Prompts that lack the lyrics or the reference of their modality are given one. Answers of models are saved in
+    OUT.answers as they arrive. Quotas that cannot be met are reported with numbers.
 
     Examples:
 
@@ -96,4 +101,4 @@ def prompts(
             f"calls, {usage.tokens:,} tokens and {found.money:.2f} by the prices given"
         )
     if dry_run:
-        note("a dry run: nothing was asked or written")
+        note("dry run: no model was called and nothing was written")

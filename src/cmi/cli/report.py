@@ -18,28 +18,30 @@ def report(
     takes: Annotated[
         Path,
         typer.Argument(
-            help="A subfolder for each prompt (prompt.txt and its takes), recordings with the prompt of take.wav in "
-            "take.txt, or a JSONL."
+            help="Folder with a subfolder for each prompt (prompt.txt and its takes) or with recordings (the prompt of "
+            "take.wav is take.txt), or a JSONL manifest."
         ),
     ],
     against: Annotated[list[Path] | None, typer.Option(help="Another generator's takes; repeatable.")] = None,
-    out: Annotated[Path, typer.Option(help="The page; the same in JSON is written beside it.")] = Path("report.html"),
+    out: Annotated[
+        Path, typer.Option(help="HTML page to write; a JSON file with the same contents is written beside it.")
+    ] = Path("report.html"),
     model: Annotated[str, typer.Option(help=f"{SCORERS}.")] = "nano",
     reference: Annotated[
-        Path | None, typer.Option(help="Music that the takes, as sets, are compared with: a folder or a list.")
+        Path | None, typer.Option(help="Reference music for distances between sets: a folder or a manifest.")
     ] = None,
     transcribe: Annotated[
         bool,
-        typer.Option("--transcribe", help="Recognise what is sung if a prompt has lyrics; up to 4 s a take."),
+        typer.Option("--transcribe", help="Recognise the sung words if a prompt has lyrics; takes up to 4 s per take."),
     ] = False,
     embed_audio: EmbedAudio = False,
     device: Device = "auto",
     log: Log = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a page about a generator: scores, prompts kept or not, what is wrong and when, and takes to listen to.
+    """Write an HTML report on a generator: scores, prompt adherence, detected flaws with times, and takes to listen to.
 
-    Scores and measurements are kept beside the page, so that the same command resumes. A take that cannot be heard is
+    Scores and measurements are saved beside the page, so that the same command resumes. A take that cannot be read is
     listed with the reason and left out.
 
     Examples:

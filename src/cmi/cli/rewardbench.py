@@ -34,12 +34,13 @@ from cmi.report.tables import print_tables, to_csv
 app = typer.Typer(no_args_is_help=True, help="CMI-RewardBench: does a reward model agree with people?")
 
 ProtocolOption = Annotated[
-    Protocol, typer.Option(help="`paper`: the authors' rules. `strict`: ties decide nothing; calibration too.")
+    Protocol,
+    typer.Option(help="`paper`: the authors' rules. `strict`: ties are not decided, and calibration is reported."),
 ]
 RunFolders = Annotated[
-    list[Path] | None, typer.Argument(help="Folders of `run`, or results.jsonl of the authors' code.")
+    list[Path] | None, typer.Argument(help="Folders of `cmi rewardbench run`, or results.jsonl of the authors' code.")
 ]
-Plots = Annotated[Path | None, typer.Option(help="Draw pictures into this folder.")]
+Plots = Annotated[Path | None, typer.Option(help="Draw plots to this folder.")]
 
 
 @app.command()
@@ -49,28 +50,28 @@ def run(
     data: Annotated[
         list[str] | None,
         typer.Option(
-            help="NAME, NAME=FOLDER, a file of preferences or ratings, a studio set's folder; repeatable. "
+            help="NAME, NAME=FOLDER, a file of preferences or ratings, or a studio set's folder; repeatable. "
             "By default what `cmi data get` fetched.",
         ),
     ] = None,
     split: Annotated[str, typer.Option(help="A split of the data, or all; by default the benchmark's.")] = "",
     window: Annotated[
-        str, typer.Option(help="What a reward model of cmi's hears: first10, mean10, first120 or full.")
+        str, typer.Option(help="Part of each take that a cmi reward model scores: first10, mean10, first120 or full.")
     ] = "",
     without_prompt: Annotated[
-        bool, typer.Option("--without-prompt", help="Keep the prompt from the model: does it need it?")
+        bool, typer.Option("--without-prompt", help="Score without the prompt, to test whether the model uses it.")
     ] = False,
     device: Device = "auto",
     ray: OnRay = 0,
     calibration: Annotated[
-        list[Path] | None, typer.Option(help="A file of `cmi calibrate` for one of the models; repeatable.")
+        list[Path] | None, typer.Option(help="Offsets from `cmi calibrate` for one of the models; repeatable.")
     ] = None,
     log: Log = None,
     log_to: LogTo = None,
 ) -> None:
-    """Score the takes of a benchmark, one model after the other, and say where each stands.
+    """Score the takes of a benchmark with one or more models, and show how well each agrees with people.
 
-    Every score is kept as it comes. A take that can't be scored is listed with the reason and the run goes on; items
+    Every score is saved at once. A take that cannot be scored is listed with the reason and the run continues; items
     without a score are counted in every table.
 
     Examples:
@@ -132,8 +133,8 @@ def table(
 ) -> None:
     """Show models in the layout of the paper's Tables 2 and 3, with nulls and all published rows.
 
-    Without a source: what was published, of Tables 4, 5, 9 to 11 and 14 to 21 too. Sources that ask the same items are
-    compared with each other.
+    Without a source, it shows the published numbers, including Tables 4, 5, 9 to 11 and 14 to 21. Sources on the same
+    items are compared with each other.
 
     Examples:
 
@@ -165,7 +166,7 @@ def table(
     tables += [table for one in evaluations for table in full_tables(one, protocol)]
     tables += [table for source in read for table in (*source.ceilings, *source.look_tables)]
     if folder and not draw_reliability([r for one in evaluations for r in one.reliability], folder / "reliability.png"):
-        note(f"{folder}: no picture: reliability is drawn of preferences under --protocol strict, from a run's folder")
+        note(f"{folder}: no plot: reliability plots need preferences, --protocol strict and the folder of a run")
     notes = [note for source in read for note in source.notes]
     tables[0] = replace(tables[0], notes=[*tables[0].notes, *notes])
     provenance = {"cmi": __version__, "protocol": protocol, "resamples": resamples, "seed": SEED, "notes": notes}
@@ -192,9 +193,9 @@ def analyse(
     plots: Plots = None,
     how: ShowOptions = AS_TABLE,
 ) -> None:
-    """The analyses of the paper's appendices: in groups, by window, aggregated, and of the people's own agreement.
+    """Run the analyses of the paper's appendices: by group, by window, aggregated, and agreement between people.
 
-    `windows` needs runs of one model with different --window, `context` one with and one without --without-prompt,
+    `windows` needs runs of one model with different --window, `context` runs with and without --without-prompt,
     `predictors` overall votes and scikit-learn, `best-of-k` three or more takes of a prompt.
 
     Examples:
@@ -211,13 +212,15 @@ def analyse(
 
     unknown = [name for name in only or () if name not in ANALYSES]
     if unknown:
-        raise InputError(f"--only {unknown[0]}: expected one of {', '.join(ANALYSES)}")
+        raise InputError(f"--only {unknown[0]}: unknown analysis, expected one of {', '.join(ANALYSES)}")
     folder = picture_folder(plots) if plots else None
     read = read_sources(sources or [])
     found = analyse_all(read, only or list(ANALYSES), AnalysisSetting(protocol, resamples))
     tables = [table for one in found.values() for table in one.tables]
     if not tables:
-        raise InputError(f"{', '.join(only or ANALYSES)}: the data say nothing of it; --help says what each needs")
+        raise InputError(
+            f"{', '.join(only or ANALYSES)}: the data do not allow this analysis; --help says what each one needs"
+        )
     if folder:
         drawn = [
             draw_groups(found[name].records, f"by {name}, protocol {protocol}", folder / f"{name}.png")
@@ -225,7 +228,7 @@ def analyse(
             if name in found
         ]
         if not any(drawn):
-            note(f"{folder}: no picture: accuracies in groups are drawn, and there are none")
+            note(f"{folder}: no plot: only accuracies by group are drawn, and there are none")
     silent = [name for name, one in found.items() if not one.records]
     notes = [note for source in read for note in source.notes]
     tables[0] = replace(tables[0], notes=[*tables[0].notes, *notes])
@@ -239,9 +242,12 @@ def analyse(
 def released(
     results: Annotated[Path, typer.Argument(help="results.jsonl of the authors' code.")],
     out: Annotated[Path, typer.Option(help="Folder for metrics_summary.csv and metrics_detail.csv.")],
-    durations: Annotated[Path | None, typer.Option(help="audio_duration_map.json: seconds by path, for bins.")] = None,
+    durations: Annotated[
+        Path | None,
+        typer.Option(help="audio_duration_map.json with the seconds of each file, for the bins by duration."),
+    ] = None,
 ) -> None:
-    """Compute what the authors' evaluator prints, digit for digit, from a results.jsonl.
+    """Reproduce the output of the authors' evaluator, digit for digit, from a results.jsonl.
 
     Example:
 
@@ -265,14 +271,14 @@ def judge_(
     judge: JudgeChoice,
     prompt: Annotated[
         list[str] | None,
-        typer.Option(help="What the judge is told: a role's name, or a file of yours; repeatable, one for each task."),
+        typer.Option(help="Prompt of the judge: the name of a built-in one, or a file; repeatable, one for each task."),
     ] = None,
     both_orders: BothOrders = True,
 ) -> None:
-    """Have a judge, such as an audio LLM behind an endpoint, hear the items of a run, and put it beside the models.
+    """Evaluate a judge, such as an audio LLM behind an endpoint, on the items of a run, beside its models.
 
-    Pairs are heard in both orders; the take that is chosen gets 1, the other 0, the mean counts. Rated takes are asked
-    about by a prompt that rates, such as rate-musicality. Of several prompts each item gets the one that fits it best.
+    Pairs are asked in both orders; the chosen take gets 1, the other 0, and the mean is used. Rated takes need a
+    rating prompt such as rate-musicality. Of several prompts, each item gets the one that fits it best.
     `cmi rewardbench table` then shows the judge like any model. The same command resumes.
 
     Examples:

@@ -20,11 +20,14 @@ from cmi.report.tables import print_tables, to_json_line
 
 def score(
     audio: Annotated[
-        list[str] | None, typer.Argument(help="Takes of one prompt, or folders: paths or addresses.")
+        list[str] | None, typer.Argument(help="Takes of one prompt, or folders of takes: paths or URLs.")
     ] = None,
-    text: Annotated[str, typer.Option(help="What was asked for in words.")] = "",
-    lyrics: Annotated[str, typer.Option(help="What was to be sung.")] = "",
-    reference: Annotated[Path | None, typer.Option(help="How it was to sound.", parser=to_path)] = None,
+    text: Annotated[str, typer.Option(help="Text part of the prompt: a description of the music.")] = "",
+    lyrics: Annotated[str, typer.Option(help="Lyrics part of the prompt.")] = "",
+    reference: Annotated[
+        Path | None,
+        typer.Option(help="Audio part of the prompt: a recording that the takes should resemble.", parser=to_path),
+    ] = None,
     manifest: Annotated[
         Path | None,
         typer.Option(help="JSONL, CSV or Parquet of takes: id, audio, text, lyrics, reference.", parser=to_path),
@@ -32,28 +35,35 @@ def score(
     model: Annotated[str, typer.Option(help=f"{SCORERS}; auto: cmi-rm if it is on this machine, else nano.")] = "auto",
     revision: Revision = None,
     window: Annotated[
-        str, typer.Option(help="What is heard: first120, first10, mean10 (of sections of 10 s) or full (songs).")
+        str,
+        typer.Option(
+            help="Part of each take that is scored: first120 (seconds), first10, mean10 (mean over 10 s) or full."
+        ),
     ] = "first120",
     all_words: Annotated[
-        bool, typer.Option("--all-words", help="Read texts and lyrics beyond 512 tokens in further windows.")
+        bool,
+        typer.Option(
+            "--all-words", help="Do not truncate texts and lyrics at 512 tokens; encode the rest in further windows."
+        ),
     ] = False,
-    explain: Annotated[Path | None, typer.Option(help="Draw the scores over time into this .png or .svg.")] = None,
+    explain: Annotated[Path | None, typer.Option(help="Draw the scores over time to this .png or .svg file.")] = None,
     html: Html = None,
     embed_audio: EmbedAudio = False,
     device: Device = "auto",
     cache_gb: Annotated[
-        float, typer.Option("--cache-gb", min=0, help="Keep what was heard, up to so much; 0 for nothing.")
+        float,
+        typer.Option("--cache-gb", min=0, help="Size limit of the embedding cache, in gigabytes; 0 for no cache."),
     ] = 20.0,
     ray: OnRay = 0,
     calibration: CalibrationFile = None,
     log: Log = None,
     as_json: AsJson = False,
 ) -> None:
-    """Score takes: musicality and alignment to the prompt. Higher is better; scores compare takes, they have no unit.
+    """Score takes: musicality and alignment with the prompt. Higher is better; scores rank takes and have no unit.
 
     A folder stands for its recordings or, if it has none, for its subfolders: prompt.txt and the takes of that prompt.
     Without a prompt on the command line, prompt.txt is that of a folder's recordings, or take.txt that of take.wav.
-    A file that can't be heard is listed with the reason, and the exit code is then 2; the others are scored.
+    A file that cannot be read is listed with the reason and the exit code is 2; the others are scored.
 
     Examples:
 
@@ -94,7 +104,7 @@ def score(
     named = [(str(take.audio), take) for take in given]
     count = len(named) + (_count_takes(manifest) if manifest else 0)
     if not count:
-        raise InputError("nothing to score: name audio files, or a list of them with --manifest")
+        raise InputError("nothing to score: give audio files, or a manifest with --manifest")
 
     def takes() -> Iterator[tuple[str, Take]]:
         return chain(named, read_takes(manifest) if manifest else ())
@@ -152,11 +162,11 @@ def score(
     else:
         print_tables([scores_table(kept, shown_by)])
     if broken:
-        raise InputError(f"{broken} of {count} takes could not be heard; the reasons are listed with the scores")
+        raise InputError(f"{broken} of {count} takes could not be scored; the reasons are listed with the scores")
 
 
 def _count_takes(manifest: Path) -> int:
-    """Read a manifest to its end, so that a wrong row is told before anything is scored, and count its takes."""
+    """Read the whole manifest, so that a wrong row is reported before anything is scored, and count its takes."""
     from cmi.take import Prompt, read_takes
 
     count, asked = 0, Prompt()

@@ -19,29 +19,33 @@ TOKEN = "CMI_SERVE_TOKEN"  # noqa: S105  (the variable's name)
 def serve(
     model: Annotated[str, typer.Option(help=f"{SCORERS}; auto: cmi-rm if it is on this machine, else nano.")] = "auto",
     revision: Revision = None,
-    window: Annotated[str, typer.Option(help="What is heard: first120, first10, mean10 or full.")] = "first120",
-    host: Annotated[str, typer.Option(help="To listen on; others than loopback need a token.")] = "127.0.0.1",
+    window: Annotated[
+        str, typer.Option(help="Part of each take that is scored: first120, first10, mean10 or full.")
+    ] = "first120",
+    host: Annotated[str, typer.Option(help="Address to listen on; any but loopback requires a token.")] = "127.0.0.1",
     port: Port = 8009,
     token_file: Annotated[
-        Path | None, typer.Option(help=f"A file with the token that clients send; or set {TOKEN}.")
+        Path | None, typer.Option(help=f"File with the token that clients must send; or set {TOKEN}.")
     ] = None,
     allow: Annotated[
-        list[Path] | None, typer.Option(help="A folder whose files clients may name by their paths.")
+        list[Path] | None, typer.Option(help="Folder whose files clients may score by path; repeatable.")
     ] = None,
-    queue: Annotated[int, typer.Option(min=1, help="Takes that may wait; more are answered with 429.")] = 64,
-    body_mb: Annotated[int, typer.Option(min=1, max=2000, help="The largest request, in megabytes.")] = 64,
-    cache_gb: Annotated[float, typer.Option(min=0, help="Keep what was heard of files, up to so much.")] = 20.0,
+    queue: Annotated[
+        int, typer.Option(min=1, help="Greatest number of takes that wait; further requests are answered with 429.")
+    ] = 64,
+    body_mb: Annotated[int, typer.Option(min=1, max=2000, help="Greatest size of a request, in megabytes.")] = 64,
+    cache_gb: Annotated[float, typer.Option(min=0, help="Size limit of the embedding cache, in gigabytes.")] = 20.0,
     device: Device = "auto",
     ray: Annotated[
-        int, typer.Option(min=0, help="Use up to so many processes on Ray Serve, with a GPU each if there are any.")
+        int, typer.Option(min=0, help="Greatest number of processes on Ray Serve, with a GPU each if there are any.")
     ] = 0,
     calibration: CalibrationFile = None,
-    log_requests: Annotated[bool, typer.Option("--log-requests", help="To standard error.")] = False,
+    log_requests: Annotated[bool, typer.Option("--log-requests", help="Log requests to standard error.")] = False,
 ) -> None:
-    """Serve scores over HTTP, until Ctrl-C: musicality and alignment for trainers in another environment.
+    """Serve scores over HTTP until Ctrl-C: musicality and alignment, for a trainer in another environment.
 
-    Requests of all clients share the model's batches, and a take that was asked for before is answered from memory.
-    POST /score, /compare, /rank and /verl-omni take JSON or files; GET / lists them.
+    Requests of all clients are batched together, and scores are cached. POST /score, /compare, /rank and /verl-omni
+    accept JSON or files; GET / lists them.
 
     Examples:
 

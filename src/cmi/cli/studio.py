@@ -1,4 +1,4 @@
-"""`cmi studio`: music with known virtues and flaws."""
+"""`cmi studio`: music with known flaws."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +10,7 @@ from cmi.cli.options import Seed, Workers
 from cmi.cli.progress import progress
 from cmi.report.tables import print_tables
 
-app = typer.Typer(no_args_is_help=True, help="Make music with known virtues and flaws.")
+app = typer.Typer(no_args_is_help=True, help="Make music with known flaws.")
 
 
 STUDIO = ("the studio", "studio")
@@ -18,22 +18,22 @@ STUDIO = ("the studio", "studio")
 
 @app.command()
 def make(
-    folder: Annotated[Path, typer.Argument(help="Where to write; the same command resumes there.")],
-    pairs: Annotated[int, typer.Option(min=1, max=1_000_000, help="About so many.")] = 1000,
+    folder: Annotated[Path, typer.Argument(help="Folder to write; the same command resumes there.")],
+    pairs: Annotated[int, typer.Option(min=1, max=1_000_000, help="Approximate number of pairs.")] = 1000,
     seed: Seed = 0,
     hold_out: Annotated[
         list[str] | None,
-        typer.Option(help="A flaw, or a family of flaws, that only the split 'heldout' has."),
+        typer.Option(help="Flaw, or family of flaws, that occurs only in the split 'heldout'."),
     ] = None,
-    scores: Annotated[float, typer.Option(min=0, max=1, help="The share of pairs of music21's scores.")] = 0.1,
-    tracks: Annotated[Path | None, typer.Option(help="A folder with real recordings to make pairs of too.")] = None,
-    tracks_share: Annotated[float, typer.Option(min=0, max=1, help="The share of pairs of real recordings.")] = 0.5,
+    scores: Annotated[float, typer.Option(min=0, max=1, help="Share of pairs made from music21's scores.")] = 0.1,
+    tracks: Annotated[Path | None, typer.Option(help="Folder of real recordings to make pairs from, too.")] = None,
+    tracks_share: Annotated[float, typer.Option(min=0, max=1, help="Share of pairs made from real recordings.")] = 0.5,
     workers: Workers = None,
 ) -> None:
     """Make a preference set: pairs of takes whose winner is known, as JSON lines and FLAC.
 
-    Pieces are composed and rendered here, spoilt in known ways, and captioned; takes are level and equally long, and
-    the set is balanced until loudness, length, brightness and the number of notes tell nothing.
+    Pieces are composed, rendered, given known flaws and captioned. Takes have equal loudness and length, and the set is
+    balanced so that loudness, length, brightness and number of notes do not predict the winner.
 
     Examples:
 
@@ -58,12 +58,14 @@ def make(
 
 @app.command()
 def fetch(
-    folder: Annotated[Path, typer.Argument(help="Where to unpack; what is there is not fetched again.")],
-    packages: Annotated[list[str] | None, typer.Argument(help="Debian packages with music; none: list some.")] = None,
+    folder: Annotated[Path, typer.Argument(help="Folder to unpack to; packages that are there are not fetched again.")],
+    packages: Annotated[
+        list[str] | None, typer.Argument(help="Debian packages with music; without any, some are listed.")
+    ] = None,
 ) -> None:
-    """Fetch freely licensed music from Debian's packages, each with its licence on record; nothing is installed.
+    """Download freely licensed music from Debian packages and record each licence; nothing is installed.
 
-    Needs apt-get and dpkg-deb, but no root. Licences differ: read each package's copyright file before passing it on.
+    Needs apt-get and dpkg-deb, but no root. Licences differ: read each package's copyright file before you share it.
 
     Example:  cmi studio fetch music/ wesnoth-1.16-music supertux-data
     """
@@ -85,11 +87,11 @@ def fetch(
 
 @app.command()
 def mir(
-    folder: Annotated[Path, typer.Argument(help="Where to write; what is there is not made again.")],
-    clips: Annotated[int, typer.Option(min=1, max=100_000, help="Pieces, and as many single notes.")] = 50,
+    folder: Annotated[Path, typer.Argument(help="Folder to write; existing files are kept.")],
+    clips: Annotated[int, typer.Option(min=1, max=100_000, help="Number of pieces, and of single notes.")] = 50,
     seed: Seed = 0,
 ) -> None:
-    """Make a small MIR set with exact truth, in CMI-Bench's layout: key, beats, downbeats, melody, pitch, instrument.
+    """Make a small MIR set with exact labels, in CMI-Bench's layout: key, beats, downbeats, melody, pitch, instrument.
 
     Example:  cmi studio mir mir/ --clips 20, then  cmi bench score ANSWERS --annotations mir/annotations
     """
@@ -104,20 +106,22 @@ def mir(
 
 @app.command()
 def show(
-    folder: Annotated[Path, typer.Argument(help="Where to write; what is there of the same names is replaced.")],
-    seed: Annotated[int, typer.Option(min=0, help="Another piece, other accidents.")] = 0,
-    style: Annotated[str | None, typer.Option(help="Of the piece; by default any.")] = None,
+    folder: Annotated[Path, typer.Argument(help="Folder to write; files of the same names are replaced.")],
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the piece and its flaws.")] = 0,
+    style: Annotated[str | None, typer.Option(help="Style of the piece; by default random.")] = None,
     flaw: Annotated[
         list[str] | None,
         typer.Option(
-            help="A flaw, or a family of flaws, to show; may be repeated. By default one of each family.",
+            help="A flaw, or a family of flaws, to show; repeatable. By default one of each family.",
         ),
     ] = None,
-    strength: Annotated[float, typer.Option(min=0, max=1, help="Of the flaws; 0.5 is plain, 1 is blatant.")] = 0.6,
+    strength: Annotated[
+        float, typer.Option(min=0, max=1, help="Strength of the flaws; 0.5 is noticeable, 1 is blatant.")
+    ] = 0.6,
 ) -> None:
-    """Show what flaws do: one piece, clean and flawed, as pictures and on a page to listen to.
+    """Show what each flaw does to a piece: plots, and a page to listen to the clean and the flawed versions.
 
-    Open index.html in a browser: it needs no network. Marks show where a version differs most from the clean one.
+    Open index.html in a browser; it works offline. Marks show where a version differs most from the clean one.
 
     Examples:
 
@@ -135,13 +139,13 @@ def show(
 
 @app.command()
 def generate(
-    folder: Annotated[Path, typer.Argument(help="Where to write; the same command resumes there.")],
-    prompts: Annotated[int, typer.Option(min=1, max=1000, help="Captions to make takes for.")] = 20,
-    candidates: Annotated[int, typer.Option(min=1, max=1000, help="Takes for each.")] = 10,
+    folder: Annotated[Path, typer.Argument(help="Folder to write; the same command resumes there.")],
+    prompts: Annotated[int, typer.Option(min=1, max=1000, help="Number of prompts.")] = 20,
+    candidates: Annotated[int, typer.Option(min=1, max=1000, help="Takes for each prompt.")] = 10,
     seed: Seed = 0,
     workers: Workers = None,
 ) -> None:
-    """Generate takes to pick from: each does some of what its prompt asks, most have a flaw, and all of it is known.
+    """Generate takes for `cmi pick`, with known flaws and known deviations from the prompt.
 
     Examples:
 

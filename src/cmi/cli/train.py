@@ -20,21 +20,21 @@ def train(
     config: Annotated[
         str, typer.Argument(help="A YAML file, paper-stage1, paper-stage2, or preferences: a file or folder.")
     ],
-    out: Annotated[Path | None, typer.Option(help="Where the model goes; by default runs/CONFIG.")] = None,
-    model: Annotated[str, typer.Option(help="Begin with this checkpoint, not with the configuration's.")] = "",
+    out: Annotated[Path | None, typer.Option(help="Folder of the trained model; by default runs/CONFIG.")] = None,
+    model: Annotated[str, typer.Option(help="Start from this checkpoint instead of the configuration's.")] = "",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Count data, parameters, memory and disk, and stop.")
+        bool, typer.Option("--dry-run", help="Print the amount of data, parameters, memory and disk space, and stop.")
     ] = False,
     device: Device = "auto",
     log_to: LogTo = None,
     as_json: AsJson = False,
 ) -> None:
-    """Train a reward model: a head on a frozen encoder, on preferences and ratings.
+    """Train a reward model: a head on a frozen encoder, from preferences and ratings.
 
-    Recordings and texts are encoded once and kept on disk. The same command resumes a run that was stopped; losses and
-    validations are in training/curve.jsonl and training/tensorboard of the folder, which `cmi score --model` takes.
-    Preferences or ratings instead of a configuration train nano's head on the prompts of their split train; a quarter
-    of these prompts validates.
+    Recordings and texts are encoded once and cached on disk. The same command resumes a stopped run. Losses and
+    validation results are in training/curve.jsonl and training/tensorboard of the output folder, which
+    `cmi score --model` accepts. Given preferences or ratings instead of a configuration, it trains nano's head on their
+    train split, with a quarter of its prompts for validation.
 
     Examples:
 

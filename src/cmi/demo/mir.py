@@ -36,7 +36,7 @@ from cmi.report.tables import Table
 from cmi.studio.mir import make_mir_set
 
 PROTOCOL: Protocol = "strict"
-MARKS_NOTE = "▲ above the best null, ▼ below it, · not told apart (Holm-adjusted p < .05)."
+MARKS_NOTE = "▲ above the best null, ▼ below it, · no significant difference (Holm-adjusted p < .05)."
 MAIN_METRICS = ("FM@70ms", "RPA")  # of a task that has one of them; else its first metric
 
 
@@ -84,7 +84,7 @@ def answer_mir(folder: Path, listener: str, clips: int, seconds: int, seed: int,
 
 
 def main_cells(cells: Iterable[BenchCell]) -> list[BenchCell]:
-    """Of each model and row the metric that matters most, without null baselines that were not asked."""
+    """Return the main metric of each model and row, without null baselines that were not asked."""
     chosen: dict[tuple[str, str], BenchCell] = {}
     for cell in cells:
         if not cell.is_null and ((cell.model, cell.row) not in chosen or cell.metric in MAIN_METRICS):
@@ -110,7 +110,7 @@ def _notice(listener: str, cells: Sequence[BenchCell]) -> str:
         return f"The listener {listener} answered nothing. The reasons are below, and the same command asks again."
     below = [cell for cell in cells if (cell.value or 0.0) <= (cell.null_value or 0.0)]
     count = f"{len(cells) - len(below)} of {len(cells)}"
-    above = f"The listener {listener} is above the best null, which never hears a clip, on {count} tasks."
+    above = f"The listener {listener} is above the best null, which does not use the audio, on {count} tasks."
     if below:
         named = ", ".join(f"{_TASKS[c.row]} ({number(c.value, 0)} against {number(c.null_value, 0)})" for c in below)
         return f"{above} It is not on {named}: with {below[0].n} clips that may be chance."

@@ -1,4 +1,4 @@
-"""The demonstration's page: takes and pairs to listen to, the probe, MIR, CMI-Bench, each with what to notice."""
+"""The demonstration's page: takes and pairs to listen to, the probe, MIR and CMI-Bench, each with a comment."""
 
 import shlex
 import textwrap
@@ -143,7 +143,7 @@ def _noticed(shown: Table) -> str:
 def _mir(demo: Demo, link: Link) -> str:
     main, *others = demo.mir.tables
     clips = "\n".join(_clip(clip, link) for clip in demo.mir.clips)
-    return f"""<h2>What can be heard</h2>
+    return f"""<h2>Questions about clips</h2>
 {_noticed(main)}
 <p class="quiet">The other half of cmi is CMI-Bench: questions about music for audio language models. Here they are
 about clips whose notes are known; supervised models (<code>cmi bench run --listener reference</code>) answer.</p>

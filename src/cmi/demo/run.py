@@ -44,7 +44,7 @@ from cmi.probe.accuracy import (
     asked_takes,
     prompt_questions,
     questions,
-    read_heard,
+    read_measurements,
 )
 from cmi.probe.versions import compose_songs
 from cmi.report.tables import Table, to_json
@@ -161,7 +161,7 @@ def _judge(out: Path, scorer: NamedScorer, on_progress: Progress) -> tuple[list[
         for one in asked
         if ALL in one.groups
     ]
-    return accuracies(asked, answers(asked, by_take), read_heard(out / "pairs")), judged
+    return accuracies(asked, answers(asked, by_take), read_measurements(out / "pairs")), judged
 
 
 def _difference(pair: Preference) -> str:

@@ -1,4 +1,4 @@
-"""The demonstration in a terminal: the takes in their order, then each measurement in a row. What to notice."""
+"""The demonstration in a terminal: the ranked takes, then one row per measurement, with comments."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

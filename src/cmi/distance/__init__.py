@@ -1,1 +1,1 @@
-"""How far are a generator's takes, as a set, from reference music? Distances between distributions of embeddings."""
+"""Distances of a set of takes from reference music: FAD, KAD and MAUVE on distributions of embeddings."""

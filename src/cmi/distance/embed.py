@@ -1,11 +1,11 @@
-"""Recordings as embeddings: of windows of 3 s by musicnn, or of whole takes by a published model of sound and text.
+"""Embed recordings: windows of 3 s by musicnn, or whole takes by a published audio-text model.
 
     musicnn    the layer before the tags of the network trained on the Million Song Dataset: 200 numbers for each 3 s;
-               all recordings at one level; offline
+               all recordings at one level; works offline
     clap, clap-music, muq-mulan, clamp3
-               one embedding a take, as the baseline of that name hears it (docs/baselines.md)
+               one embedding per take, that of the baseline of that name (docs/baselines.md)
 
-The first 120 s of a recording are heard by musicnn. What was heard is cached by the content of the file.
+musicnn gets the first 120 s of a recording. Embeddings are cached by the content of the file.
 """
 
 import hashlib
@@ -24,13 +24,13 @@ from cmi.reward.engine.token_cache import CachedTokens, TokenCache
 from cmi.reward.model.encoders import musicnn
 from cmi.reward.model.encoders.nano import levelled
 from cmi.reward.scoring.baselines import ALIGNMENT, find_baseline
-from cmi.reward.scoring.baselines.listening import AlignmentScorer, hear, in_calls, repeated
+from cmi.reward.scoring.baselines.listening import AlignmentScorer, apply_in_batches, load_audio, repeat_to
 from cmi.reward.scoring.scorers import load_scorer
 
 MUSICNN = "musicnn"
 MUSICNN_SECONDS = 120.0
 MUSICNN_WINDOW = 3 * musicnn.RATE  # samples
-HEARD_AS = "distance, 1"  # changes with what the encoders give
+HEARD_AS = "distance, 1"  # to be increased when embeddings change
 
 
 class SoundEncoder(NamedTuple):
@@ -41,7 +41,7 @@ class SoundEncoder(NamedTuple):
 class EmbeddedSet(NamedTuple):
     takes: list[Array]  # each (windows, D)
     hashes: set[str]  # of the recordings' content
-    left_out: list[tuple[str, str]]  # recordings that could not be heard, and why
+    left_out: list[tuple[str, str]]  # recordings that could not be read, and why
 
 
 def load_encoder(name: str, device: str = "auto") -> SoundEncoder:
@@ -60,20 +60,21 @@ def load_encoder(name: str, device: str = "auto") -> SoundEncoder:
 @torch.inference_mode()
 def _embed_windows(net: musicnn.Musicnn, path: Path) -> torch.Tensor:
     """(windows, 200): whole windows of 3 s; a shorter recording is repeated to fill one."""
-    samples = levelled(hear(path, musicnn.RATE, MUSICNN_SECONDS)[None])[0]
+    samples = levelled(load_audio(path, musicnn.RATE, MUSICNN_SECONDS)[None])[0]
     whole = len(samples) // MUSICNN_WINDOW
-    filled = samples[: whole * MUSICNN_WINDOW] if whole else repeated(samples, MUSICNN_WINDOW)
+    filled = samples[: whole * MUSICNN_WINDOW] if whole else repeat_to(samples, MUSICNN_WINDOW)
     device = next(net.buffers()).device
-    return in_calls(lambda part: net.penultimate(musicnn.mel(part)), filled.view(-1, MUSICNN_WINDOW).to(device)).cpu()
+    windows = filled.view(-1, MUSICNN_WINDOW).to(device)
+    return apply_in_batches(lambda part: net.penultimate(musicnn.mel(part)), windows).cpu()
 
 
 def embed_recordings(
-    paths: Sequence[Path], encoder: SoundEncoder, cache: TokenCache, on_heard: Callable[[], None] = lambda: None
+    paths: Sequence[Path], encoder: SoundEncoder, cache: TokenCache, on_done: Callable[[], None] = lambda: None
 ) -> EmbeddedSet:
-    """Embed each recording, or say why it could not be heard. A recording that comes again counts once."""
+    """Embed each distinct recording; return those that could not be read with the reason."""
     found = EmbeddedSet([], set(), [])
 
-    def hear_one(path: Path) -> tuple[str, Array] | InputError:
+    def embed_one(path: Path) -> tuple[str, Array] | InputError:
         try:
             content = content_hash(path)
             return content, _cached(path, content, encoder, cache)
@@ -82,14 +83,14 @@ def embed_recordings(
 
     cores = usable_cores()
     with single_threads(cores, "cmi-embed") as pool:
-        heard = map_ahead(lambda path: pool.submit(hear_one, path), paths, cores)
-        for path, one in zip(paths, heard, strict=True):
+        embedded = map_ahead(lambda path: pool.submit(embed_one, path), paths, cores)
+        for path, one in zip(paths, embedded, strict=True):
             if isinstance(one, InputError):
                 found.left_out.append((str(path), str(one)))
             elif one[0] not in found.hashes:
                 found.hashes.add(one[0])
                 found.takes.append(one[1])
-            on_heard()
+            on_done()
     return found
 
 

@@ -1,11 +1,11 @@
-"""A distance with what it is worth: an interval, its limit in n, and two nulls.
+"""Measure a distance with an interval, its limit for infinitely many takes, and two nulls.
 
 interval    95 %, by a jackknife that leaves out a tenth of the takes of either set at a time
-limit       what the distance would be with endless takes, by the same jackknife, which takes the part away that
-            goes with 1/n: FAD of few takes is far too large (Chong and Forsyth 2020; Gui et al. 2023)
-itself      the reference's distance from itself: its mean over random splits into halves
-shuffled    the distance if it did not matter which set a take is of: the 95th percentile over random splits of all
-            takes into sets of these sizes; p is how often it is at least as large as the distance
+limit       the distance extrapolated to infinitely many takes by the same jackknife, which removes the bias of order
+            1/n: FAD of few takes is far too large (Chong and Forsyth 2020; Gui et al. 2023)
+itself      the reference's distance from itself: the mean over random splits into halves
+shuffled    a permutation null: the 95th percentile over random splits of all takes into sets of these sizes; p is the
+            share of splits with a distance at least as large
 """
 
 import math
@@ -60,7 +60,7 @@ class DistanceReport(NamedTuple):
     dimensions: int
     shared: int  # recordings that are in both sets
     distances: list[MeasuredDistance]
-    left_out: list[tuple[str, str]]  # recordings that could not be heard, and why
+    left_out: list[tuple[str, str]]  # recordings that could not be read, and why
 
 
 def measure_distances(
@@ -74,7 +74,7 @@ def measure_distances(
     require_enough("reference", len(reference))
     if not np.ptp(np.concatenate(reference), axis=0).any():
         raise InputError(
-            "all recordings of the reference sound the same to the encoder: there is no distance from them"
+            "the encoder gives all reference recordings the same embedding, so that distances are undefined"
         )
     found = []
     for metric in metrics:
@@ -90,12 +90,12 @@ def require_enough(name: str, recordings: int) -> None:
 
 
 def steps(metrics: int) -> int:
-    """How often `measure_distances` calls `on_step`."""
+    """Return how often `measure_distances` calls `on_step`."""
     return metrics * (1 + 2 * GROUPS + HALVINGS + SHUFFLES)
 
 
 def extrapolate(distance: Distance, own: Indexes, other: Indexes, rng: np.random.Generator) -> Extrapolation:
-    """Jackknife both sets, a group of takes at a time."""
+    """Jackknife both sets, leaving out a group of takes at a time."""
     value = distance(own, other)
     without_own = np.array([distance(kept, other) for kept in _leaving_out(own, rng)])
     without_other = np.array([distance(own, kept) for kept in _leaving_out(other, rng)])
@@ -121,14 +121,14 @@ def _measure(metric: str, plain: Distance, n: int, m: int, on_step: Callable[[],
 
 
 def _leaving_out(takes: Indexes, rng: np.random.Generator) -> Iterator[Indexes]:
-    """The takes without one random group after the other."""
+    """Yield the takes without each of several random groups."""
     groups = np.array_split(rng.permutation(takes), GROUPS)
     for group in groups:
         yield np.setdiff1d(takes, group)
 
 
 def _splits(takes: Indexes, first: int, rng: np.random.Generator) -> Iterator[tuple[Indexes, Indexes]]:
-    """Random splits, the first part of `first` takes."""
+    """Yield random splits whose first part has `first` takes."""
     while True:
         order = rng.permutation(takes)
         yield order[:first], order[first:]
@@ -156,18 +156,18 @@ def distance_tables(report: DistanceReport) -> list[Table]:
     headers = ["distance", "value", "limit", "low", "high", "itself", "shuffled", "p"]
     notes = [
         f"{report.takes} takes ({report.windows} windows) against {report.reference_takes} recordings of the reference "
-        f"({report.reference_windows} windows), {report.dimensions} numbers a window by {report.encoder}.",
-        "limit: estimated for infinitely many takes, and about 0 or below if no distance can be told; low, high: its "
-        "95 % interval. itself: the distance between two halves of the reference. shuffled: 95 % of random splits of "
-        "all takes are below; p: the share that is not below the value. Smaller is nearer, under this encoder alone.",
+        f"({report.reference_windows} windows), {report.dimensions} dimensions, by {report.encoder}.",
+        "limit: extrapolated to infinitely many takes, and about 0 or below if no distance can be told; low, high: its "
+        "95 % interval. itself: between two halves of the reference. shuffled: 95th percentile over random splits of "
+        "all takes; p: share of the splits at or above the value. Smaller is closer, as this encoder sees it.",
     ]
     if min(report.windows, report.reference_windows) < 2 * report.dimensions:
         notes.append(
-            f"A set has fewer than {2 * report.dimensions} windows, twice the {report.dimensions} numbers of each: "
-            "FAD of so few is mostly bias. Look at its limit, or at KAD."
+            f"A set has fewer than {2 * report.dimensions} windows, twice the {report.dimensions} dimensions: "
+            "FAD of so few windows is mostly bias. Use its limit, or KAD."
         )
     if report.shared:
-        notes.append(f"{report.shared} recordings are in both sets: the distance is smaller for that.")
+        notes.append(f"{report.shared} recordings are in both sets, which lowers the distance.")
     tables = [Table(f"Distance from the reference by {report.encoder}", headers, rows, notes=notes)]
     if report.left_out:
         tables.append(Table(f"{len(report.left_out)} recordings left out", ["file", "why"], report.left_out, labels=2))

@@ -5,8 +5,8 @@
            Gaussian kernel, whose bandwidth is the median distance between windows of the reference
     mad    MAUVE audio divergence (Huang et al. 2025): -log of MAUVE (Pillutla et al. 2021) on histograms over clusters
 
-A take gives one window or several, each an embedding. Each function of `METRICS` prepares what its distance needs of
-all takes, once, and returns the distance between any two subsets of them: the nulls and the intervals need hundreds.
+A take has one or more windows, each with an embedding. Each function of `METRICS` does the work that is common to all
+subsets of takes and returns a function for the distance between two subsets, because nulls and intervals need hundreds.
 """
 
 import math
@@ -21,16 +21,16 @@ Indexes = NDArray[np.intp]
 Distance = Callable[[Indexes, Indexes], float]  # between the takes with these indexes
 
 KAD_SCALE = 100.0  # as published
-BANDWIDTH_WINDOWS = 2000  # windows of the reference, evenly spread, that the median distance is taken of
+BANDWIDTH_WINDOWS = 2000  # evenly spaced windows of the reference from which the median distance is computed
 BLOCK = 1024  # rows of the kernel computed at a time
 WINDOWS_PER_CLUSTER = 10  # MAUVE's default
-EXPLAINED_VARIANCE = 0.9  # that the principal components kept for clustering explain at least
+EXPLAINED_VARIANCE = 0.9  # least share of variance that the principal components for clustering explain
 FRONTIER_POINTS, MAUVE_SCALE = 25, 5.0
 KMEANS_STARTS, KMEANS_SEED = 5, 0
 
 
 def frechet_distance(x: Array, y: Array) -> float:
-    """Of windows (n, D) and (m, D), by their means and covariances.
+    """Return the FAD of windows (n, D) and (m, D), from their means and covariances.
 
     The trace of the square root of a product of covariances is the nuclear norm of a product of their roots, which
     exists even where a covariance is singular; no constant has to be added.
@@ -48,13 +48,13 @@ def _gaussian(windows: Array) -> tuple[Array, Array]:
 
 
 def kernel_distance(x: Array, y: Array, bandwidth: float | None = None) -> float:
-    """Of windows (n, D) and of the reference's (m, D)."""
+    """Return the KAD of windows (n, D) and of the reference's (m, D)."""
     distance = prepare_kernel([*x[:, None], *y[:, None]], len(x), bandwidth)
     return distance(np.arange(len(x)), np.arange(len(x), len(x) + len(y)))
 
 
 def median_distance(windows: Array) -> float:
-    """Between windows (n, D); of an even number of distances the lower of the two in the middle."""
+    """Return the median distance between windows (n, D); of an even number, the lower of the two middle ones."""
     chosen = windows[np.linspace(0, len(windows) - 1, min(len(windows), BANDWIDTH_WINDOWS)).round().astype(int)]
     squares = _squared_distances(chosen, chosen)[np.triu_indices(len(chosen), 1)]
     middle = (squares.size - 1) // 2
@@ -84,8 +84,8 @@ def _closeness(p: Array, mixtures: Array) -> Array:
     return np.exp(-MAUVE_SCALE * (p[kept] * np.log(p[kept] / mixtures[:, kept])).sum(axis=1))
 
 
-# Each prepares the distance between subsets of takes, of which the first `first` are judged and the others are the
-# reference. A take is (windows, D).
+# Each returns a function for the distance between subsets of takes, of which the first `first` are the takes to
+# measure and the others are the reference. A take is (windows, D).
 
 
 def prepare_frechet(takes: Sequence[Array], first: int) -> Distance:
@@ -96,7 +96,7 @@ def prepare_frechet(takes: Sequence[Array], first: int) -> Distance:
 
 
 def prepare_kernel(takes: Sequence[Array], first: int, bandwidth: float | None = None) -> Distance:
-    """Sums of the kernel over the windows of any two takes are what all subsets need."""
+    """Precompute the sums of the kernel over the windows of any two takes."""
     counts = np.array([len(take) for take in takes], dtype=np.float64)
     windows = np.concatenate(takes)
     width = median_distance(np.concatenate(takes[first:])) if bandwidth is None else bandwidth
@@ -128,7 +128,7 @@ def _blocks(starts: Indexes) -> list[tuple[int, int]]:
 
 
 def prepare_mauve(takes: Sequence[Array], first: int) -> Distance:
-    """All windows are clustered together, once."""
+    """Cluster all windows together, once."""
     windows = np.concatenate(takes)
     owners = np.repeat(np.arange(len(takes)), [len(take) for take in takes])
     fewest = min(int((owners < first).sum()), int((owners >= first).sum()))

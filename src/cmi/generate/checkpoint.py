@@ -1,4 +1,4 @@
-"""What systems have in common that run a model in this process: a checkpoint of the hub or a folder, a device, a seed.
+"""The base of systems that run a model in this process: a checkpoint from the hub or a folder, a device, a seed.
 
 A system is a subclass of `CheckpointGenerator` with a dataclass `Settings`, whose fields are what can be set on the
 command line. Random numbers come from the take's seed alone and leave torch's global state as it was.
@@ -89,7 +89,7 @@ class CheckpointGenerator(ABC, Generic[S]):
         if seconds is not None and self.longest is not None and seconds > self.longest:
             raise GeneratorStopped(
                 f"{self.name} makes takes of up to {math.floor(self.longest * 10) / 10:g} s, "
-                f"and {seconds:g} s were asked for"
+                f"but {seconds:g} s were requested"
             )
         with _seeded(seed, self._device), quiet_transformers(), quiet_diffusers():
             samples = self._sample(prompt, seed, seconds)

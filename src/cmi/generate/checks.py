@@ -1,4 +1,4 @@
-"""What a system returns is checked before it is a take; what fails is counted by its reason.
+"""Checks of what a system returns; failed takes are counted by reason.
 
 not audio     not a Waveform or a GeneratedSound, or samples of another type or shape
 empty         no samples

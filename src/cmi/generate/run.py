@@ -72,7 +72,7 @@ class SystemSummary:
     cost: float = 0.0
     first_failure: str = ""
     limit: str = ""  # the budget that ended the run
-    stopped: str = ""  # why the system could not go on
+    stopped: str = ""  # why the system could not continue
 
 
 def run_generation(
@@ -140,7 +140,7 @@ def make_take(generator: Generator, given: Prompt, seed: int, seconds: float | N
 
 
 class _TakeMaker:
-    """Where a system's takes are made: threads of this process, or processes that load it each."""
+    """Makes a system's takes, in threads of this process or in processes that each load the system."""
 
     about: AboutGenerator
 
@@ -174,7 +174,7 @@ class _TakeMaker:
             keep_in(folder)
 
     def stop_waiting(self) -> None:
-        """Tell the system, if it wants to know, that nobody waits for jobs that go on without us."""
+        """Call the system's `stop_waiting`, if it has one: jobs that a service continues are not waited for."""
         stop = getattr(self._generator, "stop_waiting", None)
         if callable(stop):
             stop()
@@ -226,7 +226,7 @@ class _SystemRun:
             return outcome
 
         def finish() -> int:
-            """Record what is under way; return how many jobs go on without us."""
+            """Record results that are under way; return the number of jobs that the service continues."""
             going_on = 0
             for future in wait([future for future in in_flight if not future.cancel()]).done:
                 try:
@@ -258,7 +258,11 @@ class _SystemRun:
         except KeyboardInterrupt:
             self._maker.stop_waiting()
             going_on = finish()
-            told = [f"{going_on} jobs go on at {about.name}, and it picks them up"] if going_on else []
+            told = (
+                [f"{going_on} jobs are still running at {about.name}; the same command collects them"]
+                if going_on
+                else []
+            )
             raise KeyboardInterrupt(*told) from None
         finally:  # what was paid for is kept
             finish()
@@ -294,7 +298,7 @@ class _SystemRun:
         return self._plan.retry_failed or self._log.failure(one) is None
 
     def _jobs(self) -> Iterator[TakeJob]:
-        """What is to be made: the first seed of all prompts, then the second."""
+        """Yield the takes to make: the first seed for all prompts, then the second."""
         name = self._maker.about.name
         for seed in self._plan.seeds:
             for asked, given in self._fitted:
@@ -306,7 +310,7 @@ class _SystemRun:
         """Name the limit that another take would exceed; '' if none."""
         most, money, price = self._plan.max_takes, self._plan.max_cost, self._maker.about.price
         if most is not None and self._log.takes + in_flight >= most:
-            return f"{most:,} takes are made (--max-takes)"
+            return f"the limit of {most:,} takes is reached (--max-takes)"
         if money is not None and self._log.cost + (in_flight + 1) * price > money:
             return f"another take would cost more than --max-cost {money:g}"
         return ""
@@ -326,7 +330,7 @@ def _check_plan(plan: GenerationPlan) -> None:
 
 def _process_died(system: str) -> InputError:
     kept = "what was finished is kept: run the same command again, with fewer --workers"
-    return InputError(f"{system}: a process of it died, perhaps for want of memory; {kept}")
+    return InputError(f"{system}: one of its processes died, perhaps out of memory; {kept}")
 
 
 @lru_cache(maxsize=1)

@@ -198,7 +198,7 @@ class ServiceGenerator:
     async def _content(self, calls: ServiceCalls, jobs: JobStore, key: str, body: dict[str, Any]) -> bytes:
         submit, poll, state = self._service.submit, self._service.poll, jobs.state(key)
         if state is not None and state.stage == "sent" and not submit.idempotency_header:
-            raise self._lose(jobs, key, state, "we were stopped before the answer came")
+            raise self._lose(jobs, key, state, "stopped before the answer arrived")
         if state is None or state.stage != "job":
             answer, state = await self._submit(calls, jobs, key, body)
             pause = poll.interval if poll else 0.0
@@ -276,7 +276,7 @@ class ServiceGenerator:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._is_stopping.wait(), seconds)
         if self._is_stopping.is_set():
-            raise JobGoesOn(f"{self.name}: stopped while a job goes on")
+            raise JobGoesOn(f"{self.name}: stopped while a job is running")
 
     async def _reject(self, jobs: JobStore, key: str) -> None:
         """Drop a take that is not audio; another attempt needs another job."""

@@ -72,7 +72,7 @@ class SubmitStep:
 
 @dataclass(frozen=True)
 class PollStep:
-    """How to ask after a job: the field `state` of the answer is one of `done`, one of `failed`, or it goes on.
+    """How to poll a job: while the field `state` of the answer is neither in `done` nor in `failed`, it is running.
 
     result     a path to ask when the job is done, if the take is not in the answer of `path`
     message    where an answer says why a job failed

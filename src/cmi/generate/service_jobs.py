@@ -1,4 +1,4 @@
-"""What was submitted to a service, kept on disk, so that nothing is submitted (and billed) twice.
+"""The jobs submitted to a service, recorded on disk, so that nothing is submitted (and billed) twice.
 
     jobs.jsonl      a line before each submission, with the job's id when it is known, and at its end
     KEY.audio       takes as they came, until they are certainly recorded

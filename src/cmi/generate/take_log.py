@@ -6,8 +6,8 @@
     skipped.jsonl                       prompts that a system cannot take: generator, group, reason
     audio/SYSTEM/PROMPT-SEED.flac       the takes
 
-A file is on disk before its line is; lines are synced one by one (`cmi._util.runlog`), so that a killed run goes on
-where it was.
+A file is on disk before its line is; lines are synced one by one (`cmi._util.runlog`), so that a killed run can be
+resumed.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ class TakeJob(NamedTuple):
 
 
 class TakeOutcome(NamedTuple):
-    """What became of a take: its length and hash, or the reason why it failed."""
+    """The outcome of a take: its length and hash, or the reason why it failed."""
 
     took: float  # seconds of generating
     cost: float = 0.0
@@ -51,7 +51,7 @@ class TakeOutcome(NamedTuple):
 
 
 class SystemCounts:
-    """What the folder has of a system."""
+    """The numbers of a system's takes and failures in the folder."""
 
     def __init__(self) -> None:
         self.takes = 0
@@ -102,7 +102,7 @@ class TakeLog:
 
     @property
     def cost(self) -> float:
-        """Of all takes and failures."""
+        """The cost of all takes and failures."""
         return sum(counts.cost for counts in self._systems.values())
 
     def counts(self, system: str) -> SystemCounts:

@@ -159,7 +159,8 @@ class Audit:
         if not self.hearing:
             found.append("no test shows that it uses the audio")
         found += [
-            f"on {one.axis} it does not tell {TESTED[one.kind]} (J {one.youden:.2f}, 95 % from {one.interval.low:.2f})"
+            f"on {one.axis} it does not distinguish {TESTED[one.kind]} "
+            f"(J {one.youden:.2f}, 95 % from {one.interval.low:.2f})"
             for one in self.hearing
             if not one.interval.low > 0
         ]

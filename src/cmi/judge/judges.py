@@ -20,11 +20,11 @@ from cmi.llm import Answer, AudioLLM, Failure, ProbedHearing, Request, Sound, kn
 from cmi.llm.hearing import HEARING, read_hearing
 from cmi.take import Audio, Axis, Choice, Pair, Score, Scorer, Take
 
-TOGETHER = 16  # pairs per call; so many are lost if the process is killed
+TOGETHER = 16  # pairs per call; their verdicts are lost if the process is killed
 
-Asked = tuple[str, Pair]
-Heard = tuple[str, Pair | Take]
-Told = tuple[str, Verdict | InputError]
+KeyedPair = tuple[str, Pair]
+KeyedItem = tuple[str, Pair | Take]
+KeyedVerdict = tuple[str, Verdict | InputError]
 
 
 class NamedJudge(Protocol):
@@ -33,7 +33,7 @@ class NamedJudge(Protocol):
     @property
     def name(self) -> str: ...
 
-    def verdicts(self, asked: Sequence[Asked]) -> Generator[Told, None, None]: ...
+    def verdicts(self, asked: Sequence[KeyedPair]) -> Generator[KeyedVerdict, None, None]: ...
 
 
 @dataclass(frozen=True)
@@ -42,32 +42,32 @@ class LanguageModelJudge:
 
     model: AudioLLM
     role: Role
-    probes: bool = True  # find out first how much of a clip the model hears
+    probes: bool = True  # find out first how many seconds of a clip the model processes
     kept: Path | None = None  # where the result of the probe is kept; by default in the run
 
-    def tell_waits(self, tell: Callable[[str], None]) -> None:
-        """Call `tell` with the reason for a longer pause of an endpoint."""
+    def set_on_wait(self, callback: Callable[[str], None]) -> None:
+        """Call `callback` with the reason for a longer pause of an endpoint."""
         if hasattr(self.model, "on_wait"):
-            self.model.on_wait = tell
+            self.model.on_wait = callback
 
     @property
     def name(self) -> str:
         return f"{self.model.name}, prompt {self.role.full_name}"
 
-    def requests(self, asked: Sequence[Heard]) -> list[Request]:
+    def requests(self, asked: Sequence[KeyedItem]) -> list[Request]:
         """The requests about all pairs or takes whose prompts have what the role requires."""
         return [request_for(key, one, self.role) for key, one in asked if not self.role.missing_in(one.prompt)]
 
-    def find_hearing(self, folder: Path, asked: Sequence[Heard]) -> ProbedHearing | None:
+    def find_hearing(self, folder: Path, asked: Sequence[KeyedItem]) -> ProbedHearing | None:
         """Find out how much of a clip the model hears, once; None if no clip is long enough to be cut."""
         path = (self.kept or folder) / HEARING
         return known_hearing(self.model, path, self.sounds(asked)) if self.probes else read_hearing(path)
 
-    def sounds(self, asked: Sequence[Heard]) -> Iterator[Sound]:
+    def sounds(self, asked: Sequence[KeyedItem]) -> Iterator[Sound]:
         """All sounds of the requests."""
         return (sound for request in self.requests(asked) for sound in request.sounds)
 
-    def verdicts(self, asked: Sequence[Heard]) -> Generator[Told, None, None]:
+    def verdicts(self, asked: Sequence[KeyedItem]) -> Generator[KeyedVerdict, None, None]:
         for key, one in asked:
             if missing := self.role.missing_in(one.prompt):
                 yield key, InputError(f"the pair has no {missing}, which prompt {self.role.name} requires")
@@ -96,7 +96,7 @@ class PlainJudge:
     name: str
     judge: Judge
 
-    def verdicts(self, asked: Sequence[Asked]) -> Generator[Told, None, None]:
+    def verdicts(self, asked: Sequence[KeyedPair]) -> Generator[KeyedVerdict, None, None]:
         for start in range(0, len(asked), TOGETHER):
             some = asked[start : start + TOGETHER]
             try:
@@ -106,7 +106,7 @@ class PlainJudge:
                 continue
             yield from zip((key for key, _ in some), told, strict=True)
 
-    def _judge_one(self, asked: Asked) -> Told:
+    def _judge_one(self, asked: KeyedPair) -> KeyedVerdict:
         key, pair = asked
         try:
             return key, self._judge_all([pair])[0]

@@ -17,7 +17,15 @@ from urllib.parse import urlsplit
 
 from cmi._util.errors import InputError
 from cmi._util.plugins import load_own
-from cmi.judge.judges import Asked, Heard, LanguageModelJudge, NamedJudge, PlainJudge, ScorerJudge, recordings_of
+from cmi.judge.judges import (
+    KeyedItem,
+    KeyedPair,
+    LanguageModelJudge,
+    NamedJudge,
+    PlainJudge,
+    ScorerJudge,
+    recordings_of,
+)
 from cmi.judge.parse import why_unusable
 from cmi.judge.prompt_file import DEFAULT, Role, read_role
 from cmi.judge.run import claim_run
@@ -53,7 +61,7 @@ class Spec:
 
     @property
     def is_language_model(self) -> bool:
-        """Whether the judge is told what to do by a prompt."""
+        """Tell whether the judge is a language model, which gets a prompt."""
         return self.is_chat or self.model.startswith("omni:")
 
 
@@ -72,7 +80,9 @@ def open_rater(spec: Spec, folder: Path, takes: Mapping[str, Take]) -> Iterator[
     """Open a language model that rates single takes, by their names, for a run in `folder`."""
     role = read_role(spec.prompt)
     if not role.marks:
-        raise InputError(f"prompt {spec.prompt!r} compares two takes, and [marks] of one that rates a take are needed")
+        raise InputError(
+            f"prompt {spec.prompt!r} compares two takes, expected one with [marks], which rates single takes"
+        )
     kind, _, name = spec.model.partition(":")
     if spec.is_chat:
         with _open_chat(spec, role, folder, list(takes.items())) as judge:
@@ -84,7 +94,7 @@ def open_rater(spec: Spec, folder: Path, takes: Mapping[str, Take]) -> Iterator[
 
 
 @contextmanager
-def _open_chat(spec: Spec, role: Role, folder: Path, asked: Sequence[Heard]) -> Iterator[LanguageModelJudge]:
+def _open_chat(spec: Spec, role: Role, folder: Path, asked: Sequence[KeyedItem]) -> Iterator[LanguageModelJudge]:
     endpoint, prices = _endpoint(spec)
     _require_sendable(spec, role, asked)
     claim_run(folder, f"{endpoint.model}, prompt {role.full_name}")
@@ -99,11 +109,11 @@ def _local_model(spec: Spec, name: str, role: Role) -> LanguageModelJudge:
 def _comparing_role(spec: Spec) -> Role:
     role = read_role(spec.prompt)
     if role.marks:
-        raise InputError(f"prompt {spec.prompt!r} rates single takes, and these are pairs; name one that compares")
+        raise InputError(f"prompt {spec.prompt!r} rates single takes, expected one that compares pairs")
     return role
 
 
-def estimate(spec: Spec, folder: Path, asked: Sequence[Asked]) -> Estimate:
+def estimate(spec: Spec, folder: Path, asked: Sequence[KeyedPair]) -> Estimate:
     """Estimate the cost of a run; nothing is sent and no folder is made."""
     if not spec.is_chat:
         raise InputError("--dry-run estimates the cost of a chat model; name one with --url or --endpoint")
@@ -118,7 +128,7 @@ def estimate(spec: Spec, folder: Path, asked: Sequence[Asked]) -> Estimate:
             return of_verdicts + estimate_probe(chat, judge.sounds(asked if spec.probes else []))
 
 
-def _require_sendable(spec: Spec, role: Role, asked: Sequence[Heard]) -> None:
+def _require_sendable(spec: Spec, role: Role, asked: Sequence[KeyedItem]) -> None:
     recordings = ((f"pair {name!r}", audio) for name, one in asked for audio in recordings_of(one))
     require_sendable(recordings, spec.folders)
     examples = ((f"prompt {role.name!r}", audio) for example in role.shown for audio in recordings_of(example.pair))

@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple, TypeVar
 from cmi._util.errors import InputError
 from cmi._util.files import SETTINGS, claim
 from cmi._util.runlog import RunLog, read_records
-from cmi.judge.judges import LanguageModelJudge, NamedJudge, Told, recordings_of
+from cmi.judge.judges import KeyedVerdict, LanguageModelJudge, NamedJudge, recordings_of
 from cmi.judge.verdict import Opinion, Verdict, verdict_from_json
 from cmi.llm.hearing import HEARING, ProbedHearing, read_hearing
 from cmi.preferences import AXES, NamedPair
@@ -78,7 +78,7 @@ class Judged:
     def cut_notes(self) -> list[str]:
         """How many verdicts are about recordings that were not sent whole, and how much of one the judge hears."""
         count = f"{self.cut:,} of {len(self.verdicts):,} verdicts"
-        notes = [f"{count} are about the beginning of a recording only; {VERDICTS} says how much the judge got"]
+        notes = [f"{count} used only the beginning of a recording; {VERDICTS} has the length that was sent"]
         return [*(notes if self.cut else []), *([f"hearing: {self.hearing.note}"] if self.hearing else [])]
 
 
@@ -90,7 +90,7 @@ def askings(pairs: Sequence[NamedPair], both_orders: bool, repeats: int = 1) -> 
     ]
 
 
-def as_heard(pair: Pair, order: Order) -> Pair:
+def ordered_pair(pair: Pair, order: Order) -> Pair:
     return pair if order == "forward" else Pair(pair.prompt, pair.b, pair.a)
 
 
@@ -102,7 +102,7 @@ def judge_pairs(
 ) -> Judged:
     """Return a verdict for each question: stored in the folder or its shards, else asked from the judge."""
     return _ask(
-        {asking: as_heard(pair.pair, asking.order) for asking, pair in asked},
+        {asking: ordered_pair(pair.pair, asking.order) for asking, pair in asked},
         {asking: _content(pair.pair) for asking, pair in asked},
         judge,
         *(judge.verdicts, folder, on_done),
@@ -128,7 +128,7 @@ def _ask(
     asked: Mapping[Asking, Subject],
     contents: Mapping[Asking, str],
     judge: NamedJudge,
-    ask: Callable[[Sequence[tuple[str, Subject]]], Generator[Told, None, None]],
+    ask: Callable[[Sequence[tuple[str, Subject]]], Generator[KeyedVerdict, None, None]],
     folder: Path,
     on_done: Callable[[int], None],
 ) -> Judged:

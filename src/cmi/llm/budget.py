@@ -72,7 +72,7 @@ class Budget:
         if self.tokens is not None and usage.tokens > self.tokens:
             return f"{self.tokens:,} tokens"
         if self.money is not None and prices.cost(usage) > self.money:
-            return f"{self.money:g} in money"
+            return f"{self.money:g} in cost"
         return ""
 
 
@@ -81,7 +81,7 @@ class Spending:
 
     def __init__(self, budget: Budget, prices: Prices, spent: Usage) -> None:
         if budget.money is not None and prices == Prices():
-            raise InputError("a budget in money needs prices: money for a million input and output tokens")
+            raise InputError("a cost limit needs prices, for a million input tokens and a million output tokens")
         self.budget = budget
         self.prices = prices
         self.spent = spent

@@ -20,7 +20,7 @@ START_SECONDS = 2.0  # how long a server may take to start listening
 FIRST_LIMIT = 4.0
 SHRINK = 0.9
 SMOOTHING = 0.1  # of the average time per answer
-QUIET_SECONDS = 5.0  # without an answer before the user is told why
+QUIET_SECONDS = 5.0  # seconds without an answer after which the user is informed
 
 
 class Limiter:

@@ -1,4 +1,4 @@
-"""How much of a clip does a model hear? Some servers cut recordings, and do not say so.
+"""How many seconds of a clip does a model process? Some servers truncate recordings without saying so.
 
 The probe
     A model is asked which sound it hears besides a soft piano: siren, drums, applause or none. Four clips:
@@ -66,7 +66,7 @@ _DENIED = {"no", "not", "without", "isn't", "don't"}
 
 @dataclass(frozen=True)
 class ProbedHearing:
-    """How much of a clip a model hears, as far as the probe could tell."""
+    """The seconds of a clip that a model processes, according to the probe."""
 
     model: str
     server: str  # its address; '' for a model in this process
@@ -84,7 +84,7 @@ class ProbedHearing:
         """Say it in one line, for tables."""
         who = "this server" if self.server else "this model"
         if self.seconds is None:
-            return f"how much of a clip {who} hears is not known: {shorten(self.why, LONGEST_NOTE)}"
+            return f"it is not known how much of a clip {who} hears: {shorten(self.why, LONGEST_NOTE)}"
         if self.is_cut:
             return f"{who} hears {self.seconds:g} s of a clip (to within {STEP:g} s) and not what comes later"
         if not self.answers:
@@ -157,7 +157,7 @@ def read_hearing(path: Path) -> ProbedHearing | None:
 
 
 class UnusableAnswer(Exception):
-    """The answers tell nothing about the end of a clip."""
+    """The answers do not show whether the end of a clip was processed."""
 
 
 class ProbeFailed(Exception):

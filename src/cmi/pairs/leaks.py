@@ -27,7 +27,7 @@ class Trait(NamedTuple):
 
 
 class SplitRow(NamedTuple):
-    """What a row of a split has: its prompt and its recordings."""
+    """The prompt and the recordings of a row of a split."""
 
     id: str
     split: str
@@ -36,7 +36,7 @@ class SplitRow(NamedTuple):
 
 
 class Leak(NamedTuple):
-    """What several splits have, and the first row of each that has it."""
+    """A text, lyrics or recording that several splits share, and the first row of each."""
 
     kind: TraitKind
     what: str

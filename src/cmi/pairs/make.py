@@ -43,7 +43,7 @@ PAIRS, LEFT_OUT, REPORT = f"{NAME}.jsonl", "left_out.jsonl", "report.json"
 
 @dataclass(frozen=True)
 class PairSettings:
-    """How pairs are made; None stands for as many as there are."""
+    """How pairs are made; None means as many as possible."""
 
     pairs: int | None = None
     per_prompt: int | None = None
@@ -60,7 +60,7 @@ class PairSettings:
         if self.hold_out and "test" not in self.shares:
             raise InputError("--hold-out-system needs a share of prompts for test in --split")
         if self.pairs and self.test_pairs and self.test_pairs > self.pairs:
-            raise InputError(f"--test-pairs {self.test_pairs} of --pairs {self.pairs}: expected no more than all")
+            raise InputError(f"--test-pairs {self.test_pairs} is more than --pairs {self.pairs}")
 
     def record(self) -> dict[str, Any]:
         """The settings as JSON."""
@@ -104,7 +104,7 @@ def make_pairs(
     unknown = [name for name in settings.hold_out if name not in pool.systems]
     if unknown:
         names = ", ".join(name for name in pool.systems if name)
-        raise InputError(f"--hold-out-system {unknown[0]}: no take is of that system; the takes' systems: {names}")
+        raise InputError(f"--hold-out-system {unknown[0]}: no take is by that system; the systems are {names}")
     weights = None if votes is None else weigh_matches(votes, pool.systems)
     asked = _identify(pool.prompts, checker)
     files = checker.check_all(list(dict.fromkeys(take.path for take in pool.takes)), on_checked)
@@ -123,7 +123,7 @@ def _identify(prompts: Sequence[Prompt], checker: Checker) -> _Identified:
         is_lost = prompt.reference is not None and not digest
         keys.append(None if is_lost else (normalise_text(prompt.text), normalise_text(prompt.lyrics), digest))
     first = {key: prompt for key, prompt in zip(reversed(keys), reversed(prompts), strict=True) if key}
-    numbers = {key: number for number, key in enumerate(sorted(first))}  # so that the order of files tells nothing
+    numbers = {key: number for number, key in enumerate(sorted(first))}  # so that the order of files does not matter
     traits = [
         frozenset([*prompt_traits(first[key]), *([Trait("recording", key[2])] if key[2] else [])]) for key in numbers
     ]

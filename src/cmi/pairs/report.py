@@ -1,8 +1,8 @@
-"""What is in a set of pairs, and what scorers that do not listen to the music could know about it.
+"""Report on a set of pairs: its counts, and what null scorers that do not use the music could exploit.
 
 The nulls    louder, longer, brighter, denser (`cmi.features`): the share of pairs whose takes differ by at least
              AUDIBLE, and of those, how often a is the louder (longer, ...) take. It should be half: otherwise a judge
-             with a bias to one side and one with a taste for loud takes cannot be told apart.
+             with a bias to one side and one that prefers loud takes cannot be distinguished.
 """
 
 from collections import Counter

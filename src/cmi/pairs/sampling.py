@@ -36,7 +36,7 @@ class CandidatePair(NamedTuple):
 def list_candidates(
     takes: Sequence[GoodTake], same_system: bool, rng: random.Random, per_prompt: int | None = None
 ) -> list[CandidatePair]:
-    """Return the possible pairs of each prompt, with at most so many of one prompt, drawn at random."""
+    """Return the possible pairs of each prompt; of a prompt with too many, a random sample."""
     groups: defaultdict[int, list[int]] = defaultdict(list)
     for number, one in enumerate(takes):
         groups[one.prompt].append(number)
@@ -75,7 +75,7 @@ class PairSampler:
         self._uses: Counter[int] = Counter()  # of takes
 
     def draw(self, candidates: Iterable[CandidatePair], wanted: int | None = None) -> list[CandidatePair]:
-        """Draw so many of the candidates, or as many as there are."""
+        """Draw `wanted` of the candidates, or all if there are fewer."""
         heaps: defaultdict[Match, list[tuple[int, float, CandidatePair]]] = defaultdict(list)
         for one in candidates:
             heaps[one.match].append((self._cost(one), self._rng.random(), one))

@@ -26,7 +26,7 @@ MOST_TO_TEST = 0.5
 
 @dataclass(frozen=True)
 class SplitPrompt:
-    """What decides a prompt's split."""
+    """A prompt with everything that determines its split."""
 
     modality: Modality
     traits: frozenset[Trait]

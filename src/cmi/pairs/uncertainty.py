@@ -1,4 +1,4 @@
-"""Where a ranking is least certain: weights for the sampling of pairs, from votes that were cast before.
+"""Weights for sampling pairs of systems whose order is least certain, from earlier votes.
 
 For each two systems Bradley-Terry gives the difference of their strengths with an interval (`cmi.stats.ranking`). Their
 weight is the chance that their order is wrong, times the interval's width: two systems that are clearly apart, or known
@@ -26,7 +26,7 @@ def weigh_matches(votes: Iterable[Preference], systems: Sequence[str]) -> dict[M
     voted = {name for fit in fits for name in fit.names} & set(systems)
     if len(voted) < 2:
         raise InputError(
-            f"the votes are about {len(voted)} of the takes' systems ({', '.join(systems)}), expected two at least"
+            f"the votes are about {len(voted)} of the takes' systems ({', '.join(systems)}), expected at least two"
         )
     known: dict[Match, float] = {}
     for match in combinations_with_replacement(sorted(systems), 2):

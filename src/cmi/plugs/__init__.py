@@ -1,4 +1,4 @@
-"""Other people's tools: our benchmarks, results and data in the form that each of them reads.
+"""Integrations: benchmarks, results and data in the formats of other tools.
 
 inspect_task    CMI-Bench as a task of Inspect, and its logs from answers that are on disk
 lmms_tasks      CMI-Bench as task files of lmms-eval

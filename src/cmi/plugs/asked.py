@@ -1,4 +1,4 @@
-"""The questions of CMI-Bench for another harness, and its scores of the answers that the harness got.
+"""CMI-Bench for other harnesses: its questions, and the scores of the answers that the harness collected.
 
 A harness keeps one record for each question: `record_of` says what it needs, `item_of_record` turns it and an answer
 into what our tasks score. Scores are those of `cmi bench score` on the same answers, to the digit.

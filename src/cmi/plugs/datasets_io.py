@@ -247,7 +247,9 @@ def _names(columns: list[str], renamed: Mapping[str, str], given: str) -> dict[s
     if absent := [name for name in renamed if name not in columns]:
         raise InputError(f"{given}: no column {absent[0]!r}; there are {', '.join(columns)}")
     if strange := [name for name in renamed.values() if name not in known]:
-        raise InputError(f"--rename: {strange[0]!r} is not a column of ours: choose from {', '.join(sorted(known))}")
+        raise InputError(
+            f"--rename: {strange[0]!r} is not a column that cmi knows: choose from {', '.join(sorted(known))}"
+        )
     names = {
         name: renamed.get(name) or (name if name in known or name.startswith(OWN) else f"{OWN}{name}")
         for name in columns
@@ -294,13 +296,13 @@ def _save(sound: Any, folder: Path, where: str, given: Path) -> Path:
         roots = [root.resolve() for root in (given, Path(HF_CACHE_HOME)) if root.is_dir()]
         file = Path(name).resolve()
         if not name or not file.is_file() or not any(file.is_relative_to(root) for root in roots):
-            raise InputError(f"{where} has no bytes, and names no file of the data set")
+            raise InputError(f"{where} has no audio bytes and no path to a file of the data set")
         content = file.read_bytes()
     suffix = Path(name).suffix.lower()
     if suffix not in AUDIO_SUFFIXES:
         suffix = next((kind for magic, kind in _MAGIC.items() if content.startswith(magic)), "")
     if not suffix:
-        raise InputError(f"{where} is not in a format that is known by its name or its first bytes")
+        raise InputError(f"{where} is not in a known audio format, by its name or its first bytes")
     path = folder / f"{hashlib.sha256(content).hexdigest()}{suffix}"
     if not path.exists():
         write_whole(path, content)

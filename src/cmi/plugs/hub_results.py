@@ -65,7 +65,7 @@ def read_scores(paths: Sequence[Path], model: str = "") -> list[PublishedScore]:
     chosen = [one for one in found if one.model == (model or models[0])]
     ids = [one.task_id for one in chosen]
     if twice := next((one for one in ids if ids.count(one) > 1), ""):
-        raise InputError(f"{', '.join(map(str, paths))}: {twice} is there twice; name each file once")
+        raise InputError(f"{', '.join(map(str, paths))}: {twice} occurs twice; name each file once")
     return chosen
 
 
@@ -118,7 +118,7 @@ def write_results(
 ) -> list[Path]:
     """Write `.eval_results/NAME.yaml` and the model-index of README.md into a folder, and return both paths.
 
-    A card that is there keeps its text, and its results of other benchmarks and protocols.
+    An existing card keeps its text, and its results of other benchmarks and protocols.
     """
     require_packages("writing results for the hub", "reward", "huggingface_hub", "yaml")
     import yaml

@@ -2,9 +2,9 @@
 
     inspect eval cmi/cmi_bench -T dataset=GS_key -T annotations=annotations/ --model openai/gpt-4o-audio-preview
 
-Inspect asks its own model; with `answers`, a file or folder of `cmi bench run`, nothing is asked and the log has these
-answers. Each sample has what was read from its answer and its scores of its own; the metrics are the cells of
-`cmi bench score` for all answers, with intervals and the best null.
+Inspect asks its own model; with `answers`, a file or folder of `cmi bench run`, these answers are used instead. Each
+sample has its parsed answer and its item scores; the metrics are the cells of `cmi bench score` for all answers, with
+intervals and the best null.
 """
 
 import base64

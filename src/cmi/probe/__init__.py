@@ -1,1 +1,1 @@
-"""Can a scorer be trusted? How it scores songs made worse, and how often it is right on pairs with a known winner."""
+"""Test a scorer: on songs with known changes and flaws, and on pairs with a known winner."""

@@ -1,9 +1,9 @@
-"""How often a scorer is right about a studio set: by split, axis and kind of pair, with intervals and the best null.
+"""The accuracy of a scorer on a studio set: by split, axis and kind of pair, with intervals and the best null.
 
     cmi probe MODEL --set SET
 
-A pair is right if the better take has the higher score on its axis; an equal score counts half. Beside the pairs, as a
-listener is asked only with a studio's truth: a take under its own prompt against the same under another pair's.
+A pair is right if the better take has the higher score on its axis; equal scores count half. Besides the pairs, takes
+are compared with themselves under a wrong prompt: that of another pair.
 """
 
 from collections import defaultdict
@@ -30,7 +30,7 @@ ALL, OWN_PROMPT = "all", "own prompt"  # groups of questions
 
 
 class OrderedTakes(NamedTuple):
-    """Two takes of which the first should score higher, and the groups it counts in."""
+    """Two takes of which the first should score higher, and the groups in which the question counts."""
 
     better: Take
     worse: Take
@@ -53,7 +53,7 @@ def questions(pairs: Sequence[Preference]) -> Iterator[OrderedTakes]:
 
 
 def prompt_questions(pairs: Sequence[Preference]) -> Iterator[OrderedTakes]:
-    """Of alignment pairs whose text tells something: the better take, and another pair's prompt that is false of it."""
+    """Yield the better take of each alignment pair with a caption, under its own prompt and under another pair's."""
     told = [one for one in pairs if one.axis == "alignment" and one.about["truth"].get("says")]
     for one, other in zip(told, [*told[1:], *told[:1]], strict=True):
         pair, wrong = one.pair, other.pair.prompt
@@ -70,18 +70,18 @@ def prompt_questions(pairs: Sequence[Preference]) -> Iterator[OrderedTakes]:
 
 
 def asked_takes(asked: Iterable[OrderedTakes]) -> list[Take]:
-    """Every take that has to be scored, once."""
+    """Return the distinct takes of the questions."""
     return list(dict.fromkeys(take for question in asked for take in (question.better, question.worse)))
 
 
 def answers(asked: Iterable[OrderedTakes], scores: Mapping[Take, Score]) -> list[float]:
-    """1, 0.5 or 0 for each question."""
+    """Return 1 (right), 0.5 (equal scores) or 0 (wrong) for each question."""
     rows = [(getattr(scores[q.better], q.axis), getattr(scores[q.worse], q.axis)) for q in asked]
     return [0.5 + ((better > worse) - (better < worse)) / 2 for better, worse in rows]
 
 
 def ask(asked: Sequence[OrderedTakes], scorer: NamedScorer) -> list[float]:
-    """1, 0.5 or 0 for each question. InputError for the first take that can't be scored."""
+    """Score the takes and return `answers`; raise InputError for the first take that cannot be scored."""
     takes = asked_takes(asked)
     return answers(asked, dict(zip(takes, require_scores(score_takes(takes, scorer)), strict=True)))
 
@@ -95,7 +95,7 @@ class Proportion(NamedTuple):
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How often a scorer is right about a group of questions, and how often each null is."""
+    """The accuracy of a scorer and of each null on a group of questions."""
 
     axis: str
     group: str
@@ -111,7 +111,7 @@ class Accuracy:
 def accuracies(
     asked: Iterable[OrderedTakes], right: Iterable[float], heard: Mapping[str, tuple[MeasuredTake, MeasuredTake]]
 ) -> list[Accuracy]:
-    """By axis and group, in the order of their names."""
+    """Return the accuracies by axis and group, sorted by name."""
     groups: defaultdict[tuple[str, str], list[tuple[float, str]]] = defaultdict(list)
     for question, value in zip(asked, right, strict=True):
         for group in question.groups:
@@ -143,17 +143,17 @@ def table(title: str, found: Iterable[Accuracy]) -> Table:
     return Table(title, ["axis", "pairs", "n", "right (%)", "95 %", "best null"], rows, labels=2)
 
 
-def read_heard(folder: Path) -> dict[str, tuple[MeasuredTake, MeasuredTake]]:
-    """What nulls know of the better and the worse take of each pair."""
+def read_measurements(folder: Path) -> dict[str, tuple[MeasuredTake, MeasuredTake]]:
+    """Return the measurements that nulls use, of the better and the worse take of each pair."""
     if not (folder / "made.jsonl").is_file():
         raise InputError(f"{folder}: no made.jsonl, expected a folder of `cmi studio make`")
     return {made["pair"]: measured_pair(made) for made in read_records(folder / "made.jsonl")}
 
 
 def measure_accuracy(scorer: NamedScorer, folder: Path, splits: Sequence[str] = SPLITS) -> list[Table]:
-    """One table for each split of a set that `cmi studio make` wrote."""
+    """Return one table for each split of a set from `cmi studio make`."""
     pairs = list(read_preferences(folder / "preferences.jsonl"))
-    heard = read_heard(folder)
+    heard = read_measurements(folder)
     tables = []
     for split in splits:
         own = [one for one in pairs if one.about["split"] == split]

@@ -1,13 +1,13 @@
-"""`cmi probe`: does a scorer hear what it should, and only that?
+"""`cmi probe`: does a scorer respond to what it should, and only to that?
 
-Changes      the same music in another file, or a caption in other words: |change of score|, its mean and its largest
-             over the songs, as a share of the spread (standard deviation) of the clean songs' scores
-Falls        a flaw: the share of songs whose musicality falls at strength 0.5, with Wilson's interval, and the trend:
-             Spearman's correlation of strength (0 is the clean song) and score, averaged over the songs; -1 is right
-Orders       a prompt that fits and one that does not: the share of songs whose alignment is higher for the first
+Changes      the same music in another file, or a paraphrased caption: mean and largest |change of score| over the
+             songs, in units of the spread (standard deviation) of the clean songs' scores
+Falls        a flaw: the share of songs whose musicality falls at strength 0.5, with Wilson's interval; and the trend,
+             Spearman's correlation of strength (0 is the clean song) and score, averaged over the songs; ideally -1
+Orders       a matching and a wrong prompt: the share of songs whose alignment is higher under the matching one
 
 Ties and constants count against the scorer: an equal score has not fallen, and five equal scores have a trend of 0.
-Verdicts compare the estimate with the bound, not its interval: with few songs, read the interval.
+Verdicts compare the estimate with the bound; with few songs, look at the interval.
 """
 
 import math
@@ -34,14 +34,14 @@ from cmi.studio.render import soundfont
 from cmi.take import Score
 
 CHUNK = 32  # takes on disk at once: 120 MB of 20 s
-HALF = 0.5  # the strength at which a flaw is plain to an attentive listener
-RANDOM_CHANGE = 2 / math.sqrt(math.pi)  # spreads between two draws of a normal scorer that does not listen
+HALF = 0.5  # the strength at which an attentive listener notices a flaw
+RANDOM_CHANGE = 2 / math.sqrt(math.pi)  # mean |difference|, in spreads, of two independent normal scores
 
 
 @dataclass(frozen=True)
 class Bounds:
-    change: float = 0.1  # of the spread, at most
-    paraphrase: float = 0.5  # of the spread, at most: other words are never quite the same request
+    change: float = 0.1  # greatest mean change, in spreads
+    paraphrase: float = 0.5  # greatest mean change, in spreads; a paraphrase never means exactly the same
     fall: float = 0.8  # of the songs, at least
     trend: float = -0.6  # at most
     order: float = 0.8  # of the songs, at least
@@ -49,7 +49,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class ScoreChange:
-    """How far scores move where they should not. `mean` and `largest` are shares of the spread."""
+    """How much scores change when they should not; `mean` and `largest` are in spreads."""
 
     probe: str
     axis: str
@@ -66,7 +66,7 @@ class ScoreChange:
 
 @dataclass(frozen=True)
 class Fall:
-    """How surely a flaw lowers musicality. `curve` is the mean change at each of STRENGTHS, in spreads."""
+    """How reliably a flaw lowers musicality; `curve` is the mean change at each of STRENGTHS, in spreads."""
 
     flaw: str
     family: Family
@@ -86,7 +86,7 @@ class Fall:
 
 @dataclass(frozen=True)
 class Order:
-    """How often a fitting prompt has the higher alignment. Without a bound there is no verdict."""
+    """How often a matching prompt has the higher alignment; without a bound there is no verdict."""
 
     probe: str
     n: int
@@ -104,7 +104,7 @@ class Order:
 class ProbeReport:
     model: str
     source: str
-    soundfont: str  # '' where nothing was rendered
+    soundfont: str  # '' if nothing was rendered
     seed: int
     songs: int
     seconds: float
@@ -121,7 +121,7 @@ class ProbeReport:
         return [*(change.passed for change in self.changes), *(fall.passed for fall in self.falls), *asked]
 
     def record(self) -> dict[str, Any]:
-        """For machines; a share of a spread of 0 is None."""
+        """Return a JSON record; values relative to a spread of 0 are None."""
         about = {key: value for key, value in vars(self).items() if key not in ("changes", "falls", "orders")}
         findings = {
             name: [to_plain({**asdict(finding), "passed": finding.passed}) for finding in getattr(self, name)]
@@ -147,7 +147,7 @@ def probe(
     on_scored: Callable[[int, int], None] = lambda done, total: None,
     logs: Sequence[Path] = (),
 ) -> ProbeReport:
-    """Put every version of the songs to the scorer; `on_scored` is told how many of how many takes are done."""
+    """Score every version of the songs and report; `on_scored` is called with the number of takes done and in all."""
     if len(songs) < FEWEST:
         raise InputError(f"{len(songs)} songs, expected {FEWEST} or more")
     return _report(scorer.name, songs, seed, bounds, score_versions(scorer, songs, seed, on_scored, logs))
@@ -163,36 +163,36 @@ def score_versions(
 ) -> dict[VersionKey, Score]:
     """Score the versions of the songs, or only those of these names and strengths.
 
-    Files lie in a temporary folder, no more than CHUNK of them and the clean songs at a time.
+    Files are in a temporary folder, at most CHUNK versions and the clean songs at a time.
     """
     with TemporaryDirectory(prefix="cmi-probe-") as name:
         clean = [Path(name) / f"{i}.wav" for i in range(len(songs))]
         for path, song in zip(clean, songs, strict=True):
             probes.write_sound(path, song.sound(), probes.RATE)
         versions = [one for one in probes.plan(songs, clean, seed) if only is None or (one.name, one.strength) in only]
-        heard: dict[VersionKey, Score] = {}
+        scored: dict[VersionKey, Score] = {}
         on_scored(0, len(versions))
         for start in range(0, len(versions), CHUNK):
             chunk = versions[start : start + CHUNK]
             with TemporaryDirectory(prefix="chunk-", dir=name) as folder:
                 takes = [version.take(Path(folder), clean[version.song]) for version in chunk]
                 scores = require_scores(score_takes(takes, scorer, logs, identify=content_hash))
-            heard |= {VersionKey(v.song, v.name, v.strength): score for v, score in zip(chunk, scores, strict=True)}
-            on_scored(len(heard), len(versions))
-    return heard
+            scored |= {VersionKey(v.song, v.name, v.strength): score for v, score in zip(chunk, scores, strict=True)}
+            on_scored(len(scored), len(versions))
+    return scored
 
 
-def _report(model: str, songs: Sequence[Song], seed: int, bounds: Bounds, heard: VersionScores) -> ProbeReport:
+def _report(model: str, songs: Sequence[Song], seed: int, bounds: Bounds, scored: VersionScores) -> ProbeReport:
     composed = [song for song in songs if isinstance(song, Composed)]
-    axes = Score._fields if composed else ("musicality",)  # without a caption there is nothing to be aligned to
-    clean = {axis: _scores(heard, CLEAN, axis) for axis in axes}
+    axes = Score._fields if composed else ("musicality",)  # without captions, alignment is not defined
+    clean = {axis: _scores(scored, CLEAN, axis) for axis in axes}
     spread = {axis: float(np.std(list(values.values()), ddof=1)) for axis, values in clean.items()}
-    changes = [_change(heard, name, axis, bounds.change) for name in probes.UNCHANGED for axis in clean]
+    changes = [_change(scored, name, axis, bounds.change) for name in probes.UNCHANGED for axis in clean]
     if composed:
-        changes.append(_change(heard, probes.PARAPHRASE, "alignment", bounds.paraphrase))
+        changes.append(_change(scored, probes.PARAPHRASE, "alignment", bounds.paraphrase))
     notes = [f"All clean songs have the same {axis}." for axis, value in spread.items() if not value]
-    if composed and not _scores(heard, probes.SUNG, "alignment"):
-        notes.append("Lyrics are not probed: singing needs the studio extra, pip install 'cmi[studio]'.")
+    if composed and not _scores(scored, probes.SUNG, "alignment"):
+        notes.append("Lyrics are not probed: singing needs the studio extra (pip install 'cmi[studio]').")
     notes += validation_notes(model)
     return ProbeReport(
         model=model,
@@ -201,24 +201,24 @@ def _report(model: str, songs: Sequence[Song], seed: int, bounds: Bounds, heard:
         seed=seed,
         songs=len(songs),
         seconds=max(song.seconds for song in songs),
-        takes=len(heard),
+        takes=len(scored),
         spread=spread,
         changes=changes,
-        falls=[fall for flaw in FLAWS if (fall := _fall(heard, flaw, spread["musicality"], bounds)) is not None],
-        orders=list(_orders(heard, bounds.order)),
+        falls=[fall for flaw in FLAWS if (fall := _fall(scored, flaw, spread["musicality"], bounds)) is not None],
+        orders=list(_orders(scored, bounds.order)),
         notes=notes,
     )
 
 
-def _scores(heard: VersionScores, name: str, axis: str, strength: float = 0.0) -> dict[int, float]:
-    """Scores on an axis by song."""
+def _scores(scored: VersionScores, name: str, axis: str, strength: float = 0.0) -> dict[int, float]:
+    """Return the scores on an axis by song."""
     return {
-        key.song: getattr(score, axis) for key, score in heard.items() if (key.name, key.strength) == (name, strength)
+        key.song: getattr(score, axis) for key, score in scored.items() if (key.name, key.strength) == (name, strength)
     }
 
 
-def _change(heard: VersionScores, name: str, axis: str, bound: float) -> ScoreChange:
-    before, after = _scores(heard, CLEAN, axis), _scores(heard, name, axis)
+def _change(scored: VersionScores, name: str, axis: str, bound: float) -> ScoreChange:
+    before, after = _scores(scored, CLEAN, axis), _scores(scored, name, axis)
     scores = np.array([before[song] for song in after])
     moved = np.abs(np.array(list(after.values())) - scores)
     n, spread = len(scores), float(np.std(scores, ddof=1))
@@ -235,16 +235,16 @@ def _change(heard: VersionScores, name: str, axis: str, bound: float) -> ScoreCh
 
 
 def _in_spreads(change: float, spread: float) -> float:
-    """A scorer that never moves is steady, whatever its spread."""
+    """Return a change in units of the spread; no change is 0 even if the spread is 0."""
     if not change or math.isnan(change):
         return change
     return change / spread if spread else math.inf
 
 
-def _fall(heard: VersionScores, flaw: str, spread: float, bounds: Bounds) -> Fall | None:
-    """None where no song had anything for the flaw to spoil."""
-    clean = _scores(heard, CLEAN, "musicality")
-    steps = [_scores(heard, flaw, "musicality", strength) for strength in STRENGTHS]
+def _fall(scored: VersionScores, flaw: str, spread: float, bounds: Bounds) -> Fall | None:
+    """Return the effect of a flaw, or None if it applies to no song."""
+    clean = _scores(scored, CLEAN, "musicality")
+    steps = [_scores(scored, flaw, "musicality", strength) for strength in STRENGTHS]
     lines = np.array([[clean[song], *(step[song] for step in steps)] for song in steps[0]])  # (songs, strengths)
     if not len(lines):
         return None
@@ -272,8 +272,8 @@ def _trend(line: NDArray[np.float64]) -> float:
     return 0.0 if math.isnan(trend) else trend
 
 
-def _orders(heard: VersionScores, bound: float) -> Iterator[Order]:
-    """Which prompts should have the lower alignment: than what, and whether that is a must."""
+def _orders(scored: VersionScores, bound: float) -> Iterator[Order]:
+    """Yield the comparisons of prompts: which should have the higher alignment, and the bound if it is required."""
     own, others = probes.OWN_REFERENCE, probes.OTHER_REFERENCES
     comparisons: list[tuple[str, str, tuple[str, ...], float | None]] = [
         ("caption above no caption", CLEAN, (probes.EMPTY,), None),
@@ -284,8 +284,8 @@ def _orders(heard: VersionScores, bound: float) -> Iterator[Order]:
         ("itself as reference above two others", own, others, bound),
     ]
     for name, fitting, unfitting, needed in comparisons:
-        better = _scores(heard, fitting, "alignment")
-        worse = [_scores(heard, other, "alignment") for other in unfitting]
+        better = _scores(scored, fitting, "alignment")
+        worse = [_scores(scored, other, "alignment") for other in unfitting]
         songs = [song for song in better if all(song in scores for scores in worse)]
         if songs:
             won = sum(all(better[song] > scores[song] for scores in worse) for song in songs)

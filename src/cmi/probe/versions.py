@@ -1,14 +1,14 @@
-"""What a scorer is probed with: songs, and each of them in many versions.
+"""The material of a probe: songs, each in many versions.
 
-Songs are composed and rendered by the studio, so that what is wrong with a version is known exactly; or they are the
-user's own recordings, which have no notes to spoil and no caption.
+Songs are composed and rendered by the studio, so that the flaw of a version is known exactly; or they are the user's
+own recordings, which have neither notes to change nor captions.
 
     unchanged    the same music in another file: a listener hears no difference, or hardly one
     flaws        the same music with one thing wrong, at four strengths
-    prompts      the same recording, asked for in other ways
+    prompts      the same recording under other prompts
 
-A version is delivered as a file: a scorer meets what a user would give it. WAV, 44.1 kHz, 16 bits unless it says
-otherwise. Everything is drawn from the seed.
+A version is written to a file, because that is what users score: WAV, 44.1 kHz, 16 bits unless stated otherwise. All
+random choices depend on the seed.
 """
 
 import io
@@ -41,9 +41,9 @@ HEADROOM = 0.5  # of full scale: the loudest peak of a clean song, so that 6 dB 
 STRENGTHS = (0.25, 0.5, 0.75, 1.0)
 OFFSET = 0.02  # seconds
 SHORTEST = 1.0  # seconds, of a recording
-FEWEST = 3  # songs: each needs two others to be told from
+FEWEST = 3  # songs: each is compared with two others
 MOST = 1000
-FIRST_SEED = 10**12  # beyond those of the studio's data sets, so that no scorer was trained on what it is probed with
+FIRST_SEED = 10**12  # beyond the seeds of the studio's data sets, so that no scorer was trained on these songs
 
 CLEAN = "clean"
 PARAPHRASE, EMPTY = "paraphrase", "empty prompt"
@@ -53,7 +53,7 @@ OWN_REFERENCE, OTHER_REFERENCES = "the take itself", ("another song", "a third s
 
 
 class ProbeVersion(NamedTuple):
-    """One way to put a song to the scorer. Without a sound of its own it is the clean recording under this prompt."""
+    """A version of a song. If `make` is None it is the clean recording, under this prompt."""
 
     song: int
     name: str
@@ -64,7 +64,7 @@ class ProbeVersion(NamedTuple):
     rate: int = RATE
 
     def take(self, folder: Path, clean: Path) -> Take:
-        """The version as a take, its file written to `folder`."""
+        """Return the version as a take; its file is written to `folder`."""
         if self.make is None:
             return Take(self.prompt, clean)
         path = folder / f"{self.song}-{self.name.replace(' ', '-')}-{self.strength:g}{self.suffix}"
@@ -74,7 +74,7 @@ class ProbeVersion(NamedTuple):
 
 @dataclass(frozen=True)
 class Composed:
-    """A piece by the studio; its sound, like any song's, is (n, channels) at RATE."""
+    """A piece composed by the studio; its sound, like any song's, is (n, channels) at RATE."""
 
     seed: int
     seconds: float
@@ -93,7 +93,7 @@ class Composed:
 
 @dataclass(frozen=True)
 class Recording:
-    """The beginning of a file of the user's."""
+    """The beginning of a user's recording."""
 
     path: Path
     seconds: float
@@ -111,12 +111,12 @@ Song = Composed | Recording
 
 
 def compose_songs(count: int, seconds: float, seed: int) -> list[Composed]:
-    """Pieces that no other seed's probe has."""
+    """Compose songs; probes with different seeds have different songs."""
     return [Composed(FIRST_SEED + seed * MOST + i, seconds) for i in range(count)]
 
 
 def read_songs(folder: Path, count: int, seconds: float) -> list[Recording]:
-    """The first `count` recordings of a folder and its subfolders, by name."""
+    """Return the first `count` recordings of a folder and its subfolders, sorted by name."""
     paths = find_recordings(folder)[:count]
     if len(paths) < FEWEST:
         raise InputError(f"{folder}: {len(paths)} recordings, expected {FEWEST} or more (WAV, FLAC, MP3, OGG, AIFF)")
@@ -134,9 +134,10 @@ def write_sound(path: Path, sound: Sound, rate: int) -> None:
 
 
 def plan(songs: Sequence[Song], clean: Sequence[Path], seed: int) -> Iterator[ProbeVersion]:
-    """Every version of every song, song by song; `clean` are the files of the clean recordings.
+    """Yield every version of every song, song by song; `clean` are the files of the clean recordings.
 
-    The first version of a song is the clean one, under the prompt that all have that are not about the prompt.
+    The first version of a song is the clean one, under its own caption, which all versions have that do not change the
+    prompt.
     """
     for i, song in enumerate(songs):
         others = [clean[(i + step) % len(songs)] for step in (1, 2)]
@@ -146,9 +147,9 @@ def plan(songs: Sequence[Song], clean: Sequence[Path], seed: int) -> Iterator[Pr
         yield base
         yield from _unchanged(base, song)
         yield from _flawed(base, song, seed)
-        yield from _referred(base, clean[i], others)
+        yield from _other_references(base, clean[i], others)
         if fitting is not None and isinstance(song, Composed):
-            yield from _asked_otherwise(base, song, fitting, rng)
+            yield from _other_prompts(base, song, fitting, rng)
             if _can_sing():
                 yield from _sung(base, song, rng)
 
@@ -166,18 +167,18 @@ def _flawed(base: ProbeVersion, song: Song, seed: int) -> Iterator[ProbeVersion]
     for flaw in FLAWS.values():
         if _applies(flaw, song.piece, [seed, base.song]):
             for strength in STRENGTHS:
-                make = partial(_spoilt, song, flaw, strength, [seed, base.song])
+                make = partial(_with_flaw, song, flaw, strength, [seed, base.song])
                 yield base._replace(name=flaw.name, make=make, strength=strength)
 
 
 def _applies(flaw: Flaw, piece: Piece | None, seed: list[int]) -> bool:
-    """Whether there is something to spoil: no part is out of tune alone."""
+    """Tell whether the flaw changes the piece; a single part, for example, cannot be out of tune with others."""
     if isinstance(flaw, SoundFlaw):
         return True
     return piece is not None and flaw.measure(piece, flaw.apply(piece, 0.5, np.random.default_rng(seed))) > 0
 
 
-def _spoilt(song: Song, flaw: Flaw, strength: float, seed: list[int]) -> Sound:
+def _with_flaw(song: Song, flaw: Flaw, strength: float, seed: list[int]) -> Sound:
     rng = np.random.default_rng(seed)  # the same at every strength, so that the flaw only grows
     if isinstance(flaw, PieceFlaw):
         assert song.piece is not None
@@ -185,15 +186,13 @@ def _spoilt(song: Song, flaw: Flaw, strength: float, seed: list[int]) -> Sound:
     return flaw.apply(_clean(song), RATE, strength, rng)
 
 
-def _referred(base: ProbeVersion, itself: Path, others: Sequence[Path]) -> Iterator[ProbeVersion]:
+def _other_references(base: ProbeVersion, itself: Path, others: Sequence[Path]) -> Iterator[ProbeVersion]:
     for name, reference in zip((OWN_REFERENCE, *OTHER_REFERENCES), (itself, *others), strict=True):
         yield base._replace(name=name, prompt=Prompt(base.prompt.text, reference=reference))
 
 
-def _asked_otherwise(
-    base: ProbeVersion, song: Composed, fitting: Caption, rng: random.Random
-) -> Iterator[ProbeVersion]:
-    """The same recording under no caption, the same in other words, and captions that are wrong."""
+def _other_prompts(base: ProbeVersion, song: Composed, fitting: Caption, rng: random.Random) -> Iterator[ProbeVersion]:
+    """Yield the clean recording under no caption, a paraphrase, and wrong captions."""
     known = facts(song.piece)
     texts = {
         EMPTY: "",
@@ -214,16 +213,16 @@ def _can_sing() -> bool:
 
 
 def _sung(base: ProbeVersion, song: Composed, rng: random.Random) -> Iterator[ProbeVersion]:
-    """The piece with a voice: under the words that are sung, and under the same words in another order."""
+    """Yield the piece with a voice, under the sung lyrics and under the same words in random order."""
     lyrics = write_lyrics(rng)
     text = caption(facts(song.piece, vocals=True), rng).text
-    for name, asked in ((SUNG, lyrics), (SHUFFLED_LYRICS, _in_other_order(lyrics, rng))):
+    for name, asked in ((SUNG, lyrics), (SHUFFLED_LYRICS, _shuffle_words(lyrics, rng))):
         make = partial(_with_voice, song.seed, lyrics)
         yield base._replace(name=name, prompt=Prompt(text, asked), make=make, rate=recordings.RATE)
 
 
-def _in_other_order(lyrics: str, rng: random.Random) -> str:
-    """All the words at random, in lines as long as they were."""
+def _shuffle_words(lyrics: str, rng: random.Random) -> str:
+    """Shuffle all words; lines keep their number of words."""
     words = lyrics.split()
     rng.shuffle(words)
     rest = iter(words)
@@ -245,7 +244,7 @@ def _played(piece: Piece) -> Sound:
 
 
 def _read(path: Path, seconds: float) -> Sound:
-    """At most `seconds` of at most two channels, turned down where its peak leaves no headroom."""
+    """Read at most `seconds` of at most two channels, attenuated if the peak leaves no headroom."""
     try:
         with soundfile.SoundFile(path) as file:
             heard = file.read(round(seconds * file.samplerate), dtype="float32", always_2d=True)[:, :2]
@@ -262,13 +261,13 @@ def _read(path: Path, seconds: float) -> Sound:
 
 
 def _delayed(sound: Sound) -> Sound:
-    """Later by OFFSET, and as long as it was."""
+    """Delay the sound by OFFSET and keep its length."""
     silence = np.zeros((round(OFFSET * RATE), sound.shape[1]), np.float32)
     return np.concatenate([silence, sound])[: len(sound)]
 
 
 def _other_channels(sound: Sound) -> Sound:
-    """Two channels averaged to one, or one twice."""
+    """Average two channels to one, or copy one to two."""
     return sound.mean(axis=1, keepdims=True) if sound.shape[1] == 2 else np.repeat(sound, 2, axis=1)
 
 

@@ -25,7 +25,7 @@ from cmi.llm.message import Accept, fenced
 REFERENCE = "reference"  # the name of the listener that captions references without an endpoint
 FEWEST_LINES, FEWEST_WORDS = 4, 3
 LONGEST_LYRICS, LONGEST_CAPTION = 6000, 1500  # characters
-BROKEN = "it has a character that is not whole"
+BROKEN = "it contains an incomplete character (a lone surrogate)"
 Progress = Callable[[str, int, int | None, str], None]  # what is done, how many, of how many, a remark
 _CODE_FENCE = re.compile(r"^```\w*\n(.*?)\n?```$", re.DOTALL)
 
@@ -46,7 +46,7 @@ class QuestionFile:
 
 @dataclass
 class WrittenTexts:
-    """What a model wrote, by key; why the rest is missing; and what it took."""
+    """The texts that a model wrote, by key, the failures, and the usage."""
 
     model: str
     texts: dict[str, str] = field(default_factory=dict)

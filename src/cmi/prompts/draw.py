@@ -1,4 +1,4 @@
-"""Choose prompts by quota: so many of each modality, and a share of them vocal. The same seed gives the same choice.
+"""Choose prompts by quota: a number for each modality, and a share of vocal ones. The same seed gives the same choice.
 
 A prompt that has the wanted modality is taken as it is. What is missing is composed: prompts that have less get lyrics,
 a reference or both. Nothing is taken away from a prompt. Each lyrics file and each reference is used once; if there are
@@ -61,7 +61,7 @@ def parse_quota(text: str, total: int | None) -> dict[Modality, int]:
     {'text': 75, 'text+lyrics': 25}
     """
     if text == "paper" and total is None:
-        raise InputError("--quota paper is a mix; say with --total how many prompts there are to be")
+        raise InputError("--quota paper gives shares; set the number of prompts with --total")
     shares = PAPER if text == "paper" else dict(map(_parse_share, text.split(",")))
     if total is not None:
         return apportion(shares, total)
@@ -122,7 +122,7 @@ class PromptCandidates:
 
 
 class ChosenPrompt(NamedTuple):
-    """What becomes of a prompt of a source."""
+    """A chosen prompt, and the parts that it is given."""
 
     modality: Modality
     gets: tuple[Addition, ...] = ()
@@ -139,7 +139,7 @@ class PromptChoice:
 
 
 class Supply(NamedTuple):
-    """How many lyrics and references there are to give; None: as many as are asked for."""
+    """How many lyrics and references are available; None means unlimited."""
 
     lyrics: int | None = 0
     reference: int | None = 0

@@ -22,7 +22,7 @@ class LanguageFile:
 
 
 def guess_language(text: str) -> str:
-    """Return the ISO 639-1 code of a text's language, '' if it cannot be told.
+    """Return the ISO 639-1 code of a text's language, '' if it is unknown.
 
     >>> guess_language("a slow song with piano"), guess_language("悲しいピアノ"), guess_language("techno, 128 bpm")
     ('en', 'ja', '')

@@ -39,7 +39,7 @@ _AT_ONCE = 1000  # prompts between two reports of progress
 
 @dataclass(frozen=True)
 class PoolPlan:
-    """What to build. From a Jaccard `similarity` of their words on, the later of two prompts is left out; 1: never."""
+    """What to build. A prompt whose words have this Jaccard `similarity` to an earlier one is left out; 1: never."""
 
     sources: Sequence[Path]
     out: Path
@@ -92,7 +92,7 @@ class ModalityCounts:
 
 @dataclass
 class PoolReport:
-    """What became of the sources."""
+    """The outcome: counts by source and modality, texts by models, and unmet quotas."""
 
     out: Path
     sources: dict[str, SourceCounts]
@@ -224,7 +224,7 @@ class PromptPool:
             yield row
 
     def _tasks(self) -> list[tuple[EndpointTask, list[Request]]]:
-        """What endpoints are to write, and the requests for it."""
+        """Return the texts that endpoints should write, with the requests for them."""
         plan, questions = self._plan, read_questions(self._plan.questions)
         tasks = []
         if plan.lyrics_from:

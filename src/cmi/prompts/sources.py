@@ -1,4 +1,4 @@
-"""Where a pool comes from: files of prompts, published captions, folders of lyrics and of recordings."""
+"""The sources of a pool: files of prompts, published captions, folders of lyrics and of recordings."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""A data set in one format, what is in it, and a folder of it that is ready to publish.
+"""Convert a data set to the common format, describe it, and prepare a folder to publish.
 
 export        a data set as preferences and ratings with train, valid and test
 sources       rows of preferences, ratings, takes and known data sets, in one shape

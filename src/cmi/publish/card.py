@@ -30,7 +30,7 @@ HUB_LICENCES = {
 
 @dataclass(frozen=True)
 class CardText:
-    """What only the publisher can say."""
+    """The parts of the card that the publisher provides."""
 
     title: str
     contact: str  # where to ask for removal
@@ -43,7 +43,7 @@ class CardText:
 
 @dataclass(frozen=True)
 class CardFacts:
-    """What the data say."""
+    """The parts of the card that are computed from the data."""
 
     statistics: Record
     splits: Sequence[str]  # in file names

@@ -158,7 +158,7 @@ class DataCounts:
 
 
 def _digest(prompt: Prompt, row: DataRow) -> bytes:
-    """Return what tells prompts apart: their parts; of an unknown one its id, or the row's group or id."""
+    """Return a hash that identifies a prompt, of its parts or, if they are unknown, of its or the row's id."""
     parts = [prompt.text, prompt.lyrics, str(prompt.reference or "")]
     if not any(parts):
         stated = (row.cells.get(name) for name in ("prompt_id", "x_prompt_id", "group"))

@@ -5,8 +5,8 @@
     audio/...            links to the recordings, or copies, under their paths in the data set
     settings.json        what the folder was made from
 
-The files of rows appear when they are whole, after the recordings that they name. A command that was stopped goes on
-with the recordings that are missing.
+The files of rows appear when they are complete, after their recordings. A stopped command resumes with the missing
+recordings.
 """
 
 import hashlib
@@ -87,7 +87,7 @@ class AudioFolder:
 def export_set(
     found: Found, out: Path, copies: bool = False, on_rows: Callable[[int], None] = lambda count: None
 ) -> SetExport:
-    """Write a data set to the folder `out`; `on_rows` hears how many rows were written."""
+    """Write a data set to the folder `out`; `on_rows` is called with the number of rows written."""
     claim(out, {"command": COMMAND, "dataset": found.dataset.name, "folder": str(found.folder.resolve())}, COMMAND)
     with locked(out / SETTINGS, waits=False):
         for torn in out.glob(f"*{UNFINISHED}"):

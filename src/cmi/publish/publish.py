@@ -42,7 +42,7 @@ from cmi.take import TAKES, Prompt
 SUMS, CARD, DATA, WORK = "SHA256SUMS", "README.md", "data", ".cmi"
 ASKED = ("text", "lyrics", "reference", "a", "b", "audio")
 STUDIO = "studio"  # the rater of `cmi studio make`, which is not a person
-PRIVATE = ("feedback", "voted")  # may tell who somebody is: left out unless asked for, as users' own columns are
+PRIVATE = ("feedback", "voted")  # may identify people: left out unless requested, like users' own columns
 RECORDING_COLUMNS = (
     "role",
     "generator",
@@ -191,7 +191,7 @@ def _survey(plan: PublishPlan) -> _Survey:
     survey = _Survey(ProvenanceRecords(plan.terms))
     for row in _rows(plan):
         if not row.takes:
-            raise InputError(f"{plan.source.path}: prompts without takes; what is published has recordings")
+            raise InputError(f"{plan.source.path}: prompts without takes, expected recordings to publish")
         survey.recordings.add(row)
         split = str(row.cells.get("split", ""))
         survey.rows[split_file(split)] += 1

@@ -19,7 +19,7 @@ PREFIX = "rater-"
 def pseudonyms(names: Iterable[str], file: Path) -> dict[str, str]:
     """Return a pseudonym for each name: the one in `file`, or a new one, which is added to it.
 
-    They are drawn at random, so that they tell neither names nor the order in which people joined.
+    They are random, so that they reveal neither names nor the order in which people joined.
     """
     known = _read(file)
     taken = set(known.values())

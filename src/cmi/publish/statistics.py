@@ -38,7 +38,7 @@ class _Samples:
 
 
 def describe(source: DataSource, with_audio: bool = True, on_done: OnDone = lambda done: None) -> Record:
-    """Return what is in a data set; `on_done` is told how many more recordings were measured."""
+    """Return what is in a data set; `on_done` is called with the number of recordings measured since its last call."""
     counts = count_rows(source.rows())
     leaks = _leaks(source, with_audio, on_done) if len(counts.splits) > 1 else None
     takes = read_lengths(counts.takes, on_done) if with_audio else None

@@ -75,7 +75,9 @@ def _remarks(records: Sequence[Record]) -> list[str]:
     for record in records:
         for key, what in (("missing", "are missing"), ("unreadable", "cannot be read")):
             if record[key]:
-                found.append(f"{record['name']}: {record[key]:,} recordings {what}; they count in no hours.")
+                found.append(
+                    f"{record['name']}: {record[key]:,} recordings {what}; they are not included in the hours."
+                )
         for reason, number in record["left_out"].items():
             found.append(f"{record['name']}: {number:,} rows were left out: {reason}.")
         if record["hours"] is None:

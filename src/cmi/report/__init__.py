@@ -1,1 +1,1 @@
-"""How results are shown: tables for terminals, papers and machines; pages and pictures in one palette."""
+"""Present results: tables for terminals, papers and programs; HTML pages and plots in one palette."""

@@ -56,18 +56,18 @@ def fact_list(facts: Mapping[str, str]) -> str:
     return f'<dl class="facts">\n{terms}\n</dl>'
 
 
-def table_html(table: Table, is_sortable: bool = False) -> str:
-    """Return a table with its title and notes; a reader can sort it by a column."""
+def table_html(table: Table, is_sortable: bool = False, kind: str = "") -> str:
+    """Return a table with its title and notes; a reader can sort it by a column. `kind` is a CSS class."""
     head, *rows = (
         cells(line[: table.labels], tag) + numbers(line[table.labels :], tag)
         for tag, line in [("th", table.headers), *(("td", row) for row in table.rows)]
     )
     notes = "\n".join(map(note_html, table.notes))
-    return f"{table_of_rows(table.title, head, rows, is_sortable, has_caption=True)}\n{notes}"
+    return f"{table_of_rows(table.title, head, rows, is_sortable, has_caption=True, kind=kind)}\n{notes}"
 
 
 def note_html(note: str) -> str:
-    """Return a remark in small print; what stands between backticks is code.
+    """Return a note in small print; text between backticks becomes code.
 
     >>> note_html("`cmi pick` is < 1 s")
     '<p class="quiet"><code>cmi pick</code> is &lt; 1 s</p>'
@@ -89,7 +89,7 @@ def table_of_rows(
 
 
 def cells(texts: Iterable[str], tag: str = "td", kind: str = "") -> str:
-    """Return cells of words; a header without a word is an ordinary cell, as it heads nothing."""
+    """Return cells of words; an empty header becomes an ordinary cell."""
     return "".join(f"<{(own := tag if text else 'td')}{kind}>{escape(unbroken(text))}</{own}>" for text in texts)
 
 
@@ -99,7 +99,7 @@ def unbroken(text: str) -> str:
 
 
 def numbers(texts: Iterable[str], tag: str = "td") -> str:
-    """Return cells of numbers, to the right; lists of numbers may wrap."""
+    """Return right-aligned cells of numbers; lists of numbers may wrap."""
     return "".join(cells([text], tag, f' class="number{" long" if len(text) > _LONG else ""}"') for text in texts)
 
 

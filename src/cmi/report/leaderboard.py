@@ -1,7 +1,7 @@
-"""Leaderboards on a page: a board for each number that models are compared by, filtered by group and by model.
+"""Leaderboards as HTML: one board per metric, with filters by task and by model.
 
-A board shows your models with their intervals, null baselines and what was published, the best first. The script of
-all pages (`page.js`) filters and sorts; without scripts every board is shown.
+A board shows your models with their intervals, null baselines and published numbers, best first. The common script
+(`page.js`) filters and sorts; without scripts all boards are shown.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ class Standing(NamedTuple):
 
 
 class Board(NamedTuple):
-    """Models by one number."""
+    """Models ranked by one metric."""
 
     title: str
     group: str
@@ -39,7 +39,7 @@ class Board(NamedTuple):
 
 
 def leaderboard(boards: Sequence[Board]) -> str:
-    """Return the boards as HTML, with what filters them."""
+    """Return the boards as HTML, with the controls that filter them."""
     kinds = [kind for kind in KINDS if any(one.kind == kind for board in boards for one in board.standings)]
     groups = dict.fromkeys(board.group for board in boards)
     choices = "".join(f"<option>{escape(group)}</option>" for group in groups)
@@ -79,7 +79,7 @@ def _board(board: Board) -> str:
 
 
 def _scale(standings: Iterable[Standing]) -> Interval:
-    """From the least to the greatest number on the board, and 0."""
+    """Return the range of the values on the board, including 0."""
     ends = [0.0]
     for one in standings:
         ends += [one.value, *(one.interval or ())]

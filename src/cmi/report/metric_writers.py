@@ -1,7 +1,7 @@
-"""Write numbers by step to where people watch their runs: TensorBoard, Weights & Biases or trackio.
+"""Write metrics by step to TensorBoard, Weights & Biases or trackio.
 
-A place is written as KIND:WHERE, such as tensorboard:curves, wandb:my-project or trackio:my-project. A writer appends
-to the run of its name, so that a command that resumes goes on in the same curves.
+A destination is written as KIND:WHERE, such as tensorboard:curves, wandb:my-project or trackio:my-project. A writer
+appends to the run of its name, so that a resumed command continues the same curves.
 """
 
 import hashlib
@@ -81,7 +81,7 @@ class TrackioWriter:
 
 
 class MetricWriters:
-    """Several writers as one; numbers that are not finite are left out, because not all of them take these."""
+    """Several writers as one; numbers that are not finite are left out, because not all writers accept them."""
 
     def __init__(self, writers: Sequence[MetricWriter]) -> None:
         self._writers = writers
@@ -105,7 +105,7 @@ KINDS = {
 
 
 def check_places(places: Sequence[str]) -> list[tuple[str, str]]:
-    """Split each place into its kind and what follows; InputError if one is not KIND:WHERE, or is not installed."""
+    """Split each destination into KIND and WHERE; InputError if it has another form or its package is missing."""
     found = []
     for place in places:
         kind, _, where = place.partition(":")

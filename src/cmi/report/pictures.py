@@ -1,4 +1,4 @@
-"""The colours of all pages and pictures, and whether they can be written; pictures drawn with matplotlib."""
+"""The colours of all pages and plots, checks that they can be written, and helpers for matplotlib."""
 
 import importlib.util
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ def colours(names: list[str]) -> dict[str, str]:
 
 
 def require_picture(path: Path | None) -> None:
-    """Check before a long run that the picture `path` (None for no picture) can be drawn and written after it."""
+    """Check before a long run that a plot can be drawn and written to `path` (None for no plot) after it."""
     if path is None:
         return
     if path.suffix.lower() not in FORMATS:
@@ -64,7 +64,7 @@ def require_picture(path: Path | None) -> None:
 
 
 def require_page(path: Path | None) -> None:
-    """Check before a long run that the page `path` (None for no page) can be written after it, and make its folder."""
+    """Check before a long run that a page can be written to `path` (None for no page) after it, and make its folder."""
     if path is None:
         return
     if path.suffix.lower() not in (".html", ".htm"):
@@ -100,7 +100,7 @@ def spread_labels(figure: Any, labels: Sequence[Any]) -> None:
     """Move annotations of points up until none covers another one or a point."""
     from matplotlib.transforms import Bbox
 
-    figure.draw_without_rendering()  # which gives the labels their places
+    figure.draw_without_rendering()  # computes the positions of the labels
     points = figure.dpi / 72
     centres = [label.axes.transData.transform(label.xy) for label in labels]
     placed = [Bbox.from_extents(*(centre - 3 * points), *(centre + 3 * points)) for centre in centres]

@@ -1,4 +1,4 @@
-"""Recordings on a page: a player under a waveform, sentences that play from their moment, cards from best to worst."""
+"""Recordings on HTML pages: waveforms with players, links to moments, and cards from best to worst."""
 
 import base64
 import io
@@ -30,7 +30,7 @@ Link = Callable[[Path], str]  # the address of a recording, escaped; '' if the p
 
 
 class Outline(NamedTuple):
-    """A recording as it is drawn."""
+    """The outline of a waveform."""
 
     seconds: float
     peaks: list[float]  # 0 to 1
@@ -46,13 +46,13 @@ def outline_of(samples: NDArray[np.float32], rate: int) -> Outline:
 
 
 def read_outline(path: Path) -> Outline:
-    """Return the outline of a file; much longer ones than memory holds are drawn too."""
+    """Return the outline of a file of any length, read block by block."""
     peaks, seconds = load_peaks(path, OUTLINE_FRAMES)
     return outline_of(peaks[:, None], 1)._replace(seconds=seconds)
 
 
 def wave(name: str, outline: Outline, marked: Iterable[tuple[float, float]] = (), drawn: str = "") -> str:
-    """Draw a waveform with spans marked, in seconds, and what else is `drawn` (SVG); a click plays from there."""
+    """Draw a waveform with marked spans, in seconds, and further SVG (`drawn`); a click plays from that position."""
     width, middle, seconds = len(outline.peaks), WAVE_HEIGHT / 2, outline.seconds
     loudest = max(outline.peaks) or 1.0
     heights = [peak / loudest * middle for peak in outline.peaks]
@@ -93,7 +93,7 @@ def _is_cut(heard: float | None, outline: Outline) -> TypeGuard[float]:
 
 
 def player(name: str, source: str) -> str:
-    """Return a player of an address that a `Link` gave."""
+    """Return a player for an address from a `Link`."""
     if not source:
         return '<p class="quiet">This recording is not on this computer, and the page cannot play it.</p>'
     return f'<audio controls preload="none" src="{source}" aria-label="{escape(name)}"></audio>'
@@ -105,7 +105,7 @@ def play_button(name: str, start: float) -> str:
 
 
 def moment(name: str, start: float, sentence: str) -> str:
-    """Return a list item: a button that plays the recording from `start`, and what is said of that moment."""
+    """Return a list item: a button that plays the recording from `start`, and a sentence about that moment."""
     return f"<li>{play_button(name, start)} <span>{escape(sentence)}</span></li>"
 
 
@@ -125,7 +125,7 @@ def _card_list(cards: Sequence[str], first: int) -> str:
 
 
 def link_from(folder: Path) -> Link:
-    """Addresses relative to the page's folder."""
+    """Return a `Link` with addresses relative to the page's folder."""
 
     def link(path: Path) -> str:
         if isinstance(path, RemotePath):
@@ -137,7 +137,7 @@ def link_from(folder: Path) -> Link:
 
 
 def embed_up_to(limit: int, link: Link) -> Link:
-    """Addresses that are the recordings themselves, as mono MP3 files; `link` gives those beyond the limit in bytes."""
+    """Return a `Link` that embeds recordings as mono MP3 files up to a limit in bytes; beyond it, `link` is used."""
     left = limit
 
     def embed(path: Path) -> str:
@@ -157,6 +157,6 @@ def embed_up_to(limit: int, link: Link) -> Link:
 
 
 def page_links(page: Path, embed_audio: bool) -> Link:
-    """How a page refers to recordings."""
+    """Return the `Link` of a page: embedded or relative addresses."""
     link = link_from(page.parent)
     return embed_up_to(MOST_EMBEDDED, link) if embed_audio else link

@@ -51,7 +51,7 @@ def missing_table(name: str, missing: Sequence[tuple[str, str]], shown: int = 10
 
 
 def notes_about(said: Iterable[tuple[str, str]], named: int = 3) -> list[str]:
-    """Return a note for each remark: what it is about, at most `named` of them by name, and the remark.
+    """Return a note for each distinct remark: the things that it is about, at most `named` by name, and the remark.
 
     >>> notes_about([("a", "cut off"), ("b", "too short"), ("c", "cut off")])
     ['a and c: cut off.', 'b: too short.']
@@ -68,9 +68,9 @@ def _listed(names: Sequence[str], named: int) -> str:
 
 
 def print_tables(tables: Sequence[Table], console: Console | None = None) -> None:
-    """Print tables (by default to standard output): to a terminal so that they fit it, otherwise as wide as they are.
+    """Print tables, by default to standard output: fitted to the width of a terminal, else at full width.
 
-    In a terminal words wrap, and columns of numbers that do not fit continue in a block below, beside the same labels.
+    In a terminal words wrap, and columns of numbers that do not fit continue in a block below, with the same labels.
     Names are printed in place of codes if that takes no more blocks.
     """
     console = console or Console()
@@ -110,7 +110,7 @@ def _rich_table(table: Table, widths: Mapping[int, int]) -> RichTable:
 
 
 def _fit(table: Table, natural: Sequence[int], room: int) -> list[dict[int, int]]:
-    """Return the widths of columns, by their numbers, for each block of a table that is wider than the room.
+    """Return the widths of the columns in each block of a table that is wider than `room`, by column number.
 
     >>> _fit(Table("", ["model", "a", "b"], [["m" * 30, "1" * 9, "2" * 9]]), [30, 9, 9], 40)
     [{0: 16, 1: 9, 2: 9}]
@@ -139,7 +139,7 @@ def _columns(table: Table) -> Iterator[tuple[str, list[str]]]:
 
 
 def _shrink(widths: Sequence[int], room: int) -> list[int]:
-    """Make the widest column narrower until all fit the room."""
+    """Make the widest column narrower until all columns fit."""
     found = list(widths)
     while sum(found) > room and max(found) > 1:
         found[found.index(max(found))] -= 1
@@ -211,7 +211,7 @@ def to_csv(records: Sequence[dict[str, Any]]) -> str:
 
 
 def spreadsheet_value(value: Any) -> Any:
-    """Mark text by an apostrophe if a spreadsheet would take it for a formula."""
+    """Prefix text with an apostrophe if a spreadsheet would read it as a formula."""
     return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
 

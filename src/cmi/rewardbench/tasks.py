@@ -81,7 +81,7 @@ ALIGNMENT_PREFERENCE = Task("alignment preference", True, ("alignment",), "align
 OVERALL_BY_MEAN = Task("overall preference, by the mean score", True, ("overall",), "mean")
 
 
-class Asked(NamedTuple):
+class TaskData(NamedTuple):
     """One task on one data set."""
 
     task: Task
@@ -96,7 +96,7 @@ def key(item: RatedItem) -> Key:
     return item.dataset, item.id
 
 
-def ask(items: Iterable[RatedItem], tasks: Sequence[Task] = TASKS) -> list[Asked]:
+def ask(items: Iterable[RatedItem], tasks: Sequence[Task] = TASKS) -> list[TaskData]:
     """Return every task on every data set that has items for it, in the order of the tasks."""
     chosen: dict[tuple[int, str], list[tuple[RatedItem, float]]] = {}
     for item in items:
@@ -106,7 +106,7 @@ def ask(items: Iterable[RatedItem], tasks: Sequence[Task] = TASKS) -> list[Asked
                 truth = DECIDED[item.votes[axis].choice] if task.is_preference else item.ratings[axis]
                 chosen.setdefault((place, item.dataset), []).append((item, truth))
     return [
-        Asked(
+        TaskData(
             tasks[place],
             dataset,
             tuple(item for item, _ in rows),
@@ -125,7 +125,7 @@ def _codes(items: Sequence[RatedItem]) -> tuple[NDArray[np.int64], NDArray[np.in
     return np.array([codes[item.cluster] for item in items]), np.array(others)
 
 
-def answers(asked: Asked, scores: Scores) -> Array:
+def answers(asked: TaskData, scores: Scores) -> Array:
     """Return each rated take's score, or the score of a minus that of b: (n,), NaN if one is missing."""
     found = np.full(len(asked.items), np.nan)
     for i, item in enumerate(asked.items):
@@ -140,7 +140,7 @@ def _answer(score: Score, by: Answer) -> float:
     return (score.musicality + score.alignment) / 2 if by == "mean" else float(getattr(score, by))
 
 
-def unread_items(asked: Asked, unread: Unread) -> NDArray[np.bool_]:
+def unread_items(asked: TaskData, unread: Unread) -> NDArray[np.bool_]:
     """Tell on which items no answer of a judge could be read: (n,)."""
     axes = Score._fields if asked.task.answer == "mean" else (asked.task.answer,)
     return np.array([any((key(item), axis) in unread for axis in axes) for item in asked.items], bool)

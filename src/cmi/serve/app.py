@@ -48,15 +48,15 @@ VALIDATED_ON = "X-CMI-Validated-On"  # for clients that take nothing but numbers
 REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": RefusalBody, "description": said}
     for status, said in {
-        400: "No request that can be read.",
+        400: "The request cannot be parsed.",
         401: "The token is missing or wrong.",
-        403: "A path that this server does not read.",
+        403: "The path is outside the folders that this server may read.",
         408: "The request took too long to arrive.",
         413: "The request is too large.",
-        415: "A compressed request.",
+        415: "The request is compressed.",
         421: "Another host.",
-        422: "A field or a recording is not as expected: the sentence says which.",
-        429: "Too many takes wait: try again after the seconds in Retry-After.",
+        422: "A field or a recording is not as expected; the message says which.",
+        429: "Too many takes are waiting: try again after the seconds in Retry-After.",
         503: "A process of the model was lost (--ray): try again after the seconds in Retry-After.",
     }.items()
 }

@@ -1,4 +1,4 @@
-"""What clients send and get: JSON by pydantic, and the fields of a multipart form."""
+"""Request and response bodies: JSON by pydantic, and the fields of a multipart form."""
 
 import base64
 import binascii
@@ -31,7 +31,7 @@ class SoundBody(_Body):
     samples: Samples | None = None
     rate: Rate | None = None
     path: Annotated[str, StringConstraints(min_length=1, max_length=4096)] | None = None
-    generator: Annotated[TakeId, Field(description="What made the take; a calibration corrects its scores.")] = ""
+    generator: Annotated[TakeId, Field(description="Generator of the take, for the calibration of its scores.")] = ""
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
@@ -107,24 +107,24 @@ class TakeScore(BaseModel):
     musicality: float
     alignment: float
     overall: float
-    seconds: Annotated[float | None, Field(description="Seconds that were heard.")] = None
+    seconds: Annotated[float | None, Field(description="Seconds that were scored.")] = None
     notes: list[str] = []
 
 
 class FailedTake(BaseModel):
-    """A take that could not be heard, beside others that could."""
+    """A take that could not be scored, in a response with others that could."""
 
     id: str | None = None
     error: str
 
 
 class JudgedBy(BaseModel):
-    """What every answer says about the model."""
+    """The fields about the model in every response."""
 
     model: str
-    validated_on: Annotated[
-        str | None, Field(description="Of a model that comes with cmi: what it was validated on.")
-    ] = None
+    validated_on: Annotated[str | None, Field(description="What the model was validated on, if it comes with cmi.")] = (
+        None
+    )
 
 
 class ScoreAnswer(JudgedBy):
@@ -161,8 +161,8 @@ class VerlAnswer(BaseModel):
 
 
 class RefusalBody(BaseModel):
-    code: Annotated[str, Field(description="Stable, for programs.")]
-    message: Annotated[str, Field(description="A sentence, for people.")]
+    code: Annotated[str, Field(description="Stable error code.")]
+    message: Annotated[str, Field(description="Error message.")]
 
 
 def decode_samples(encoded: str, rate: int, where: str) -> Waveform:

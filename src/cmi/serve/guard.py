@@ -39,7 +39,7 @@ LIMITS = ServeLimits()
 
 
 class ServeMetrics:
-    """What /metrics tells."""
+    """The metrics of /metrics."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -49,7 +49,7 @@ class ServeMetrics:
         )
         self.seconds = Histogram(
             "cmi_request_seconds",
-            "From the first byte to the answer.",
+            "Time from the first byte to the response.",
             ["path"],
             buckets=seconds,
             registry=self.registry,
@@ -61,11 +61,9 @@ class ServeMetrics:
             buckets=(1, 2, 4, 8, 16, 32, 64),
             registry=self.registry,
         )
-        self.model_seconds = Counter("cmi_model_seconds", "Time that the model worked.", registry=self.registry)
-        self.waiting = Gauge("cmi_takes_waiting", "Takes that wait to be scored.", registry=self.registry)
-        self.remembered = Gauge(
-            "cmi_takes_from_memory", "Takes that were answered without the model.", registry=self.registry
-        )
+        self.model_seconds = Counter("cmi_model_seconds", "Time that the model was busy.", registry=self.registry)
+        self.waiting = Gauge("cmi_takes_waiting", "Takes waiting to be scored.", registry=self.registry)
+        self.remembered = Gauge("cmi_takes_from_memory", "Takes answered from the cache.", registry=self.registry)
 
     def count_batch(self, takes: int, seconds: float) -> None:
         self.takes.inc(takes)
@@ -91,7 +89,7 @@ class ServeMiddleware(RequestGuard):
         wanted = declared_bytes(scope, self._limits.body_bytes) or self._unstated(scope)
         if self._bytes + wanted > self._limits.bytes_at_once:
             await self._throw_away(receive)
-            raise HttpRefusal("busy", "too much is being sent at once: try again in 1 s", 429, {"retry-after": "1"})
+            raise HttpRefusal("busy", "too many bytes are in flight: try again in 1 s", 429, {"retry-after": "1"})
         scope[HELD] = wanted
         self._bytes += wanted
         return await read_ahead(receive, self._limits.body_bytes, self._limits.body_seconds) if wanted else receive
@@ -111,11 +109,11 @@ class ServeMiddleware(RequestGuard):
                 message = "send the server's token in the header Authorization: Bearer TOKEN"
                 raise HttpRefusal("token", message, 401, {"www-authenticate": "Bearer"})
         elif host_name(headers.get("host", "")) not in LOOPBACK_HOSTS:
-            raise HttpRefusal("host", "this server does not have that name", 421)
+            raise HttpRefusal("host", "this server does not serve that host name", 421)
         elif "origin" in headers and scope["method"] != "GET":
-            raise HttpRefusal("origin", "pages of other sites may not ask a server without a token", 403)
+            raise HttpRefusal("origin", "pages of other sites may not use a server without a token", 403)
         if headers.get("content-encoding", "identity") != "identity":
-            raise HttpRefusal("encoding", "compressed requests are not read: send them as they are", 415)
+            raise HttpRefusal("encoding", "compressed requests are not accepted: send them uncompressed", 415)
 
     def _unstated(self, scope: Scope) -> int:
         """Bytes to hold for a body of unknown length."""

@@ -104,9 +104,9 @@ class ScoreQueue:
 
     def _full(self, more: int) -> HttpRefusal:
         if more > self.most_waiting:
-            return HttpRefusal("too many", f"{more} takes at once, at most {self.most_waiting} may wait here", 413)
+            return HttpRefusal("too many", f"{more} takes in one request, at most {self.most_waiting} may wait", 413)
         seconds = max(1, math.ceil(self._seconds * self.waiting / 2))  # until half of them are done
-        sentence = f"{self.waiting} takes wait to be scored: try again in {seconds} s"
+        sentence = f"{self.waiting} takes are waiting to be scored: try again in {seconds} s"
         return HttpRefusal("busy", sentence, 429, {"retry-after": str(seconds)})
 
     def _leave(self, key: str, done: "Future[Answer]") -> None:
@@ -132,9 +132,9 @@ class ScoreQueue:
                     self._on_batch(len(batch), took)
 
     def _next_batch(self) -> list[_Waiting]:
-        """What waits, with what comes within a few milliseconds; nothing once the queue is closed.
+        """Return the waiting takes, with those that arrive within milliseconds; empty once the queue is closed.
 
-        A thread leaves their share to the others.
+        Each thread leaves the other threads their share.
         """
         first = self._queue.get()
         if first is None:
@@ -169,7 +169,7 @@ class ScoreQueue:
 
 
 def _key(take: Take) -> str | InputError:
-    """All that a score depends on, or why a recording can't be read."""
+    """Return everything that a score depends on, or the error if a recording cannot be read."""
     try:
         return take_key(take, content_hash)
     except InputError as error:

@@ -49,7 +49,9 @@ class Folders:
         """HttpRefusal for a path elsewhere, links and '..' followed; it does not tell what is there."""
         if not self._allowed:
             raise HttpRefusal(
-                "path", f"{where}: this server reads no paths: send the sound, or start it with --allow", 403
+                "path",
+                f"{where}: this server does not read paths: send the audio, or start the server with --allow",
+                403,
             )
         for folder in self._allowed:
             try:
@@ -58,7 +60,7 @@ class Folders:
                 continue
             if path.is_relative_to(folder):
                 return path
-        raise HttpRefusal("path", f"{where}: outside of the folders that this server reads", 403)
+        raise HttpRefusal("path", f"{where}: outside the folders that this server may read", 403)
 
 
 def read_body(raw: bytes, kind: type[Body]) -> Body:

@@ -15,7 +15,7 @@ FEWEST_PAGES = 7  # of fewer, one page is more than MISSED
 
 
 def fails_post_screening(hidden_reference: Iterable[float]) -> bool:
-    """Whether a listener rated the hidden reference below SEEN on more than MISSED of the pages; no pages do not fail.
+    """Tell whether a listener rated the hidden reference below SEEN on more than MISSED of the pages.
 
     >>> fails_post_screening([100, 95, 100, 90, 100, 92, 40]), fails_post_screening([100, 95, 100, 90, 100, 40])
     (False, True)
@@ -27,9 +27,9 @@ def fails_post_screening(hidden_reference: Iterable[float]) -> bool:
 def post_screening(
     hidden_reference: Iterable[float], is_complete: bool
 ) -> Literal["passes", "fails", "can't tell yet"]:
-    """The verdict on a listener, who may have more pages to rate (not `is_complete`).
+    """Return the verdict on a listener; if not `is_complete`, more pages will follow.
 
-    Until then one missed page of fewer than FEWEST_PAGES does not fail anybody, and none missed passes nobody.
+    Until then, with fewer than FEWEST_PAGES pages, one missed page does not fail and none missed does not pass.
 
     >>> [post_screening([100, 40], is_complete) for is_complete in (True, False)]
     ['fails', "can't tell yet"]
@@ -45,7 +45,7 @@ def post_screening(
 def compare_scores(scores: Mapping[str, float]) -> Iterator[tuple[str, str, Choice]]:
     """Yield any two recordings that one listener scored, by id, and which the higher score prefers, or 'both'.
 
-    Which of them is a depends on their ids alone, so that the order tells nothing.
+    Which of the two is `a` depends on their ids only, so that the order carries no information.
 
     >>> list(compare_scores({"one": 80, "two": 60, "three": 80}))
     [('one', 'two', 'a'), ('three', 'one', 'both'), ('three', 'two', 'a')]

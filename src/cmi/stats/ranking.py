@@ -164,8 +164,8 @@ def connected_components(comparisons: Comparisons) -> NDArray[np.int64]:
     return np.unique(label, return_inverse=True)[1].astype(np.int64)
 
 
-def told_apart(comparisons: Comparisons, covariates: Array) -> list[bool]:
-    """Tell for each covariate whether its effect is identifiable beside the systems and the covariates before it.
+def identifiable(comparisons: Comparisons, covariates: Array) -> list[bool]:
+    """Return for each covariate whether its effect is identifiable beside the systems and the covariates before it.
 
     If one system is always louder by the same amount, its strength and the effect of loudness cannot be separated.
     """
@@ -262,7 +262,7 @@ def _newton(table: _Table, gauge: Array, prior: float, with_ties: bool) -> tuple
         gradient[:linear] -= prior * estimates
         information += fixed
         if np.linalg.eigvalsh(information)[0] < NO_INFORMATION:
-            raise Separated("these votes leave some strength or effect without bound: give a prior")
+            raise Separated("some strength or effect is unbounded under these votes: give a prior")
         step = np.linalg.solve(information, gradient)
         if gradient @ step < 1e-20 * max(1.0, float(table.counts.sum())):  # twice the log likelihood still to gain
             return estimates, delta, information

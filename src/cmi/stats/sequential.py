@@ -1,12 +1,12 @@
-"""Has a mean fallen? A test that may be looked at after every observation, as a watch that runs every night does.
+"""Has a mean fallen? A sequential test that may be evaluated after every observation, for example every night.
 
 An e-process is the capital of a player who bets against the hypothesis that each new observation, given the earlier
 ones, has a mean of at least m. Under the hypothesis it exceeds 1 / alpha with a probability of at most alpha, at any
 time and however often one looks (Ville's inequality; Waudby-Smith and Ramdas 2024 on betting).
 
-Here the capital is shared by players who bet a fixed part of the most that can be staked. A player who bets against a
-mean that still holds loses, and would be poor when it falls. So new players join every JOIN observations: the k-th
-group has the share 1 / (k (k + 1)) of the capital, untouched until then.
+Here the capital is divided among players who each bet a fixed part of the greatest possible stake. Players lose while
+the mean still holds, and would have little left when it falls. Therefore new players join every JOIN observations: the
+k-th group has the share 1 / (k (k + 1)) of the capital, untouched until then.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-STAKES = np.linspace(0.05, 0.95, 10)  # parts of the most that can be staked
+STAKES = np.linspace(0.05, 0.95, 10)  # parts of the greatest possible stake
 JOIN = 25
 
 
@@ -27,7 +27,7 @@ class EProcess(NamedTuple):
 
 
 def e_process(observations: ArrayLike, at_least: float, limit: float) -> EProcess:
-    """Test that values from 0 to 1 have a mean of `at_least` or more, in the order in which they came.
+    """Test that values from 0 to 1, in the order of observation, have a mean of `at_least` or more.
 
     >>> fallen = e_process([1, 0, 0, 1, 0] * 20, at_least=0.7, limit=20)
     >>> fallen.highest > 20, fallen.first_above

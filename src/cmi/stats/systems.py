@@ -25,7 +25,7 @@ class RankedSystem(NamedTuple):
     low: float  # 95 %
     high: float
     votes: int
-    group: int  # systems that were never compared, directly or through others, are ranked apart: 1, 2, ...
+    group: int  # systems that were never compared, directly or through others, are in different groups
 
 
 def rank(preferences: "Iterable[Preference]") -> list[RankedSystem]:

@@ -123,7 +123,7 @@ def _played(piece: Piece, lyrics: str, offset: int, seconds: int = SECONDS) -> S
     """Render a span of the piece at RATE; with lyrics, a voice replaces the melody instrument."""
     span = (offset, offset + seconds)
     melody = next((part for part in piece.parts if part.role == "melody"), None)
-    if not lyrics or melody is None or not sung(len(melody.notes), lyrics):  # a flaw may have left too few notes
+    if not lyrics or melody is None or not sung(len(melody.notes), lyrics):  # too few notes may be left after a flaw
         return render(piece, RATE, span=span)
     band = replace(piece, parts=tuple(part for part in piece.parts if part is not melody))
     backing = render(band, RATE, span=span)
@@ -146,7 +146,9 @@ def _from_track(path: Path, offset: int, seconds: int) -> Sound:
             sound = file.read(round(seconds * file.samplerate), dtype="float32", always_2d=True)
             rate = file.samplerate
     except soundfile.SoundFileError as error:
-        raise InputError(f"{path}: can't be read as a track ({error}); move it away to go on without it") from error
+        raise InputError(
+            f"{path}: cannot be read as a track ({error}); move it elsewhere to continue without it"
+        ) from error
     stereo = np.repeat(sound, 2, axis=1) if sound.shape[1] == 1 else sound[:, :2]
     return _fit(soxr.resample(stereo, rate, RATE), seconds * RATE)
 

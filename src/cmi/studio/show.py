@@ -31,7 +31,7 @@ from cmi.studio.recordings import RATE, Sound, TakeRecipe, TakeSource, piece_of,
 ONE_OF_EACH = ("noise", "wrong-notes", "bars-shuffled")
 STRENGTH = 0.6
 
-FRAME = RATE // 25  # samples in which a difference is told
+FRAME = RATE // 25  # samples per frame in which differences are measured
 MARKED = 10 ** (-15 / 20)  # of the greatest difference
 ALIKE = 0.95  # correlation
 INAUDIBLE = 1e-4  # RMS: what rounding may leave

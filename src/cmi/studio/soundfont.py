@@ -4,8 +4,8 @@ Supported are key and velocity ranges, layers, tuning, loops, volume, filter and
 supported are vibrato, reverb, chorus, exclusive classes and modulators other than velocity to level, so tones are dry
 and steady. Velocity v plays at (v / 127) squared, as in the standard.
 
-A ready synthesizer would not do: with TimGM6mb, symusic 0.5.9 plays piano and organ off pitch, ignores velocity and
-pitch bends, cuts notes off without release, and gives samples of up to 1e22 that differ between runs.
+Existing synthesizers were not exact enough: with TimGM6mb, symusic 0.5.9 plays piano and organ off pitch, ignores
+velocity and pitch bends, cuts notes off without release, and gives samples of up to 1e22 that differ between runs.
 """
 
 import struct
@@ -109,7 +109,7 @@ class Font:
         chunks = _chunks(path)
         missing = [name for name in ("smpl", *_TABLES) if name not in chunks]
         if missing:
-            raise InputError(f"{path}: not a whole SoundFont 2 file, it has no {missing[0]!r}")
+            raise InputError(f"{path}: not a complete SoundFont 2 file: {missing[0]!r} is missing")
         tables = {name: np.frombuffer(chunks[name], np.dtype(fields)) for name, fields in _TABLES.items()}
         if any(tables["shdr"]["type"][:-1] & 0x10):
             raise InputError(f"{path}: a compressed SoundFont (SF3), expected SoundFont 2")

@@ -318,7 +318,7 @@ def _speak(word: str) -> tuple[NDArray[np.float64], list[Phoneme]]:
     library.espeak_Synchronize()
     spoken = [(name, sample) for name, sample in marks if not name.startswith("_")]
     if not spoken:
-        raise InputError(f"{word!r} can't be sung: espeak-ng has no sound for it")
+        raise InputError(f"{word!r} cannot be sung: espeak-ng has no pronunciation for it")
     silence = next(sample for name, sample in reversed([*marks, ("_", sum(map(len, chunks)))]) if name.startswith("_"))
     bounds = [sample / RATE for _, sample in spoken] + [max(silence, spoken[-1][1] + 1) / RATE]
     phonemes = [Phoneme(name, bounds[i], bounds[i + 1]) for i, (name, _) in enumerate(spoken)]

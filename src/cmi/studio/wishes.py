@@ -1,7 +1,7 @@
 """Read wishes for the composer from a text, by the words of captions.
 
-The longest wording that fits wins: 'electric piano' is not a piano, nor is a 'piano ballad'. What follows 'no' or
-'without' is not wished for. Words that captions do not have are passed over.
+The longest matching phrase wins: 'electric piano' is not a piano, nor is a 'piano ballad'. Words after 'no' or
+'without' are excluded. Words that do not occur in captions are ignored.
 
 >>> wishes = read_wishes("A slow, sad waltz for accordion, no drums")
 >>> wishes.style, wishes.instruments, wishes.without, wishes.tempos
@@ -37,7 +37,7 @@ Found = tuple[str, Any]  # an attribute and its value
 
 @dataclass(frozen=True)
 class Wishes:
-    """What a text asks for; None or empty where it says nothing."""
+    """What a text asks for; None or empty for attributes that it does not mention."""
 
     style: str | None = None
     tempos: tuple[float, float] | None = None  # beats a minute, from and to
@@ -50,7 +50,7 @@ class Wishes:
 
 
 def read_wishes(text: str) -> Wishes:
-    """Return what a text asks for; of two contrary wishes the first."""
+    """Return what a text asks for; of two contradictory wishes, the first."""
     wanted: dict[str, list[Any]] = {}
     without: list[str] = []
     if bpm := _BPM.search(text):
@@ -70,9 +70,9 @@ def read_wishes(text: str) -> Wishes:
 
 
 def compose_wish(wishes: Wishes, rng: Random, first_seed: int, seconds: int) -> dict[str, Any]:
-    """Return arguments of `compose` for a piece that does what is possible of the wishes, `seed` among them.
+    """Return arguments of `compose`, including the seed, for a piece that fulfils as many of the wishes as possible.
 
-    What the composer cannot do together is given up: instruments first, the last named before others, then the metre.
+    If the composer cannot combine them, instruments are dropped first, the last named before others, then the metre.
     """
     fixed: dict[str, Any] = {"density": wishes.density, "mode": wishes.mode}
     style = wishes.style or _style_in_mood(wishes, rng)
@@ -117,7 +117,7 @@ def _tempo(tempos: tuple[float, float], style: str | None, rng: Random) -> float
 
 
 def _ensembles(wishes: Wishes, style: str | None, rng: Random) -> Iterator[tuple[str, ...] | None]:
-    """Who might play, the best first: those named, with an accompaniment if they cannot do without, then fewer."""
+    """Yield possible ensembles, best first: the named instruments, with accompaniment if necessary, then fewer."""
     players = STYLES[style].players if style else {}
     usual = [name for name in players.get("harmony", ()) if name] or list(_ACCOMPANIMENT)
     allowed = [name for name in usual if name not in wishes.without] or ["piano"]

@@ -1,4 +1,4 @@
-"""What the fake servers share: an asyncio server in a thread, requests read from it, and responses written as told."""
+"""Shared by the fake servers: an asyncio server in a thread that parses requests and writes given responses."""
 
 import asyncio
 import threading

@@ -7,7 +7,7 @@ opinion    drawn once per pair: a tie with probability `tied`, else right with a
 answer     per question: with probability `first` the take that came first, else the opinion
 slip       probability that an answer of `SimulatedJudge` names the other take
 
-The opinion does not depend on the order, because an LLM mostly repeats its errors. Asked in both orders, a share
+The opinion does not depend on the order, because an LLM mostly repeats its errors. KeyedPair in both orders, a share
 `first` of the verdicts contradict each other, apart from ties. A pair's margin, 0 to 1, is the strength of the worse
 take's flaw on musicality, else it follows from the confidence.
 """
@@ -18,7 +18,7 @@ from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 from cmi._util.errors import InputError
-from cmi.judge.judges import Asked, Told
+from cmi.judge.judges import KeyedPair, KeyedVerdict
 from cmi.judge.verdict import OTHER, Opinion, Verdict
 from cmi.preferences import NamedPair, Preference
 from cmi.take import Axis, Choice, Pair
@@ -68,7 +68,7 @@ class SimulatedJudge:
         said = ",".join(f"{field.name}={getattr(self.errors, field.name):g}" for field in fields(Errors))
         return f"simulated:{said}"
 
-    def verdicts(self, asked: Sequence[Asked]) -> Generator[Told, None, None]:
+    def verdicts(self, asked: Sequence[KeyedPair]) -> Generator[KeyedVerdict, None, None]:
         for key, pair in asked:
             swapped = pair not in self._known
             known = self._known.get(Pair(pair.prompt, pair.b, pair.a) if swapped else pair)

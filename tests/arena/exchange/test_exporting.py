@@ -12,7 +12,7 @@ from sqlalchemy import select, update
 
 from cmi._util.errors import InputError
 from cmi.arena.exchange.exporting import Selection, export, find_splits, rows
-from cmi.arena.exchange.importing import hear_source, import_pairs
+from cmi.arena.exchange.importing import import_pairs, measure_source
 from cmi.arena.store import people, projects
 from cmi.arena.store.assign import View, begin, next_page
 from cmi.arena.store.hiding import hide
@@ -43,7 +43,7 @@ def study(database, tmp_path: Path, tone):
     (folder / "pairs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     shares = {"overlap_share": 1.0, "gold_share": 1.0, "repeat_share": 0.3, "heard_share": 0.0}
     project = projects.create(database, "Study", shares)
-    import_pairs(database, project.id, hear_source(folder / "pairs.jsonl"))
+    import_pairs(database, project.id, measure_source(folder / "pairs.jsonl"))
     crowd = []
     for invite, name in zip(people.invite(database, project.id, "annotator", 1, count=2), ("Ada", "Bob"), strict=True):
         person = people.join(database, invite.token, name, True).person

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from cmi._util.errors import InputError
-from cmi.arena.exchange.importing import hear_source, import_pairs
+from cmi.arena.exchange.importing import import_pairs, measure_source
 from cmi.arena.store import pairs, projects
 from cmi.arena.store.schema import audit, sounds
 from cmi.arena.store.schema import pairs as pairs_table
@@ -33,7 +33,7 @@ def stored(database, project: str) -> dict[str, dict]:
 
 
 def bring(database, project: str, path: Path, gold: float = 0.0):
-    return import_pairs(database, project, hear_source(path), gold)
+    return import_pairs(database, project, measure_source(path), gold)
 
 
 def test_a_file_of_pairs_comes_in_with_all_it_says(database, folder: Path):
@@ -135,7 +135,7 @@ def test_bad_audio_is_named_with_its_line_and_nothing_is_imported(database, fold
     (folder / "broken.wav").write_bytes(b"RIFF nothing")
     rows = [{"text": "t", "a": "0.wav", "b": "1.wav"}, {"text": "t", "a": "2.wav", "b": "broken.wav"}]
     project = projects.create(database, "Study").id
-    with pytest.raises(InputError, match=r"pairs\.jsonl line 2: 'b' can't be used: .*broken\.wav"):
+    with pytest.raises(InputError, match=r"pairs\.jsonl line 2: 'b' cannot be used: .*broken\.wav"):
         bring(database, project, write(folder / "pairs.jsonl", rows))
     rows[1]["b"] = "nowhere.wav"
     with pytest.raises(InputError, match=r"line 2: .*nowhere\.wav: No such file"):
@@ -174,9 +174,9 @@ def test_a_bad_row_is_named_and_nothing_is_imported(sqlite_database, folder: Pat
             "line 2: the field 'x_rating' has nan, which is not a number in JSON; fix it or leave",
         ),
         ({"x_rating": {"deep": [float("inf")]}}, "line 2: the field 'x_rating' has inf, which"),
-        ({"x_notes": ["half \ud83d"]}, "line 2: the field 'x_notes' has half of a character"),
-        ({"x_k\udc00": 1}, "line 2: the field 'x_k\ufffd' has half of a character"),
-        ({"truth": {"k\udc00": 1}}, "line 2: the field 'truth' has half of a character"),
+        ({"x_notes": ["half \ud83d"]}, "line 2: the field 'x_notes' contains an incomplete character"),
+        ({"x_k\udc00": 1}, "line 2: the field 'x_k\ufffd' contains an incomplete character"),
+        ({"truth": {"k\udc00": 1}}, "line 2: the field 'truth' contains an incomplete character"),
         ({"x_deep": json.loads("[" * 60 + "]" * 60)}, "line 2: the field 'x_deep' is nested more than 50 levels deep"),
     ],
 )
@@ -202,7 +202,7 @@ def test_a_file_whose_name_is_not_utf8_is_one_sentence(database, tmp_path: Path,
         tone(tmp_path / "made.wav", frequency=hertz)
         (tmp_path / "made.wav").rename(named / os.fsdecode(name))
     project = projects.create(database, "Study").id
-    with pytest.raises(InputError, match="is not UTF-8, which a database can't keep"):
+    with pytest.raises(InputError, match="is not UTF-8, which the database cannot store"):
         bring(database, project, tmp_path / "takes")
     assert pairs.count(database, project) == 0
 
@@ -219,4 +219,4 @@ def test_an_empty_source_and_a_share_without_truth_are_one_sentence(sqlite_datab
 @pytest.mark.parametrize("name", ["nowhere", "nowhere.jsonl"])
 def test_a_source_that_is_not_there_is_said_to_be_missing(tmp_path: Path, name: str):
     with pytest.raises(InputError, match=f"{name}: no such file or folder"):
-        hear_source(tmp_path / name)
+        measure_source(tmp_path / name)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cmi._util.errors import InputError
 from cmi.arena.audio.anchors import low_pass, make_anchor
 from cmi.arena.exchange.rating_export import export_ratings
-from cmi.arena.exchange.trial_import import hear_trials, import_trials, read_trials
+from cmi.arena.exchange.trial_import import import_trials, measure_trials, read_trials
 from cmi.arena.store import projects
 from cmi.arena.store.ratings import RatingBallot, save_rating
 from cmi.arena.store.trials import KINDS, TrialView, begin_trial, count_trials, next_trial
@@ -48,7 +48,7 @@ def rated(sqlite_database, new_people, manifest, tmp_path):
 
     def make(kind: str, worst: int = 100):
         project = projects.create(sqlite_database, kind, {"heard_share": 0.0}, kind=kind)
-        import_trials(sqlite_database, project.id, hear_trials(manifest, kind, tmp_path))
+        import_trials(sqlite_database, project.id, measure_trials(manifest, kind, tmp_path))
         value = {
             "mos": {"good": 5, "fair": 2, "poor": 2},
             "mushra": {"good": 80, "fair": 40, "poor": 40, "reference": 100, "anchor35": 10},
@@ -77,9 +77,9 @@ def _system(stimulus) -> str:
 @pytest.mark.parametrize(("kind", "pages"), [("mos", 6), ("mushra", 2), ("ranking", 2)])
 def test_a_manifest_becomes_pages_and_again_adds_none(sqlite_database, manifest, tmp_path, kind, pages):
     project = projects.create(sqlite_database, kind, kind=kind)
-    heard = hear_trials(manifest, kind, tmp_path, mid_anchor=True)
+    heard = measure_trials(manifest, kind, tmp_path, mid_anchor=True)
     assert import_trials(sqlite_database, project.id, heard)[:2] == (pages, 0)
-    assert import_trials(sqlite_database, project.id, hear_trials(manifest, kind, tmp_path, True))[:2] == (0, pages)
+    assert import_trials(sqlite_database, project.id, measure_trials(manifest, kind, tmp_path, True))[:2] == (0, pages)
     assert count_trials(sqlite_database, project.id) == pages
     roles = [[one.role for one in trial.stimuli] for trial in heard.trials]
     expected = {"mos": ["take"], "ranking": ["take"] * 3}
@@ -104,7 +104,7 @@ def test_a_folder_of_takes_becomes_pages(tmp_path, tone):
     ("rows", "kind", "said"),
     [
         ([{"audio": "a.wav", "text": "x"}], "mushra", "line 1: no reference"),
-        ([{"audio": "a.wav", "text": "x", "reference": "missing.wav"}], "mushra", "line 1: 'reference' can't be used"),
+        ([{"audio": "a.wav", "text": "x", "reference": "missing.wav"}], "mushra", "line 1: 'reference' cannot be used"),
         ([{"audio": "a.wav", "text": "x", "reference": "b.wav", "generator": "anchor35"}], "mushra", "rename it"),
         ([{"audio": "a.wav", "text": "x", "reference": "low.wav"}], "mushra", "rate of 8000 Hz"),
         (
@@ -112,7 +112,7 @@ def test_a_folder_of_takes_becomes_pages(tmp_path, tone):
             "ranking",
             "g'",
         ),
-        ([{"audio": "missing.wav", "text": "x"}], "mos", "line 1: 'audio' can't be used"),
+        ([{"audio": "missing.wav", "text": "x"}], "mos", "line 1: 'audio' cannot be used"),
         ([{"audio": "a.wav", "prompt": "x"}], "mos", "unknown field 'prompt'"),
         ([], "mos", "no takes in it"),
     ],
@@ -123,7 +123,7 @@ def test_a_wrong_manifest_is_refused_in_one_sentence(tmp_path, tone, rows, kind,
     path = tmp_path / "takes.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)))
     with pytest.raises(InputError, match=said) as error:
-        hear_trials(path, kind, tmp_path)
+        measure_trials(path, kind, tmp_path)
     assert "\n" not in str(error.value)
 
 

@@ -39,7 +39,7 @@ def test_the_tables_of_a_study_can_be_printed(simulate):
         "Agreement of annotators",
         "Ranking of systems",
         "Votes needed for ±5 points",
-        "What else wins votes",
+        "Effects of loudness, length and order",
     ):
         assert title in screen.getvalue()
 

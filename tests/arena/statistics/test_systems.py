@@ -116,5 +116,5 @@ def test_votes_without_a_loudness_are_left_out_and_counted_but_not_where_none_ha
 def test_a_loudness_that_belongs_to_the_systems_has_no_effect_of_its_own(vote):
     votes = [one._replace(lufs_a=-12.0, lufs_b=-14.0, seconds_a=30.0) for one in louder_wins(vote)]
     rows = {row["covariate"]: row for row in covariates(votes, 20)["effects"]}
-    assert rows["loudness"]["effect"] is None and "told apart" in rows["loudness"]["note"]
+    assert rows["loudness"]["effect"] is None and "separated" in rows["loudness"]["note"]
     assert rows["duration"]["note"] == "the same for all takes" and rows["first"]["effect"] is not None

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from cmi.arena.store import assign, pairs, people, projects, votes
+from cmi.arena.store import choose_view, pairs, people, projects, votes
 from cmi.arena.store.assign import Done, View, begin, look, next_page, progress
 from cmi.arena.store.errors import NotFound, Refused
 from cmi.arena.store.votes import Ballot, counted, save
@@ -132,7 +132,7 @@ def test_gold_and_repeats_come_by_their_shares_and_repeats_are_swapped(sqlite_da
     for again in repeats:
         before = by_view[again.repeat_of]
         assert before.pair == again.pair and before.swapped != again.swapped and before.kind == "ordinary"
-        assert order.index(again.view) - order.index(before.view) > assign.REPEAT_GAP
+        assert order.index(again.view) - order.index(before.view) > choose_view.REPEAT_GAP
 
 
 def test_hidden_views_do_not_use_up_what_a_pair_wants(sqlite_database, new_study, new_people):
@@ -176,7 +176,7 @@ def test_what_is_abandoned_goes_to_others_and_a_late_vote_is_kept(database, new_
     late = next_page(database, slow)[0]
     begin(database, slow, late.key)
     assert next_page(database, other)[0] == Done("no more pairs")
-    clock.time += assign.HOLD + 1
+    clock.time += choose_view.HOLD + 1
     assert vote(database, other).pair == late.pair
     save(database, slow, late.key, BALLOT)
     assert first_votes(database, project)[late.pair] == 2
@@ -189,7 +189,7 @@ def test_who_comes_back_after_an_hour_goes_on_where_the_pair_is_still_wanted(dat
     slow, other = new_people(database, project, 2)
     mine = next_page(database, slow)[0]
     vote(database, other)
-    clock.time += assign.HOLD + 1
+    clock.time += choose_view.HOLD + 1
     assert next_page(database, slow)[0].key == mine.key
     assert vote(database, other).pair == mine.pair, "an hour later it was nobody's"
     assert next_page(database, slow)[0] == Done("no more pairs"), "and then it was full"

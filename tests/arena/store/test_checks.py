@@ -63,7 +63,7 @@ def test_who_fails_all_attempts_is_out_for_good(database, clock, new_study, new_
 def test_a_reload_is_the_same_attempt_and_the_first_answers_count(database, clock, new_study, new_people):
     [person] = new_people(database, new_study(database, device_check=True))
     assert checks.begin(database, person, "device") == checks.begin(database, person, "device") == 1
-    with pytest.raises(Refused, match="can't have been heard"):
+    with pytest.raises(Refused, match="cannot have heard"):
         checks.answer(database, person, "device", 1, [0] * TRIALS)
     first = attempt(database, clock, person, "device", wrong=6)
     plan = checks.read_plan(database, person, "device", 1)

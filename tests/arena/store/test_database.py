@@ -16,7 +16,8 @@ from sqlalchemy import event, select, text
 from cmi._util.errors import InputError
 from cmi.arena.store import projects
 from cmi.arena.store.assign import View, begin, next_page
-from cmi.arena.store.database import open_database, parse_url, storable
+from cmi.arena.store.database import open_database, storable
+from cmi.arena.store.database_url import parse_url
 from cmi.arena.store.errors import DiskFull, Unavailable
 from cmi.arena.store.migrate import VERSION_TABLE
 from cmi.arena.store.schema import metadata, people
@@ -171,7 +172,7 @@ def test_another_programs_postgres_tables_may_lie_beside_ours_but_not_in_our_pla
 def test_a_file_that_is_no_database_is_one_sentence(tmp_path: Path, content: bytes):
     path = tmp_path / "a.sqlite3"
     path.write_bytes(content)
-    with pytest.raises(InputError, match=r"a\.sqlite3: .*(not an arena's database|can't be used)"):
+    with pytest.raises(InputError, match=r"a\.sqlite3: .*(not an arena's database|cannot be used)"):
         open_database(str(path))
     assert path.read_bytes() == content
 

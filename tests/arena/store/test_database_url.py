@@ -4,7 +4,8 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from cmi._util.errors import InputError
-from cmi.arena.store.database import open_database, parse_url, reason, shown_url, without_passwords
+from cmi.arena.store.database import open_database, reason
+from cmi.arena.store.database_url import parse_url, shown_url, without_passwords
 
 SECRET = "s3cr3t!"
 URLS = [

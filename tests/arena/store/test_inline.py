@@ -102,7 +102,7 @@ def test_what_cannot_be_synced_is_not_acknowledged_and_then_merged(sqlite_databa
         await run(assign.begin, person, view.key)
         with monkeypatch.context() as patched:
             patched.setattr(inline, "_sync", fail)
-            with pytest.raises(Unavailable, match="nothing was acknowledged"):
+            with pytest.raises(Unavailable, match="nothing was confirmed"):
                 await run(votes.save, person, view.key, BALLOT)
         assert Path(f"{sqlite_database.engine.url.database}-wal").stat().st_size > 0
         saved = await run(votes.save, person, view.key, BALLOT)

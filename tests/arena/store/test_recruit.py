@@ -58,7 +58,7 @@ def test_without_a_proof_only_the_browser_that_began_gets_back(database, new_stu
     study = new_study(database, pairs=1, participant="workerId")
     token = recruit.recruiting_link(database, study.id).token
     person = recruit.enter(database, token, {"workerId": "17"}, True).person
-    with pytest.raises(Refused, match="somebody has begun"):
+    with pytest.raises(Refused, match="already in use"):
         recruit.enter(database, token, {"workerId": "17"}, True)
     assert recruit.enter(database, token, {"workerId": "17"}, True, person).person == person
 
@@ -88,19 +88,19 @@ def test_nobody_enters_without_consent_and_nothing_is_kept_of_them(database, stu
 def test_a_link_leads_nowhere_when_it_was_renewed_or_the_study_takes_nobody(database, study, token):
     renewed = recruit.recruiting_link(database, study.id, renew=True).token
     for wrong in (token, "nothing", "", "é", "x" * 999):
-        with pytest.raises(Refused, match="no study"):
+        with pytest.raises(Refused, match="open study"):
             recruit.look(database, wrong, link_of())
     projects.change(database, study.id, state="closed")
     with pytest.raises(Refused, match="closed"):
         recruit.enter(database, renewed, link_of(), consented=True)
     projects.change(database, study.id, settings={"participant": "", "proof": ""})
-    with pytest.raises(Refused, match="no study"):
+    with pytest.raises(Refused, match="open study"):
         recruit.look(database, renewed, link_of())
 
 
 @pytest.mark.parametrize("participant", ["", "{{%PROLIFIC_PID%}}", "[PROLIFIC_PID]", "a b", "x" * 129, "a\x00", "é"])
 def test_what_no_platform_sends_is_not_a_participant(database, token, participant):
-    with pytest.raises(Refused, match="does not say who you are"):
+    with pytest.raises(Refused, match="has no participant id"):
         recruit.look(database, token, link_of(participant))
 
 

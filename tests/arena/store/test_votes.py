@@ -317,7 +317,7 @@ def test_the_reference_is_heard_before_a_vote_if_the_study_requires_it(database,
         assert view.needed_reference == 5
         with pytest.raises(Refused, match="hear 5 s of the reference"):
             save(database, person, view.key, ballot)
-        with pytest.raises(Refused, match="can't have been heard yet"):
+        with pytest.raises(Refused, match="cannot have heard"):
             save(database, person, view.key, ballot._replace(heard_reference=5.0))
         clock.time += 5
         save(database, person, view.key, ballot._replace(heard_reference=5.0))

@@ -128,7 +128,7 @@ def test_every_task_is_compared_and_the_whole_is_a_sign_test(tmp_path):
 def test_p_values_are_adjusted_over_the_differences_of_a_pair(two, tmp_path):
     paths, _ = two
     third = write_answers(tmp_path / "three", "three", ["pop"] * 200, ["pop", "rock"] * 100)
-    with pytest.raises(InputError, match="no two of them have answers on the same"):
+    with pytest.raises(InputError, match="no two models have answers on the same"):
         contenders = find_contenders([str(paths[0]), str(third)], ("strict",))
         compare_all([contenders[0]], [("one", "three")], {}, Tools("minilm", "", tmp_path))
     differences, _ = compare([str(path) for path in paths], tmp_path, "both")
@@ -141,7 +141,7 @@ def test_a_name_before_an_equals_sign_tells_two_runs_of_a_model_apart(two, tmp_p
     again = tmp_path / "again" / paths[0].name
     again.parent.mkdir()
     again.write_text(paths[0].read_text())
-    with pytest.raises(InputError, match="both answer GTZAN for one: name them apart, as NAME=PATH"):
+    with pytest.raises(InputError, match="both answer GTZAN for one: give them different names, as NAME=PATH"):
         find_contenders([str(paths[0]), str(again)], ("strict",))
     [found], _ = compare([f"plain={paths[0]}", f"brief={again}"], tmp_path)
     assert (found.a, found.b, found.difference) == ("plain", "brief", 0.0)
@@ -150,10 +150,10 @@ def test_a_name_before_an_equals_sign_tells_two_runs_of_a_model_apart(two, tmp_p
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["{one}"], "only one is there: name a second model, or --protocol both"),
+        (["{one}"], "only one was given: name a second model, or use --protocol both"),
         (["{one}", "{two}", "--model", "three"], "--model: none is named 'three'; there are one, two"),
         (["{one}", "{two}", "--model", "one", "--protocol", "both"], "--model is for one protocol"),
-        (["x={folder}"], "has answers of one, two, and 'x' can name only one of them"),
+        (["x={folder}"], "has answers of one, two, but 'x' can name only one of them"),
         (["{one}", "nowhere"], "nowhere: no such file or folder"),
     ],
 )

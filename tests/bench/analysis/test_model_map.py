@@ -97,7 +97,7 @@ def test_what_is_left_out_is_said():
 
 
 def test_too_few_models_make_no_map():
-    with pytest.raises(InputError, match="make no map"):
+    with pytest.raises(InputError, match="too few for a map"):
         map_models(made_up([[1, 2], [2, 1]]))
 
 

@@ -181,10 +181,10 @@ def test_a_wrong_number_of_answers_is_no_answer(small_set, tmp_path, answers):
 
 def test_other_questions_or_another_listener_are_refused(small_set, tmp_path):
     run(Echo(), _plan(small_set, tmp_path / "out"))
-    with pytest.raises(InputError, match="begun with listener 'echo', not 'other'"):
+    with pytest.raises(InputError, match="started with listener 'echo', not 'other'"):
         run(Echo(), RunPlan(tmp_path / "out", "echo", "other", read_data([small_set])))
     small_set.write_text(small_set.read_text().replace("Question 0", "Question zero"))
-    with pytest.raises(InputError, match="begun with questions"):
+    with pytest.raises(InputError, match="started with questions"):
         run(Echo(), _plan(small_set, tmp_path / "out"))
 
 

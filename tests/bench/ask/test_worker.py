@@ -69,7 +69,7 @@ def test_trouble_costs_one_question(start, questions, mode, why):
 
 
 def test_a_worker_that_never_gets_ready_ends_the_run_with_its_own_words(start, questions):
-    with pytest.raises(ListenerStopped, match="does not get ready: died with exit code 3: CUDA is not here"):
+    with pytest.raises(ListenerStopped, match="did not become ready: died with exit code 3: CUDA is not here"):
         start("never ready").answer(questions)
 
 
@@ -79,7 +79,7 @@ def test_a_worker_that_dies_on_every_question_ends_the_run(start, questions):
 
 
 def test_a_program_that_does_not_exist_ends_the_run(questions):
-    with pytest.raises(ListenerStopped, match="does not start"):
+    with pytest.raises(ListenerStopped, match="could not be started"):
         WorkerListener(["/no/such/program"], "x").answer(questions)
 
 
@@ -102,7 +102,7 @@ def test_no_process_is_left_behind(start, questions):
 def test_the_skeleton_speaks_the_protocol(questions):
     listener = WorkerListener([sys.executable, worker_skeleton.__file__], "skeleton", 20.0)
     try:
-        assert listener.answer(questions) == ["I hear nothing yet."] * 3
+        assert listener.answer(questions) == ["No model is loaded yet."] * 3
     finally:
         listener.close()
 

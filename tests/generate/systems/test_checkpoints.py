@@ -124,9 +124,9 @@ def test_weights_in_subfolders_are_part_of_the_version(checkpoint, tmp_path):
 
 
 def test_a_model_that_cannot_make_takes_so_long_says_so(checkpoint):
-    with pytest.raises(GeneratorStopped, match="stable-audio makes takes of up to 3 s, and 4 s were asked for"):
+    with pytest.raises(GeneratorStopped, match="stable-audio makes takes of up to 3 s, but 4 s were requested"):
         load_generator(f"stable-audio-open:{checkpoint('stable-audio')}").generate(Prompt("x"), 0, 4.0)
-    with pytest.raises(GeneratorStopped, match="musicgen makes takes of up to 30 s, and 31 s were asked for"):
+    with pytest.raises(GeneratorStopped, match="musicgen makes takes of up to 30 s, but 31 s were requested"):
         load_generator(f"musicgen:{checkpoint('musicgen')}").generate(Prompt("x"), 0, 31.0)
 
 
@@ -227,7 +227,7 @@ def drop_weight(path: Path) -> None:
         ("ace-step:guidance=-1", "'guidance' is -1, expected at least 0"),
         ("ace-step:dtype=int8", "'dtype' is 'int8', expected one of auto, float32, float16, bfloat16"),
         ("musicgen:no/such/folder/here", "MusicGen model 'no/such/folder/here' is neither a folder here nor a hub id"),
-        ("musicgen:., device=tpu", "device 'tpu' is not here"),
+        ("musicgen:., device=tpu", "device 'tpu' is not available"),
     ],
 )
 def test_a_setting_that_does_not_do_is_one_sentence(name, sentence, monkeypatch, tmp_path):

@@ -208,7 +208,7 @@ def test_acestep_is_given_labels_seed_and_length(runs):
 def test_acestep_without_its_weights_does_not_start(runs):
     done = runs.run("acestep", [TEXT], "--model", "acestep-v15-none")
     assert isinstance(done.exception, InputError)
-    assert "the worker does not get ready: died with exit code 1: no such model" in str(done.exception)
+    assert "the worker did not become ready: died with exit code 1: no such model" in str(done.exception)
 
 
 def test_musicgen_style_is_given_text_and_style(runs):

@@ -152,7 +152,7 @@ def test_a_file_that_stays_is_hashed_once_and_read_again_after_a_change(tmp_path
     loader = Loader(24_000, SHORTEST, "encoder", TokenCache(tmp_path / "cache"))
     hashed = []
     monkeypatch.setattr(reading, "content_hash", lambda path: hashed.append(path) or content_hash(path))
-    monkeypatch.setattr(reading, "SETTLED", -1)  # as if written long ago
+    monkeypatch.setattr(reading, "SETTLED_AFTER", -1)  # as if written long ago
     keys = {loader.look_up(job).key for _ in range(3)}
     assert len(keys) == len(hashed) == 1
     time.sleep(0.05)  # longer than the clock of the file system ticks

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from cmi._util.errors import InputError
-from cmi.reward.engine.token_cache import ABANDONED, CachedTokens, TokenCache, TokenMemory
+from cmi.reward.engine.token_cache import ABANDONED_AFTER, CachedTokens, TokenCache, TokenMemory
 
 MANY = """
 import sys, torch
@@ -95,7 +95,7 @@ def test_what_killed_writers_left_is_cleared_away_but_not_what_is_being_written(
     old, new = folder / "old.unfinished", folder / "new.unfinished"
     old.touch()
     new.touch()
-    os.utime(old, (time.time() - ABANDONED - 10,) * 2)
+    os.utime(old, (time.time() - ABANDONED_AFTER - 10,) * 2)
     TokenCache(tmp_path).put(key(2), entry(2))
     assert not old.exists()
     assert new.exists()
@@ -104,7 +104,7 @@ def test_what_killed_writers_left_is_cleared_away_but_not_what_is_being_written(
 def test_a_disk_that_can_not_be_written_is_said_once(tmp_path):
     cache = TokenCache(tmp_path)
     (tmp_path / key(1)[:2]).write_text("a file where a folder must be")
-    with pytest.warns(UserWarning, match="going on without"):
+    with pytest.warns(UserWarning, match="continuing without"):
         cache.put(key(1), entry(1))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -121,7 +121,7 @@ def test_a_cache_that_was_emptied_meanwhile_is_filled_again(tmp_path):
 
 def test_no_folder_no_cache(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="no place for the cache"):
+    with pytest.raises(InputError, match="cannot be used for the cache"):
         TokenCache(tmp_path / "file" / "cache")
 
 
@@ -151,7 +151,7 @@ def test_an_entry_under_another_name_is_not_used(tmp_path):
     cache = TokenCache(tmp_path)
     cache.put(key(1), entry(1))
     cache._path(key(1)).rename(cache._path(key(2)))
-    with pytest.warns(UserWarning, match="a damaged entry was deleted, and is made again"):
+    with pytest.warns(UserWarning, match="a damaged entry was deleted and will be computed again"):
         assert cache.get(key(2)) is None
 
 

@@ -11,7 +11,7 @@ from cmi.reward.model.blend import EXTRA, NEAR, SCALE, TAGGED, WEIGHT, BlendedHe
 from cmi.reward.model.encoders.nano import RATE, TAGS
 from cmi.reward.model.head import PromptTokens, RewardHead
 from cmi.reward.model.reward_model import RewardModel
-from cmi.reward.scoring.scorer import NO_MUSIC
+from cmi.reward.scoring.scorer import NOT_MUSIC
 from cmi.reward.scoring.tags import tag_weights
 from cmi.take import Prompt, Take
 
@@ -186,7 +186,7 @@ def test_a_take_has_one_score_alone_and_in_company(nano, sound, tmp_path: Path):
 def test_a_take_under_5_seconds_is_scored_with_a_note(nano, sound):
     waves = [Waveform(sound[: seconds * RATE].numpy(), RATE) for seconds in (3, 6)]
     short, long = nano.scorer(cache=None).judge([Take(Prompt("piano"), wave) for wave in waves])
-    assert short.notes == ("3.0 s are few: the model knows takes of 5 s and more",) and long.notes == ()
+    assert short.notes == ("only 3.0 s long; the model was trained on takes of 5 s or more",) and long.notes == ()
 
 
 def test_what_is_no_music_is_scored_with_a_note(nano, sound):
@@ -196,7 +196,7 @@ def test_what_is_no_music_is_scored_with_a_note(nano, sound):
     beeps = tone * (times % 0.5 < 0.1)
     waves = [Waveform(x.numpy(), RATE) for x in (0.1 * tone, 0.1 * beeps, 0.1 * noise, sound)]
     *strange, music = nano.scorer(cache=None).judge([Take(Prompt("piano"), wave) for wave in waves])
-    assert [take.notes for take in strange] == [(NO_MUSIC,)] * 3 and music.notes == ()
+    assert [take.notes for take in strange] == [(NOT_MUSIC,)] * 3 and music.notes == ()
 
 
 @torch.inference_mode()

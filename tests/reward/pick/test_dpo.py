@@ -79,7 +79,7 @@ def test_takes_of_several_prompts_are_no_pair(tmp_path):
     takes = [Take(Prompt(text), tmp_path / f"{text}.wav") for text in ("a", "b")]
     group = Group("g", tuple(Candidate(take.audio.name, take) for take in takes))
     one = pick(group, {take: ScoredTake(Score(i, 0)) for i, take in enumerate(takes)}, Weights())
-    with pytest.raises(InputError, match="g: its takes answer 2 prompts"):
+    with pytest.raises(InputError, match="g: its takes have 2 different prompts"):
         write_dpo_pairs(dpo_pairs([one]).pairs, "m", tmp_path / "pairs.jsonl")
     assert not (tmp_path / "pairs.jsonl").exists()
 

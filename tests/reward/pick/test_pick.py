@@ -155,7 +155,7 @@ def test_a_broken_take_is_named_and_spoils_no_other(folder):
     first, second = (pick(group, scores, Weights()) for group in groups)
     assert first.chosen.candidate.name == "a.wav"
     assert [broken.candidate.name for broken in first.broken] == ["b.wav"]
-    assert "b.wav: written can't score it" in first.broken[0].reason
+    assert "b.wav: written cannot score it" in first.broken[0].reason
     assert second.chosen is None
 
 

@@ -100,7 +100,7 @@ def test_takes_of_a_group_that_answer_several_prompts_cannot_be_compared(tmp_pat
     picks = picks_of(tmp_path, 1, 5)
     other = picks[0].ranking[0].candidate
     changed = picks[0].ranking[0]._replace(candidate=Candidate(other.name, Take(Prompt("else"), other.take.audio)))
-    with pytest.raises(InputError, match="p0: its takes answer 2 prompts"):
+    with pytest.raises(InputError, match="p0: its takes have 2 different prompts"):
         make_study("m", [replace(picks[0], ranking=(changed, *picks[0].ranking[1:]))], SIZES, tmp_path / "out")
 
 

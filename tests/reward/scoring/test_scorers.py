@@ -189,5 +189,5 @@ def test_a_scorer_that_does_not_stream_is_given_a_few_at_a_time_and_a_broken_tak
     asked = [*takes(*[1] * TOGETHER), *takes(1, text="broken"), *takes(1)]
     scores = list(NamedScorer("fragile", Fragile()).judge(asked))
     assert given == [TOGETHER, 2, 1, 1]
-    assert str(scores[TOGETHER]) == "a waveform of 1.0 s: fragile can't score it (no sound)"
+    assert str(scores[TOGETHER]) == "a waveform of 1.0 s: fragile cannot score it (no sound)"
     assert [one for one in scores if isinstance(one, ScoredTake)] == [ScoredTake(Score(1, 1))] * (TOGETHER + 1)

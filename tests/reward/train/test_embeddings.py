@@ -98,7 +98,7 @@ def test_a_cache_that_keeps_nothing_is_one_sentence(model, music, tmp_path):
     lost = Embeddings(model, CPU, "first10", TokenCache(tmp_path / "tokens", limit=1), 0)
     job = take_job(music / "t0.wav", "first10")
     lost.prepare([job])
-    with pytest.raises(InputError, match="the cache keeps nothing: free some of its disk, or raise cache_gb"):
+    with pytest.raises(InputError, match="the cache could not keep the embeddings: free disk space, or raise cache_gb"):
         lost.tokens(job)
 
 

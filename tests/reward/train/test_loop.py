@@ -261,7 +261,7 @@ def test_what_can_not_be_heard_is_left_out_and_said(write_config, music, tmp_pat
     assert any("silent.wav: silent" in reason for reason in outcome.reasons)
     assert any("nowhere.wav" in reason for reason in outcome.reasons)
     write_rows(tmp_path / "own.jsonl", rows[1:])
-    with pytest.raises(InputError, match=r"own.jsonl: none of its examples can be heard"):
+    with pytest.raises(InputError, match=r"own.jsonl: none of its examples can be read"):
         trained(write_config(data=[{"preferences": "own.jsonl"}], steps=1), tmp_path / "other")
 
 
@@ -306,7 +306,7 @@ def test_a_damaged_state_is_passed_over_for_the_one_before(write_config, tmp_pat
     first, last = sorted((tmp_path / "out" / "training").glob("state-*"))
     assert (first.name, last.name) == ("state-00000002", "state-00000004")
     damage(last / file, edit)
-    with pytest.warns(UserWarning, match="state-00000004: damaged; going on from the state before it"):
+    with pytest.warns(UserWarning, match="state-00000004: damaged; resuming from the previous state"):
         again = trained(path, tmp_path / "out")
     assert again == whole
     after = load_file(tmp_path / "out" / "model.safetensors")

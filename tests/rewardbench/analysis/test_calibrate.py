@@ -145,7 +145,7 @@ def test_a_take_gets_the_offset_of_its_generator_and_an_unknown_one_a_note(fitte
     assert new.score.musicality == pytest.approx(1 + fitted.axes["musicality"].offsets["new"].offset)
     assert new.score.alignment == 2.0 and new.notes == ()
     assert other.score == unknown.score == raw.score
-    assert "no votes on somebody were fitted" in other.notes[0] and "not stated" in unknown.notes[0]
+    assert "no votes on somebody were fitted" in other.notes[0] and "is unknown" in unknown.notes[0]
     assert isinstance(broken, InputError)
 
 

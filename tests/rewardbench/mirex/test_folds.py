@@ -37,7 +37,7 @@ def test_any_folds_hold_the_generator_out_and_leak_nothing(drawn, parts):
     try:
         folds = make_folds(rows, parts, ordinary=3)
     except InputError as error:
-        assert "nothing is left to train on" in str(error) or "generators, expected 3 or more" in str(error)
+        assert "no training pairs are left" in str(error) or "generators, expected 3 or more" in str(error)
         return
     tested: dict[str, list[int]] = {}
     for fold in folds:
@@ -55,7 +55,7 @@ def test_any_folds_hold_the_generator_out_and_leak_nothing(drawn, parts):
 
 def test_if_all_prompts_went_to_all_generators_parts_are_needed():
     rows = [vote(i, i // 3, *pair) for i, pair in enumerate([NAMES[:2], NAMES[1:3], (NAMES[0], NAMES[2])] * 20)]
-    with pytest.raises(InputError, match=r"nothing is left to train on.*try more --parts"):
+    with pytest.raises(InputError, match=r"no training pairs are left.*try more --parts"):
         make_folds(rows, parts=1)
     folds = [fold for fold in make_folds(rows, parts=5) if fold.generator]
     assert len(folds) == 15
@@ -70,11 +70,11 @@ def test_rows_of_the_test_split_without_generators_and_ratings_are_not_used(tmp_
     rows[1]["generator_b"] = "h"
     path = tmp_path / "votes.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.raises(InputError, match=r"1 rows do not say which generators.*; 1 rows are of the split test"):
+    with pytest.raises(InputError, match=r"1 rows do not say which generators.*; 1 rows belong to the split test"):
         read_fold_rows(str(path))
     found, notes = read_fold_rows(str(path), "test")
     assert len(found) == 1
-    assert notes == [f"{path}: 1 rows are of the split train and are not used"]
+    assert notes == [f"{path}: 1 rows belong to the split train and are not used"]
 
 
 @pytest.fixture

@@ -96,7 +96,7 @@ def test_the_same_command_scores_only_what_is_missing(entry, tmp_path, recording
 def test_predictions_of_another_model_or_of_other_makers_are_not_overwritten(entry, tmp_path):
     out = tmp_path / "p.jsonl"
     predict(entry, out)
-    with pytest.raises(InputError, match="begun with by name, musicality, and this is another"):
+    with pytest.raises(InputError, match="started with by name, musicality, not with another"):
         claim_output(out, "another", "musicality")
     (tmp_path / "theirs.jsonl").write_text("")
     with pytest.raises(InputError, match="did not write it"):
@@ -110,7 +110,7 @@ def test_predictions_of_another_model_or_of_other_makers_are_not_overwritten(ent
 def test_musicality_decides_unless_a_model_has_only_alignment():
     assert choose_axis("", ("musicality", "alignment"), "m") == "musicality"
     assert choose_axis("", ("alignment",), "clap") == "alignment"
-    with pytest.raises(InputError, match="--by mean: clap says nothing about musicality, only about alignment"):
+    with pytest.raises(InputError, match="--by mean: clap has no musicality score, only alignment"):
         choose_axis("mean", ("alignment",), "clap")
 
 

@@ -8,29 +8,14 @@ import numpy as np
 import pytest
 import soundfile
 
+from ...reward.scoring import dying_scorer
+
 pytest.importorskip("ray", reason="scoring on Ray needs the ray extra")
-
-OWN = """
-import os, signal
-from pathlib import Path
-import soundfile
-from cmi import Score
-
-class Level:
-    def score(self, takes):
-        for take in takes:
-            with open("asked.txt", "a") as asked:
-                asked.write(f"{take.audio.name}\\n")
-            if take.audio.name == "20.wav" and not Path("killed").exists():
-                Path("killed").touch()
-                os.kill(os.getpid(), signal.SIGKILL)
-        return [Score(float(soundfile.read(take.audio)[0].mean()), float(len(take.prompt.text))) for take in takes]
-"""
 
 
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / "own_level.py").write_text(OWN)
+    (tmp_path / "own_level.py").write_text(dying_scorer.SOURCE)
     rows = []
     for number in range(0, 40, 2):
         for one in (number, number + 1):

@@ -32,14 +32,14 @@ def make_anchor(reference: Path, name: str, folder: Path) -> Path:
         with soundfile.SoundFile(reference) as sound:
             if sound.samplerate / 2 < ANCHORS[name] + 2 * TRANSITION:
                 raise InputError(
-                    f"{reference}: a rate of {sound.samplerate} Hz, so an anchor without what is above "
-                    f"{ANCHORS[name]:g} Hz would sound the same; use recordings of a higher rate"
+                    f"{reference}: a rate of {sound.samplerate} Hz, at which a low-pass at "
+                    f"{ANCHORS[name]:g} Hz would change nothing; use recordings with a higher rate"
                 )
             make_folder(folder)
             with whole_file(path) as unfinished:
                 _write(sound, ANCHORS[name], unfinished)
     except soundfile.SoundFileError as error:
-        raise InputError(f"{reference}: can't be decoded to its end; make it again") from error
+        raise InputError(f"{reference}: cannot be decoded to its end; create the file again") from error
     return path
 
 

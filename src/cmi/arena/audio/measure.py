@@ -53,14 +53,14 @@ def measure(path: Path) -> SoundMeasurement:
         with soundfile.SoundFile(path) as file:
             return _measure(path, file)
     except soundfile.SoundFileError as error:
-        raise InputError(f"{path}: can't be decoded to its end; make it again") from error
+        raise InputError(f"{path}: cannot be decoded to its end; create the file again") from error
 
 
 def _measure(path: Path, file: soundfile.SoundFile) -> SoundMeasurement:
     if file.format not in MEDIA_TYPES:
-        raise InputError(f"{path}: {file.format}, which browsers can't play; make it WAV, FLAC, MP3 or OGG")
+        raise InputError(f"{path}: {file.format}, which browsers cannot play; convert it to WAV, FLAC, MP3 or OGG")
     if file.channels > MOST_CHANNELS:
-        raise InputError(f"{path}: {file.channels} channels, expected {MOST_CHANNELS} at most; mix it down")
+        raise InputError(f"{path}: {file.channels} channels, expected at most {MOST_CHANNELS}; mix it down")
     meter = LoudnessMeter(file.samplerate, file.channels)
     peaks: list[float] = []
     edges = np.arange(PEAKS + 1) * file.frames // PEAKS
@@ -69,9 +69,11 @@ def _measure(path: Path, file: soundfile.SoundFile) -> SoundMeasurement:
         here = edges[i : i + step + 1]
         samples: NDArray[np.float32] = file.read(int(here[-1] - here[0]), dtype="float32", always_2d=True)
         if len(samples) < here[-1] - here[0]:
-            raise InputError(f"{path}: cut off after {(here[0] + len(samples)) / file.samplerate:.1f} s; make it again")
+            raise InputError(
+                f"{path}: cut off after {(here[0] + len(samples)) / file.samplerate:.1f} s; create the file again"
+            )
         if not np.isfinite(samples).all():
-            raise InputError(f"{path}: samples that are NaN or infinite; make it again")
+            raise InputError(f"{path}: samples that are NaN or infinite; create the file again")
         meter.add(samples)
         peaks.extend(_peaks(samples, here[:-1] - here[0]))
     lufs = meter.integrated()

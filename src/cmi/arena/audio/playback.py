@@ -30,7 +30,9 @@ class Unplayable(Refused):
     """The sound's file is missing or changed, and there is no copy."""
 
     def __init__(self) -> None:
-        super().__init__("sound", "this recording can't be played: its file is missing. You can skip the pair", 404)
+        super().__init__(
+            "sound", "this recording cannot be played, because its file is missing. You can skip the pair", 404
+        )
 
 
 class Copies:
@@ -72,8 +74,8 @@ class Copies:
             with whole_file(path) as unfinished:
                 write_copy(Path(original.path), unfinished)
         except (InputError, soundfile.SoundFileError) as error:
-            log.error("%s can't be made ready to be played: %s", printable(original.path), printable(str(error)))
-            message = "this recording can't be played just now; try again, and tell whoever runs the study"
+            log.error("%s cannot be prepared for playback: %s", printable(original.path), printable(str(error)))
+            message = "this recording cannot be played at the moment; try again, and tell whoever runs the study"
             raise Refused("unavailable", message, 503) from error
 
 

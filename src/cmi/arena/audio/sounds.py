@@ -15,7 +15,8 @@ from cmi._util.cache import cache_folder
 from cmi._util.errors import InputError
 from cmi._util.printable import printable
 from cmi.arena.audio.measure import SoundMeasurement, measure
-from cmi.arena.store.database import Database, parse_url, require_id
+from cmi.arena.store.database import Database, require_id
+from cmi.arena.store.database_url import parse_url
 from cmi.arena.store.errors import NotFound
 from cmi.arena.store.pairs import mark_broken
 from cmi.arena.store.schema import new_id, note, pairs, sounds, stimuli, trials

@@ -14,7 +14,7 @@ from cmi._util.cache import cache_folder
 from cmi._util.errors import MissingExtra, require_extra
 from cmi._util.files import make_folder
 from cmi._util.workers import process_pool
-from cmi.arena.exchange.importing import hear_source, import_pairs
+from cmi.arena.exchange.importing import import_pairs, measure_source
 from cmi.arena.store import projects
 from cmi.arena.store.database import Database
 from cmi.preferences import preference_row, write_rows
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cmi.studio.pairs import PairPlan
 
 TITLE = "Demo"
-CONSENT = "This is a demonstration. What you vote is kept in a file on this computer and goes nowhere."
+CONSENT = "This is a demo. Your votes stay in a file on this computer."
 SETTINGS = {
     "overlap_share": 1.0,
     "overlap_votes": 20,
@@ -44,7 +44,7 @@ def demo_project(database: Database) -> str:
     for project in projects.list_all(database):
         if project.title == TITLE:
             return project.id
-    source = hear_source(make_pairs(cache_folder() / "arena-demo"))
+    source = measure_source(make_pairs(cache_folder() / "arena-demo"))
     project = projects.create(database, TITLE, SETTINGS, CONSENT)
     import_pairs(database, project.id, source)
     return project.id

@@ -262,7 +262,7 @@ def collect_sounds(sounds: dict[str, Path], folder: Path, audio: Audio) -> None:
         if target.exists():
             continue
         if not source.is_file():
-            raise InputError(f"{source}: No such file; bring it back, or export with --audio leave")
+            raise InputError(f"{source}: No such file; restore it, or export with --audio leave")
         if audio == "copy":
             copy_whole(source, target)
             continue

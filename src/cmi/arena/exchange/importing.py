@@ -66,13 +66,13 @@ class PairSource(NamedTuple):
     sounds: dict[Path, SoundMeasurement]
 
 
-def hear_source(
-    path: Path, workers: int | None = None, on_heard: Callable[[int, int], None] = lambda done, total: None
+def measure_source(
+    path: Path, workers: int | None = None, on_measured: Callable[[int, int], None] = lambda done, total: None
 ) -> PairSource:
     """Read a source and measure its files."""
     found = read_source(path)
     files = {path: (pair.where, name) for pair in reversed(found) for name, path in pair.sounds.items()}
-    return PairSource(found, measure_files(files, workers, on_heard))
+    return PairSource(found, measure_files(files, workers, on_measured))
 
 
 def import_pairs(database: Database, project: str, source: PairSource, gold: float = 0.0) -> Imported:
@@ -115,7 +115,9 @@ def _add_winner(pair: SourcePair, row: PreferenceRow) -> None:
         by_itself = {row.axis: row.choice}
     gold = row.about.get("gold") or None
     if gold is True and not by_itself:
-        raise InputError(f"{row.where}: 'gold' is true, but no axis and choice of the row say what is known")
+        raise InputError(
+            f"{row.where}: 'gold' is true, but the row has no axis and choice that say which take is better"
+        )
     if gold is not None:
         known = by_itself if gold is True else gold
         if not isinstance(known, dict):
@@ -153,10 +155,10 @@ def _with_gold(found: list[SourcePair], share: float, seed: int) -> list[SourceP
 
 
 def measure_files(
-    files: Mapping[Path, tuple[str, str]], workers: int | None, on_heard: Callable[[int, int], None]
+    files: Mapping[Path, tuple[str, str]], workers: int | None, on_measured: Callable[[int, int], None]
 ) -> dict[Path, SoundMeasurement]:
     """Measure files, each with its line and column for messages; InputError naming those of the first unusable one."""
-    heard: dict[Path, SoundMeasurement] = {}
+    measured: dict[Path, SoundMeasurement] = {}
     with ExitStack() as stack:
         if len(files) > FEW:
             from cmi._util.workers import process_pool
@@ -167,10 +169,10 @@ def measure_files(
         for path, result in zip(files, results, strict=True):
             if isinstance(result, InputError):
                 where, name = files[path]
-                raise InputError(f"{where}: {name!r} can't be used: {result}") from result
-            heard[path] = result
-            on_heard(len(heard), len(files))
-    return heard
+                raise InputError(f"{where}: {name!r} cannot be used: {result}") from result
+            measured[path] = result
+            on_measured(len(measured), len(files))
+    return measured
 
 
 def _measure(path: Path) -> SoundMeasurement | InputError:
@@ -178,7 +180,9 @@ def _measure(path: Path) -> SoundMeasurement | InputError:
         str(path.resolve()).encode()
         return measure(path)
     except UnicodeEncodeError:
-        return InputError(f"{path}: the name of the file or of its folder is not UTF-8, which a database can't keep")
+        return InputError(
+            f"{path}: the name of the file or of its folder is not UTF-8, which the database cannot store"
+        )
     except InputError as error:
         return error
 

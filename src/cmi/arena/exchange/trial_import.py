@@ -61,13 +61,13 @@ class ImportedTrials(NamedTuple):
     sounds: int  # files that they are made of
 
 
-def hear_trials(
+def measure_trials(
     path: Path,
     kind: RatedKind,
     folder: Path,
     mid_anchor: bool = False,
     workers: int | None = None,
-    on_heard: Callable[[int, int], None] = lambda done, total: None,
+    on_measured: Callable[[int, int], None] = lambda done, total: None,
 ) -> TrialSource:
     """Read a source, make the anchors of MUSHRA pages in `folder`, and measure all files."""
     found = list(read_trials(path, kind))
@@ -82,7 +82,7 @@ def hear_trials(
             files[trial.prompt.reference] = trial.where, "reference"
         files |= {one.audio: (trial.where, "audio") for one in trial.stimuli if one.role == "take"}
         files |= {one.audio: (trial.where, one.role) for one in trial.stimuli if one.role in ANCHORS}
-    return TrialSource(found, measure_files(files, workers, on_heard))
+    return TrialSource(found, measure_files(files, workers, on_measured))
 
 
 def import_trials(database: Database, project: str, source: TrialSource) -> ImportedTrials:
@@ -141,7 +141,7 @@ def _with_hidden(trial: SourceTrial, anchors: tuple[str, ...], folder: Path) -> 
     try:
         hidden += [SourceStimulus(make_anchor(reference, name, folder), name, _role(name)) for name in anchors]
     except InputError as error:
-        raise InputError(f"{trial.where}: 'reference' can't be used: {error}") from error
+        raise InputError(f"{trial.where}: 'reference' cannot be used: {error}") from error
     return replace(trial, stimuli=(*trial.stimuli, *hidden))
 
 

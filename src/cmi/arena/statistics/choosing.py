@@ -1,4 +1,4 @@
-"""Which two systems the next pairs should compare: those whose votes tell most about an order that is not certain yet.
+"""Which two systems the next pairs should compare: those whose votes reduce the uncertainty of the ranking most.
 
 The chance that two systems are in the wrong order falls with the variance of their difference, and most so if the
 difference is near 0 for its standard error. A vote between two systems of which one wins with probability p adds

@@ -20,7 +20,7 @@ from cmi.arena.statistics.inputs import AXES, Axis
 from cmi.arena.statistics.ranking import Field, compared, with_enough_votes
 from cmi.arena.store.study import CountedVote
 from cmi.stats import wilson
-from cmi.stats.ranking import Comparisons, bradley_terry, fit_with_prior, told_apart
+from cmi.stats.ranking import Comparisons, bradley_terry, fit_with_prior, identifiable
 
 Array = NDArray[np.float64]
 
@@ -74,13 +74,13 @@ def _axis(
         return [_row(axis, one, None, None, "no votes to fit") for one in COVARIATES], []
     comparisons, clusters = field.comparisons(axis), field.clusters()
     kept = measured.copy()
-    kept[measured] = told_apart(comparisons, values[:, measured])
+    kept[measured] = identifiable(comparisons, values[:, measured])
     plain, _ = fit_with_prior(bradley_terry, comparisons, None, clusters)
     adjusted, _ = fit_with_prior(bradley_terry, comparisons, values[:, kept], clusters)
     effects, place = [], np.cumsum(kept) - 1
     for i, one in enumerate(COVARIATES):
         shares = _share(comparisons, values[:, i]) if measured[i] else None
-        note = "" if kept[i] else "cannot be told apart from the systems" if measured[i] else "not measured"
+        note = "" if kept[i] else "cannot be separated from the systems" if measured[i] else "not measured"
         if measured[i] and not values[:, i].any():
             note = "the same for all takes"
         effects.append(_row(axis, one, shares, adjusted.effect(int(place[i])) if kept[i] else None, note))

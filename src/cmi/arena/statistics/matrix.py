@@ -141,7 +141,7 @@ def matrix_tables(found: Sequence[WinShare], study: PickStudy | None = None) -> 
         "95 %: bootstrap over prompts, with fewer than ten Wilson's. No vote yet: prompts that are asked about."
     ]
     if any(one.without_votes for one in found):
-        notes.append("Votes are missing: until they are there, `share` is too near to 50; see `asked`.")
+        notes.append("Votes are missing: until then `share` is too close to 50; see `asked`.")
     return [*tables, Table("Every comparison", headers, rows, 3, [*notes, *([FIGURE] if study else [])])]
 
 

@@ -1,7 +1,7 @@
 """Post-screening of MUSHRA's listeners by the hidden reference (ITU-R BS.1534-3; the rule is in `cmi.stats.listening`).
 
-Verdicts on a person: passes, fails, can't tell yet, or '' without a page that has a hidden reference. Who fails is left
-out of the results. `recipes/arena/post_screening.py` simulates how often a verdict is wrong.
+Verdicts on a person: passes, fails, can't tell yet, or '' without a page that has a hidden reference. People who fail
+are left out of the results. `recipes/arena/post_screening.py` simulates how often a verdict is wrong.
 """
 
 from collections.abc import Sequence

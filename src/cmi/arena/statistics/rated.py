@@ -228,7 +228,7 @@ def _raters_table(screening: Row) -> Table:
     headers = ["person", "verdict", "ratings", *(f"as the others, {axis} (%)" for axis in AXES)]
     notes = [
         "As the others: the share of takes on the same side of the median, or of pages in the same order rather than "
-        "the opposite one (of n); chance is 50. Nobody is left out of anything by a verdict."
+        "the opposite one (of n); chance is 50. No rating is left out because of a verdict."
     ]
     return Table("People", headers, rows, labels=2, notes=notes)
 

@@ -1,4 +1,4 @@
-"""Whether people who rate single takes (MOS) or rank them do it as the others do. Nobody is left out by a verdict.
+"""Do people who rate single takes (MOS) or rank takes agree with the others? No ratings are left out by a verdict.
 
 Measure of a person on each axis, of which chance gives one half
     others   mos: share of takes that lie on the same side of the median in the person's ratings and in the mean ratings

@@ -8,7 +8,7 @@ Measures of a person on each axis
 and over both axes: median time per vote, and share of confidences of 1 or 5.
 
 Verdicts
-    can't tell yet  too few votes, or gold pairs and repeats that do not tell the person from one who votes at random
+    can't tell yet  too few votes, or too few gold pairs and repeats to rule out random votes
     look            gold pairs and repeats speak against careful listening, or another measure is off by more than
                     chance explains; `reasons` says which
     ok              gold pairs and repeats rule out voting at random, and nothing is off

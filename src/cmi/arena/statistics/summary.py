@@ -1,4 +1,4 @@
-"""How a study stands and what its votes say.
+"""The state of a study, and statistics of its votes.
 
 Progress and time per vote; agreement of annotators (table 6 of the paper), their confidence (figure 4), and agreement
 of the axes (table 7).

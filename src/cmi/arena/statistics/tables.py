@@ -36,7 +36,7 @@ def _progress(found: Row) -> Table:
 
     overlap = found["overlap"]
     notes = [
-        f"{found['gold_votes']} votes on gold pairs and {found['repeat_votes']} repeats come on top; "
+        f"{found['gold_votes']} votes on gold pairs and {found['repeat_votes']} repeats are not included; "
         f"{sum(one['votes'] > 0 for one in found['people'])} of {len(found['people'])} people have voted.",
         f"{percent(overlap['reached'])} % of pairs have two votes or more, {percent(overlap['target'])} % should.",
     ]
@@ -105,7 +105,7 @@ def _screening(found: Row) -> Table:
     headers = ["person", "verdict", "because", "votes", *measures, "s per vote", "1 or 5 (%)"]
     notes = [
         "Per cent (of n) on alignment / musicality: gold pairs right, repeats answered alike, agreement with the "
-        "majority of the others, votes for the take shown first. Nobody is left out of anything by a verdict."
+        "majority of the others, votes for the take shown first. No vote is left out because of a verdict."
     ]
     return Table("Annotators", headers, rows, labels=3, notes=notes)
 
@@ -135,7 +135,7 @@ def _ranking(found: Row) -> Table:
     ]
     if len(found["groups"]) > 1:
         groups = " | ".join(", ".join(group) for group in found["groups"])
-        notes.append(f"Never compared, not even through others, and so ranked apart: {groups}.")
+        notes.append(f"Ranked separately, because they were never compared, directly or through others: {groups}.")
     if found["left_out"]:
         few = ", ".join(f"{one['system']} ({one['votes']})" for one in found["left_out"])
         notes.append(f"Left out, with fewer than {found['minimum_votes']} votes against those that remain: {few}.")
@@ -145,7 +145,7 @@ def _ranking(found: Row) -> Table:
         for one in pulled
     ]
     notes += [
-        f"{one['axis']}: too few {way} to say how {way} differ; the intervals do not allow for it."
+        f"{one['axis']}: too few {way} to estimate how {way} differ; the intervals do not account for it."
         for one in found["axes"]
         for way in ("people", "pairs")
         if one[way] is None
@@ -204,7 +204,7 @@ def _covariates(found: Row) -> Table:
         "Votes for the louder, longer, first take; effect: log odds beside the systems' strengths. "
         f"{found['left_out']} votes without a measured loudness or duration are left out."
     ]
-    return Table("What else wins votes", headers, rows, labels=2, notes=notes)
+    return Table("Effects of loudness, length and order", headers, rows, labels=2, notes=notes)
 
 
 def _both(row: Row, what: str) -> str:

@@ -16,7 +16,8 @@ from sqlalchemy import URL, func, select
 from cmi._util.errors import InputError
 from cmi._util.files import UNFINISHED, whole_file
 from cmi.arena.store import people
-from cmi.arena.store.database import Database, parse_url, sqlite_engine
+from cmi.arena.store.database import Database, sqlite_engine
+from cmi.arena.store.database_url import parse_url
 from cmi.arena.store.errors import DiskFull, NotFound, Refused, Unavailable
 from cmi.arena.store.migrate import migrate, require_known
 from cmi.arena.store.schema import projects, ratings, votes

@@ -1,14 +1,14 @@
-"""What the owner looks at: pairs and votes, searched, filtered and sorted, and one pair with all that is known of it.
+"""Pairs and votes for the owner's pages: searched, filtered and sorted, and one pair in full.
 
-Numbers of the dashboard lead here, so filters count as the statistics do: the latest vote of each view, without people
-who withdrew, and hidden pairs only if asked for.
+The dashboard's numbers link here, so filters count as the statistics do: the latest vote of each view, without people
+who withdrew, and hidden pairs only if requested.
 """
 
 from datetime import UTC, date, datetime
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, func, or_, select, true
+from sqlalchemy import ColumnElement, Connection, Row, Select, Table, and_, case, func, or_, select, true
 
 from cmi.arena.store.database import Database, require_id, storable
 from cmi.arena.store.errors import NotFound
@@ -111,26 +111,26 @@ def find_pairs(
     limit: int = 100,
 ) -> FoundRows:
     """Pairs with their votes; `after` is a position that they come after, `offset` skips the first of those found."""
-    told = _tally(project).subquery()
-    count = func.coalesce(told.c.votes, 0)
+    tally = _tally(project).subquery()
+    count = func.coalesce(tally.c.votes, 0)
     columns = ("id", "source_id", "text", "modality", "kind", "system_a", "system_b", "position", "wanted", "hidden")
-    joined = pairs.outerjoin(told, told.c.pair == pairs.c.id)
+    joined = pairs.outerjoin(tally, tally.c.pair == pairs.c.id)
     asked = (
         select(*(pairs.c[name] for name in columns), pairs.c.broken, count.label("votes"))
-        .add_columns(told.c.alignment_a, told.c.musicality_a, told.c.latest, told.c.feedback)
+        .add_columns(tally.c.alignment_a, tally.c.musicality_a, tally.c.latest, tally.c.feedback)
         .select_from(joined)
-        .where((pairs.c.project == project) & _match_pairs(which, count, told.c.feedback))
+        .where((pairs.c.project == project) & _match_pairs(which, count, tally.c.feedback))
     )
-    agreed = func.abs(2 * told.c.alignment_a - count) + func.abs(2 * told.c.musicality_a - count)
+    agreed = func.abs(2 * tally.c.alignment_a - count) + func.abs(2 * tally.c.musicality_a - count)
     orders = {
         "position": (),
         "most-votes": (count.desc(),),
         "fewest-votes": (count,),
-        "latest": (func.coalesce(told.c.latest, 0).desc(),),
+        "latest": (func.coalesce(tally.c.latest, 0).desc(),),
         "disputed": (case((count > 1, agreed / (2.0 * count)), else_=2.0),),
     }
     with database.reading() as connection:
-        total = connection.scalar(select(func.count()).select_from(asked.subquery())) or 0
+        total = count_rows(connection, asked)
         page = asked.where(pairs.c.position > after).order_by(*orders[order], pairs.c.position)
         rows = connection.execute(page.offset(offset).limit(limit)).all()
     return FoundRows([_pair_row(row) for row in rows], total)
@@ -147,16 +147,9 @@ def find_votes(
     """Votes, in the pair's own terms and in the letters that the voter saw."""
     found = latest_votes(project, which.hidden, qualifying=which.kind == "qualification")
     asked = found.add_columns(people.c.name).where(_match_votes(project, which))
-    orders = {
-        "newest": votes.c.created.desc(),
-        "oldest": votes.c.created,
-        "slowest": votes.c.seconds.desc(),
-        "fastest": votes.c.seconds,
-    }
     with database.reading() as connection:
-        ids = asked.with_only_columns(votes.c.id, maintain_column_froms=True).order_by(None)
-        total = connection.scalar(select(func.count()).select_from(ids.subquery())) or 0
-        page = asked.order_by(None).order_by(orders[order], votes.c.id).offset(offset).limit(limit)
+        total = count_rows(connection, asked.with_only_columns(votes.c.id, maintain_column_froms=True).order_by(None))
+        page = asked.order_by(None).order_by(answer_order(votes, order), votes.c.id).offset(offset).limit(limit)
         return FoundRows([_vote_row(row) for row in connection.execute(page)], total)
 
 
@@ -269,7 +262,7 @@ def _match_votes(project: str, which: VoteFilter) -> ColumnElement[bool]:
 
 
 def _lead_of_others(axis: Axis) -> ColumnElement[int]:
-    """By how many votes of others take a leads on the pair of a vote."""
+    """Return by how many votes of other people take a leads on the pair of a vote."""
     vote, view, voter = votes.alias(), views.alias(), people.alias()
     return (
         select(func.coalesce(func.sum(case((vote.c[axis] == "a", 1), else_=-1)), 0))
@@ -325,6 +318,21 @@ def _answer(row: Row[Any], axis: str) -> dict[str, Any]:
         "confidence": getattr(row, f"{axis}_confidence"),
         "touched": getattr(row, f"{axis}_touched"),
     }
+
+
+def answer_order(answers: Table, order: VoteOrder) -> ColumnElement[Any]:
+    """Return how votes or ratings are sorted: by time of the answer, or by how long it took."""
+    orders: dict[VoteOrder, ColumnElement[Any]] = {
+        "newest": answers.c.created.desc(),
+        "oldest": answers.c.created,
+        "slowest": answers.c.seconds.desc(),
+        "fastest": answers.c.seconds,
+    }
+    return orders[order]
+
+
+def count_rows(connection: Connection, found: Select[Any]) -> int:
+    return connection.scalar(select(func.count()).select_from(found.subquery())) or 0
 
 
 def read_recording(connection: Connection, sound: str | None) -> dict[str, Any] | None:

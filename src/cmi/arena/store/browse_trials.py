@@ -1,11 +1,20 @@
-"""What the owner of a project of ratings looks at: trials and ratings, as pairs and votes in cmi.arena.store.browse."""
+"""Trials and ratings for the owner's pages, like pairs and votes in cmi.arena.store.browse."""
 
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 from sqlalchemy import ColumnElement, Select, and_, case, func, or_, select, true
 
-from cmi.arena.store.browse import FoundRows, Searched, SomeId, VoteOrder, contains, read_recording
+from cmi.arena.store.browse import (
+    FoundRows,
+    Searched,
+    SomeId,
+    VoteOrder,
+    answer_order,
+    contains,
+    count_rows,
+    read_recording,
+)
 from cmi.arena.store.database import Database, require_id
 from cmi.arena.store.errors import NotFound
 from cmi.arena.store.hiding import history
@@ -60,23 +69,23 @@ def find_trials(
     limit: int = 100,
 ) -> FoundRows:
     """Trials with their systems and how many ratings they have."""
-    told = _tally(project).subquery()
-    count = func.coalesce(told.c.ratings, 0)
+    tally = _tally(project).subquery()
+    count = func.coalesce(tally.c.ratings, 0)
     is_broken = BROKEN & trials.c.hidden.is_(None)
     asked = (
         select(*(trials.c[name] for name in ("id", "source_id", "text", "position", "hidden")), count.label("ratings"))
-        .add_columns(told.c.latest, told.c.feedback, is_broken.label("broken"))
-        .select_from(trials.outerjoin(told, told.c.trial == trials.c.id))
-        .where((trials.c.project == project) & _match_trials(which, count, told.c.feedback, is_broken))
+        .add_columns(tally.c.latest, tally.c.feedback, is_broken.label("broken"))
+        .select_from(trials.outerjoin(tally, tally.c.trial == trials.c.id))
+        .where((trials.c.project == project) & _match_trials(which, count, tally.c.feedback, is_broken))
     )
     orders: dict[TrialOrder, tuple[ColumnElement[Any], ...]] = {
         "position": (),
         "most-ratings": (count.desc(),),
         "fewest-ratings": (count,),
-        "latest": (func.coalesce(told.c.latest, 0).desc(),),
+        "latest": (func.coalesce(tally.c.latest, 0).desc(),),
     }
     with database.reading() as connection:
-        total = connection.scalar(select(func.count()).select_from(asked.subquery())) or 0
+        total = count_rows(connection, asked)
         page = asked.order_by(*orders[order], trials.c.position).offset(offset).limit(limit)
         rows = [dict(row._mapping) for row in connection.execute(page)]
         systems: dict[str, list[str]] = {row["id"]: [] for row in rows}
@@ -102,16 +111,9 @@ def find_ratings(
         ratings.c.trial == which.trial if which.trial else true(),
         ratings.c.feedback != "" if which.feedback else true(),
     )
-    orders: dict[VoteOrder, ColumnElement[Any]] = {
-        "newest": ratings.c.created.desc(),
-        "oldest": ratings.c.created,
-        "slowest": ratings.c.seconds.desc(),
-        "fastest": ratings.c.seconds,
-    }
     with database.reading() as connection:
-        ids = asked.with_only_columns(ratings.c.id, maintain_column_froms=True)
-        total = connection.scalar(select(func.count()).select_from(ids.subquery())) or 0
-        page = asked.order_by(orders[order], ratings.c.id).offset(offset).limit(limit)
+        total = count_rows(connection, asked.with_only_columns(ratings.c.id, maintain_column_froms=True))
+        page = asked.order_by(answer_order(ratings, order), ratings.c.id).offset(offset).limit(limit)
         found = list(read_ratings(connection, project, page))
         named = select(people.c.id, people.c.name).where(people.c.id.in_({row.person for row in found}))
         names = {row.id: row.name for row in connection.execute(named)}

@@ -57,7 +57,7 @@ class CheckResult(NamedTuple):
 
 
 def state(database: Database, person: str) -> list[CheckState]:
-    """The checks that the study asks for, in their order; [] for whoever has nothing left to check."""
+    """Return the study's checks in order; [] if the person has none left."""
     with database.writing() as connection:
         who = _read_locked(connection, person)
         if not who.is_to_be_checked or who.screened_out:
@@ -69,7 +69,7 @@ def state(database: Database, person: str) -> list[CheckState]:
 
 
 def begin(database: Database, person: str, kind: Kind) -> int:
-    """Begin an attempt and return its number; the one that is begun already goes on. Refused if none is left."""
+    """Start an attempt, or continue the current one, and return its number; Refused if none is left."""
     with database.writing() as connection:
         who = _read_locked(connection, person)
         rows = _attempts(connection, who).get(kind)
@@ -103,7 +103,7 @@ def answer(
         right = row.right
         if row.finished is None:
             if 0 <= now - row.created + SLACK < TRIALS * SECONDS[kind]:
-                raise Refused("heard", "the sounds can't have been heard yet; please listen before you answer")
+                raise Refused("heard", "you cannot have heard the sounds yet; please listen before you answer")
             right = sum(given == right_answer(kind, plan) for given, plan in zip(answers, row.plan, strict=True))
             values = {"answers": answers, "right": right, "volume": volume, "finished": now}
             connection.execute(update(sound_checks).where(sound_checks.c.id == row.id).values(values))

@@ -25,13 +25,14 @@ from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, func, make_url, select
+from sqlalchemy import Connection, Engine, create_engine, event, func, select
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, OperationalError
+from sqlalchemy.exc import DatabaseError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from cmi._util.errors import InputError, require_extra
 from cmi._util.files import cannot_write
+from cmi.arena.store.database_url import parse_url, shown_url, without_passwords
 from cmi.arena.store.errors import DiskFull, NotFound, Unavailable
 from cmi.arena.store.schema import ratings, sittings, views, votes
 from cmi.arena.store.sqlite_file import DatabaseClaim, empty_log, make_private
@@ -48,17 +49,9 @@ IDLE = 0  # libpq's status of a connection that can be used again
 HASTY_CONNECTIONS = 8  # of each, for transactions that need not last
 _POOL = {"pool_size": 20, "max_overflow": 20, "pool_timeout": 30}
 
-_POSTGRES = "postgresql+psycopg"
-_DRIVERS = {"sqlite": "sqlite", "postgresql": _POSTGRES, "postgres": _POSTGRES, _POSTGRES: _POSTGRES}
 WRITES = "arena_writes"
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 FARTHEST = 86_400.0  # seconds that a clock may have been set back
-_HIDDEN = "***"
-_URL_SECRETS = ("password", "sslpassword")  # of a URL's query
-_PASSWORDS = (
-    (re.compile(r"([?&\s](?:ssl)?password\s*=\s*)('(?:[^'\\]|\\.)*'|[^&\s'\"]+)", re.IGNORECASE), rf"\g<1>{_HIDDEN}"),
-    (re.compile(r"(:/+[^:/@\s]*:)[^/\s]*(?=@)"), rf"\g<1>{_HIDDEN}"),
-)
 
 
 class QueueLock:
@@ -219,7 +212,9 @@ class Database:
                 raise DiskFull(str(cannot_write(self.name, OSError(errno.ENOSPC, "")))) from error
             if type(error) not in (OperationalError, DatabaseError):
                 raise
-            raise Unavailable(f"{self.name}: {reason(error)}; try again, or restore a backup if it stays") from error
+            raise Unavailable(
+                f"{self.name}: {reason(error)}; try again, or restore a backup if the error persists"
+            ) from error
         except PoolTimeout as error:
             raise Unavailable(f"{self.name}: too many requests at once; try again") from error
 
@@ -242,7 +237,7 @@ def open_database(url: str, processes: int = 1) -> Database:
         database.now = SteadyClock(_latest_time(database))
     except DBAPIError as error:
         database.close()
-        raise InputError(f"{database.name}: can't be used as the arena's database ({reason(error)})") from error
+        raise InputError(f"{database.name}: cannot be used as the arena's database ({reason(error)})") from error
     except BaseException:
         database.close()
         raise
@@ -275,38 +270,6 @@ def _latest_time(database: Database) -> float:
         shown = [one.c[name] for one in (views, sittings) for name in ("created", "begun")]
         times = [connection.scalar(select(func.max(one))) for one in (*shown, votes.c.created, ratings.c.created)]
     return max((time for time in times if time is not None), default=0.0)
-
-
-def parse_url(text: str) -> URL:
-    """Parse a URL and add its driver; text without a scheme is the path of an SQLite file."""
-    scheme, _, rest = text.partition(":")
-    if "://" not in text and not (scheme in _DRIVERS and rest):  # a mistyped URL must not become a path with a password
-        return URL.create("sqlite", database=text)
-    try:
-        url = make_url(text)
-        driver = _DRIVERS[url.drivername]
-    except (ArgumentError, KeyError, ValueError) as error:
-        raise InputError(f"{scheme}://…: expected a path, sqlite:///path or postgresql://user@host/database") from error
-    return url.set(drivername=driver)
-
-
-def shown_url(url: URL) -> str:
-    """For messages: an SQLite file's path, or the URL without its password."""
-    if url.drivername == "sqlite":
-        return without_passwords(str(url.database))  # it may be a mistyped URL
-    hidden = {name: _HIDDEN for name in url.query if name.lower() in _URL_SECRETS}
-    return without_passwords(url.update_query_dict(hidden).render_as_string(hide_password=True))
-
-
-def without_passwords(text: str) -> str:
-    """Hide passwords in a text that contains URLs or connection strings.
-
-    >>> without_passwords("postgres:/ann:s3cret@host/arena?password=s3cret&x=1 failed")
-    'postgres:/ann:***@host/arena?password=***&x=1 failed'
-    """
-    for pattern, replacement in _PASSWORDS:
-        text = pattern.sub(replacement, text)
-    return text
 
 
 def reason(error: DBAPIError) -> str:

@@ -17,7 +17,7 @@ class Refused(HttpRefusal):
     invite      unknown, used, expired or revoked: the same sentence for all, so nothing can be probed
     consent     the project's consent text has not been agreed to
     role        the person's role may not do that
-    begin       the view has not been begun, so the takes were never shown
+    begin       the view has not been opened, so the takes were never shown
     heard       a take has not been heard for long enough
     ballot      a choice that is not a or b, a confidence that is not 1 to 5, or feedback that is too long
     paused, closed    the project or the person is
@@ -29,7 +29,7 @@ class Refused(HttpRefusal):
     study       a recruiting platform's link leads to no study that takes people
     participant    such a link has no id of a participant, or no signature
     place       the participant's place is taken by somebody else, as far as we can tell
-    check       there is no sound check to begin, or one has to be passed first
+    check       there is no sound check to start, or one has to be passed first
 
     and others that only requests can cause.
     """

@@ -1,4 +1,4 @@
-"""Where a participant goes at the end, and the code that they take along.
+"""Exits: where a participant goes at the end, and the completion code.
 
 An exit is an address, or only a code. In an address, {NAME} stands for a parameter that came with the participant's
 link, and the value of `cc` is the code. A code alone becomes Prolific's address if participants come from there.

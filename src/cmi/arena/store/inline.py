@@ -80,7 +80,7 @@ class InlineDatabase(Database):
             _sync(self._log.fileno())
         except (OSError, sqlite3.Error) as error:
             self._must_merge = True
-            raise Unavailable(f"{self._path}: the log can't be written ({error}); nothing was acknowledged") from error
+            raise Unavailable(f"{self._path}: the log cannot be written ({error}); nothing was confirmed") from error
         self._syncs += 1
         if self._syncs % CHECKPOINT_EVERY == 0:
             self._checkpoint()

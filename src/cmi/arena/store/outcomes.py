@@ -1,4 +1,4 @@
-"""How people's participation ended, and everything that is known of where they came from."""
+"""How people's participation ended, and the parameters of the links that they came by."""
 
 from collections import defaultdict
 from typing import Any, NamedTuple

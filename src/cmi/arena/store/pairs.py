@@ -299,7 +299,7 @@ def _find_fault(value: Any, levels: int) -> str | None:
         parts = [*value, *value.values()] if isinstance(value, dict) else value
         return next((wrong for part in parts if (wrong := _find_fault(part, levels - 1))), None)
     if isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
-        return "has half of a character (a lone surrogate), which is not text"
+        return "contains an incomplete character (a lone surrogate)"
     if isinstance(value, float) and not math.isfinite(value):
         return f"has {value!r}, which is not a number in JSON"
     return None

@@ -116,7 +116,9 @@ def invite_again(database: Database, project: str, person: str, days: float) -> 
     with database.writing() as connection:
         row = _require(connection, project, person)
         if row.state == "withdrawn":
-            raise Refused("withdrawn", "this person has withdrawn; invite them anew if they changed their mind")
+            raise Refused(
+                "withdrawn", "this person has withdrawn; send a new invitation if they have changed their mind"
+            )
         _require_another_owner(database, connection, row)
         _end_sessions(connection, person)
         connection.execute(update(invites).where(invites.c.bound_to == person).values(revoked=True))

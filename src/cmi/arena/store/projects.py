@@ -87,7 +87,8 @@ def change(
         after = before.settings.changed(settings or {})
         if before.kind != "pairs" and after.qualify_pairs:
             raise InputError(
-                f"the settings: a qualification needs gold pairs, which a project of the kind {before.kind} has not"
+                f"the settings: a qualification needs gold pairs, "
+                f"which a project of the kind {before.kind} does not have"
             )
         if after != before.settings:
             values["settings"] = asdict(after)

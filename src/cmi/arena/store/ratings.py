@@ -213,7 +213,7 @@ def _check_heard(view: TrialView, heard: Mapping[str, float]) -> dict[str, float
 
 def _check_feedback(feedback: str) -> str:
     if len(feedback) > LONGEST_FEEDBACK:
-        raise Refused("ballot", f"the feedback has {len(feedback)} characters, expected {LONGEST_FEEDBACK} at most")
+        raise Refused("ballot", f"the feedback has {len(feedback)} characters, expected at most {LONGEST_FEEDBACK}")
     return storable(feedback)
 
 
@@ -228,7 +228,7 @@ def _require_heard(view: TrialView, heard: Mapping[str, float], now: float) -> N
     takes = sum(least for name, least in view.needed.items() if name != "reference")
     for since, least in ((view.begun or now, takes), (view.created, sum(view.needed.values()))):
         if 0 <= now - since + SLACK < least:
-            raise Refused("heard", "the takes can't have been heard yet; please listen before you vote")
+            raise Refused("heard", "you cannot have heard the takes yet; please listen before you vote")
 
 
 def _by_position(view: TrialView, values: Mapping[str, int]) -> list[int]:

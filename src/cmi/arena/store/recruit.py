@@ -67,7 +67,7 @@ class RecruitingLink(NamedTuple):
 
 
 class Entrance(NamedTuple):
-    """What somebody finds who comes with a link."""
+    """What a visitor with a recruiting link is shown."""
 
     project: Project
     parameters: dict[str, str]
@@ -120,7 +120,7 @@ def _enter(
         place, now = _require_own(row, project.settings, found, session_person), database.now()
         if row is None:
             if project.state == "closed":
-                raise Refused("closed", "the study is closed: nothing new can be begun")
+                raise Refused("closed", "the study is closed: no new page can be opened")
             if project.consent and not consented:
                 raise Refused("consent", "please agree to the consent text first")
             person = new_id()
@@ -152,10 +152,11 @@ def exit_of(database: Database, person: str, outcome: Outcome) -> Exit:
 
 
 def check_participant(participant: str) -> str:
-    """A participant's id; InputError if no link can have it."""
+    """Return a participant's id; raise InputError if it cannot be part of a link."""
     if not _ID.fullmatch(participant):
         raise InputError(
-            f"the participant id {participant[:64]!r} can't be in a link, expected 1 to 128 letters, digits and _.@:+=-"
+            f"the participant id {participant[:64]!r} cannot be part of a link, "
+            "expected 1 to 128 letters, digits and _.@:+=-"
         )
     return participant
 
@@ -170,14 +171,14 @@ def _find_study(connection: Connection, token: str) -> tuple[Project, Recruiting
     row = connection.execute(select(recruiting).where(recruiting.c.token == token)).one_or_none()
     project = None if row is None else projects.read(connection, row.project)
     if row is None or project is None or not project.settings.participant:
-        raise Refused("study", "this link leads to no study that takes people now; ask whoever gave it to you", 404)
+        raise Refused("study", "this link does not lead to an open study; ask whoever gave it to you", 404)
     return project, RecruitingLink(row.token, row.key)
 
 
 def _read_parameters(study: Study, link: RecruitingLink, given: Mapping[str, str]) -> _Given:
     participant = given.get(study.participant, "")
     if not _ID.fullmatch(participant):
-        raise Refused("participant", "this link does not say who you are; open it from the page that gave it to you")
+        raise Refused("participant", "this link has no participant id; open it from the page that gave it to you")
     names = [study.participant, study.proof, *parameter_names(study.parameters)]
     kept = {name: storable(given[name])[:LONGEST_VALUE] for name in names if name and given.get(name)}
     signature = storable(given.get(SIGNATURE, ""))
@@ -207,7 +208,7 @@ def _require_own(
         return "theirs"
     raise Refused(
         "place",
-        "somebody has begun with this participant id; go on in the browser in which you began, open the link of the "
+        "this participant id is already in use; continue in the browser in which you started, open the link of the "
         "same submission, or ask whoever runs the study for a link",
     )
 

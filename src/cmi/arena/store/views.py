@@ -161,11 +161,11 @@ class Viewer(NamedTuple):
     def require_open(self) -> None:
         """Refused if they may not begin anything new now."""
         if self.project_state != "open":
-            raise Refused(self.project_state, f"the study is {self.project_state}: nothing new can be begun")
+            raise Refused(self.project_state, f"the study is {self.project_state}: no new page can be opened")
         if self.state == "paused":
-            raise Refused("paused", "you are paused: nothing new can be begun")
+            raise Refused("paused", "you are paused: no new page can be opened")
         if self.screened_out is not None or self.is_to_be_checked:
-            raise Refused("check", "a check comes first, or was not passed: nothing new can be begun")
+            raise Refused("check", "a check comes first, or was not passed: no new page can be opened")
 
 
 def require_view(connection: Connection, person: str, key: str, lock: bool = False) -> tuple[ViewRow, Viewer]:

@@ -188,7 +188,7 @@ def _checked(ballot: Ballot) -> Ballot:
             raise Refused("ballot", f"the confidence in {axis} is {confidence!r}, expected 1 to 5")
     if len(ballot.feedback) > LONGEST_FEEDBACK:
         raise Refused(
-            "ballot", f"the feedback has {len(ballot.feedback)} characters, expected {LONGEST_FEEDBACK} at most"
+            "ballot", f"the feedback has {len(ballot.feedback)} characters, expected at most {LONGEST_FEEDBACK}"
         )
     for heard in (ballot.heard_a, ballot.heard_b, ballot.heard_reference):
         if not (math.isfinite(heard) and heard >= 0):
@@ -215,7 +215,7 @@ def _require_heard(ballot: Ballot, swapped: bool, passed: float, needed: Mapping
             raise Refused("heard", f"please hear {least:.0f} s of take {side.upper()} before you vote")
     # one take plays at a time; a negative time (the clock was set back) proves nothing
     if 0 <= passed + SLACK < needed["a"] + needed["b"]:
-        raise Refused("heard", "both takes can't have been heard yet; please listen before you vote")
+        raise Refused("heard", "you cannot have heard both takes yet; please listen before you vote")
 
 
 def _require_reference(ballot: Ballot, passed: float, needed: Mapping[Part, float]) -> None:
@@ -223,7 +223,7 @@ def _require_reference(ballot: Ballot, passed: float, needed: Mapping[Part, floa
     if ballot.heard_reference + HEARD_SLACK < needed["reference"]:
         raise Refused("heard", f"please hear {needed['reference']:.0f} s of the reference recording before you vote")
     if needed["reference"] and 0 <= passed + SLACK < sum(needed.values()):
-        raise Refused("heard", "the reference recording can't have been heard yet; please listen before you vote")
+        raise Refused("heard", "you cannot have heard the reference recording yet; please listen before you vote")
 
 
 def _row(ballot: Ballot, view: ViewRow, now: float) -> dict[str, Any]:

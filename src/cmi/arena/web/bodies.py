@@ -131,7 +131,7 @@ class HideBody(Body):
 
 
 class ReplaceBody(HideBody):
-    """What is left out stays as it is in the pair that is replaced."""
+    """The changes of a replaced pair; fields that are left out stay unchanged."""
 
     text: LongText | None = None
     lyrics: Annotated[Text, Field(max_length=8000)] | None = None

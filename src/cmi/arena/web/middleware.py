@@ -58,7 +58,7 @@ class ArenaMiddleware(RequestGuard):
         self._addresses.require(address_key(client[0] if client else None), cost)
         headers = Headers(scope=scope)
         if host_name(headers.get("host", "")) not in self._hosts:
-            raise Refused("host", "this server does not have that name", 421)
+            raise Refused("host", "this server does not serve that host name", 421)
         if scope["method"] not in security.SAFE_METHODS and not security.is_own_origin(headers, self._origins):
             raise Refused("origin", "this request does not come from a page of the arena", 403)
 
@@ -90,13 +90,13 @@ def respond(error: Exception, scope: Scope) -> Response:
 
 def _as_refusal(error: Exception) -> HttpRefusal:
     if isinstance(error, NotFound):
-        return Refused("not found", "there is nothing under this name", 404)
+        return Refused("not found", "there is nothing at this address", 404)
     if isinstance(error, DiskFull) or (isinstance(error, OSError) and error.errno in DISK_FULL):
         log.error("%s", error)
-        message = "the server's disk is full, so this was not saved. It can be sent again when there is room"
+        message = "the server's disk is full, so this was not saved. Send it again when there is space"
         return Refused("full", message, 503, {"retry-after": "30"})
     if isinstance(error, Unavailable):
         log.error("%s", error)
-        message = "the database can't be reached just now: try again in a moment"
+        message = "the database cannot be reached at the moment: try again soon"
         return Refused("unavailable", message, 503, {"retry-after": "2"})
     return as_refusal(error)

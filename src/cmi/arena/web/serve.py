@@ -21,7 +21,8 @@ from cmi._util.web_server import is_loopback, listen, local_url, make_server, st
 from cmi.arena.audio import sounds
 from cmi.arena.exchange.demo import demo_project
 from cmi.arena.store import people, projects
-from cmi.arena.store.database import Database, open_database, parse_url
+from cmi.arena.store.database import Database, open_database
+from cmi.arena.store.database_url import parse_url
 from cmi.arena.web.app import create_app
 from cmi.arena.web.limits import SharedState
 from cmi.arena.web.processes import run_processes
@@ -53,8 +54,8 @@ def serve(
     check_address(host, public_url, demo)
     if processes > 1 and parse_url(db).drivername == "sqlite":
         raise InputError(
-            f"--processes {processes}: SQLite has one writer at a time, so more processes would serve nobody faster; "
-            "use --db postgresql://…, or leave --processes out"
+            f"--processes {processes}: SQLite allows one writer at a time, so more processes would not be faster; "
+            "use --db postgresql://…, or leave out --processes"
         )
     database = open_database(db)
     try:
@@ -96,7 +97,7 @@ def check_address(host: str, public_url: str | None, demo: bool) -> None:
     if is_loopback(host) and (public_url is None or not demo):
         return
     if demo:
-        raise InputError("--demo is for this machine alone: leave out --host and --public-url")
+        raise InputError("--demo serves this machine only: leave out --host and --public-url")
     if public_url is None:
         raise InputError(
             f"--host {host} lets other machines in: give --public-url https://..., the address under which a reverse "
@@ -122,10 +123,10 @@ def _show_links(database: Database, url: str, demo: bool, open_browser: bool) ->
     """Print an owner's link for each project without an active owner, and a link to vote in the demonstration."""
     shown, lost = None, 0
     if demo:
-        print("Making the demonstration's music (the first time, it takes some seconds) ...", flush=True)
+        print("Generating music for the demo (some seconds, the first time only) ...", flush=True)
         project = demo_project(database)
         shown = people.invite(database, project, "annotator", OWNER_DAYS)[0].link(url)
-        print(f"Vote in the demonstration:  {shown}", flush=True)
+        print(f"Vote in the demo:  {shown}", flush=True)
     elif not projects.list_all(database):
         projects.create(database, FIRST_TITLE)
     for project_row in projects.list_all(database):
@@ -135,7 +136,7 @@ def _show_links(database: Database, url: str, demo: bool, open_browser: bool) ->
             shown = shown or link
         lost += len(sounds.troubles(database, project_row.id))
     if lost:
-        print(f"{lost} sounds are missing or were changed: cmi arena check says which.", flush=True)
+        print(f"{lost} recordings are missing or have changed; `cmi arena check` lists them.", flush=True)
     print(f"The arena is open at {url} (stop it with Ctrl-C).", flush=True)
     if open_browser:
         webbrowser.open(shown or url)
@@ -152,5 +153,5 @@ def _read_player() -> dict[str, bytes]:
     try:
         return read_player()
     except InputError as error:
-        logging.getLogger("cmi.arena").warning("waveforms are drawn plainly: %s", error)
+        logging.getLogger("cmi.arena").warning("the waveform player is not available, using plain waveforms: %s", error)
         return {}

@@ -1,13 +1,13 @@
 """Compare models, wordings or protocols on the same questions of CMI-Bench.
 
 Questions
-    A data set is compared on the questions that all contenders have: under `strict` with annotation files these are all
-    of them, because an unanswered one counts as an empty answer. What this leaves out is counted.
+    A data set is compared on the questions that all contenders have. Under `strict` with annotation files these are all
+    questions, because an unanswered one counts as an empty answer. Questions that are left out are counted.
 
 Differences
-    Each metric's difference has the percentile interval of a paired bootstrap that draws whole recordings. Its p value
-    is that of the exact McNemar test where every item is right or wrong and a recording of its own, else that of the
-    bootstrap; Holm's correction is over all differences of a pair of contenders.
+    Each metric's difference has the percentile interval of a paired bootstrap over recordings. Its p value is that of
+    the exact McNemar test if every item is right or wrong and has its own recording, else that of the bootstrap; Holm's
+    correction is over all differences of a pair of contenders.
 
 Overall
     The exact sign test over the data sets, each by its first metric; and the mean difference in points, with a
@@ -135,10 +135,10 @@ def find_contenders(sources: Sequence[str], protocols: Sequence[Protocol]) -> li
         found = find_responses([path])
         models = sorted({file.model for file in found})
         if name and len(models) > 1:
-            raise InputError(f"{path}: has answers of {', '.join(models)}, and {name!r} can name only one of them")
+            raise InputError(f"{path}: has answers of {', '.join(models)}, but {name!r} can name only one of them")
         for file in found:
             own, dataset = files.setdefault(name or file.model, {}), file.dataset.name
-            own[dataset] = prefer(own.get(dataset), file, "name them apart, as NAME=PATH")
+            own[dataset] = prefer(own.get(dataset), file, "give them different names, as NAME=PATH")
     many = len(protocols) > 1
     return [
         Contender(f"{name} ({protocol})" if many else name, protocol, own)
@@ -157,7 +157,7 @@ def pair_contenders(contenders: Sequence[Contender], model: str = "") -> list[tu
     if model and model not in names:
         raise InputError(f"--model: none is named {model!r}; there are {', '.join(names)}")
     if len(names) < 2:
-        raise InputError(f"only {names[0]} is there: name a second model, or --protocol both")
+        raise InputError(f"only {names[0]} was given: name a second model, or use --protocol both")
     first = model or names[0]
     return [(first, name) for name in names if name != first]
 
@@ -183,7 +183,7 @@ def compare_all(
                 firsts += [one for one in differences if one.found.difference is not None][:1]
             on_compared(dataset)
     if not found:
-        raise InputError("no two of them have answers on the same data set")
+        raise InputError("no two models have answers on the same data set")
     adjusted = adjust_p(found, lambda one: (one.a, one.b))
     return adjusted, [_overall(pair, adjusted, firsts) for pair in pairs]
 
@@ -315,12 +315,12 @@ MARKS = {"better": "▲", "worse": "▼", "not told apart": "·", "": ""}
 _HEADERS = ["row", "metric", "a", "b", "a - b", "95 %", "n", "unparsed a, b", "p", "test", ""]
 _OVERALL = ["a", "b", "▲", "▼", "·", "no test", "data sets a > b", "a < b", "sign test p", "mean a - b", "95 %", "of"]
 LEGEND = (
-    "▲ a is better than b, ▼ worse, · not told apart (p < .05, Holm over the pair's differences). 95 %: paired"
-    " bootstrap of whole recordings. p: exact McNemar test, or that bootstrap."
+    "▲ a is better than b, ▼ worse, · no significant difference (p < .05, Holm over the pair's differences). 95 %: "
+    "paired bootstrap of whole recordings. p: exact McNemar test, or that bootstrap."
 )
 OVERALL_LEGEND = (
-    "▲ ▼ ·: metrics. Data sets count by their first metric, and the sign test is exact. mean: in points, over the data"
-    " sets whose first metric is a percentage ('of' so many), taken as given."
+    "▲ ▼ ·: numbers of metrics. Data sets count by their first metric; the sign test is exact. mean: in points, over "
+    "the data sets whose first metric is a percentage ('of' is their number), which are taken as given."
 )
 
 

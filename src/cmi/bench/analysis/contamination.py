@@ -1,22 +1,22 @@
-"""Contamination: do models rank better on data sets that they met in training?
+"""Contamination: do models rank better on data sets that they were trained on?
 
 Ranks
     1 is the best of the models that have a value; equal values share their mean rank; the metrics of a data set are
-    averaged. Where some model has no value, ranks are stretched to the whole field, so that the last stays the last.
+    averaged. If some models have no value, ranks are rescaled to the number of all models.
 
 Comparison
-    A strong model ranks well everywhere, so that models are compared with themselves: the mean rank on their data sets
-    with overlap, minus that on their others; below 0 is better with overlap. Over all models: the mean of these, each
-    model counting as often as it has overlaps.
+    A strong model ranks well everywhere, so each model is compared with itself: its mean rank on data sets with
+    overlap, minus that on the others; below 0 is better with overlap. Over all models: the mean of these differences,
+    weighted by the number of overlaps.
 
 Test
-    Exact, on the sum of the ranks with overlap: each model's overlaps are dealt to its data sets in every possible way,
-    models independently. p is the share of ways whose sum strays from the expected one by at least as much as what was
-    seen, on either side. All ways are counted, none are drawn.
+    An exact permutation test on the sum of the ranks with overlap: each model's overlaps are assigned to its data sets
+    in every possible way, independently for each model. p is the share of assignments whose sum deviates from the
+    expected one at least as much as the observed one, in either direction.
 
-What is known of the data that models were trained on is in `training_data.toml` beside this module, or in a file of the
-user's in its layout. Unknown is a value of its own. 'Others' are those not known to overlap; where a source says 'none'
-of some, the same is shown against these alone.
+Known training data of models are listed in `training_data.toml` beside this module, or in a user's file in the same
+layout. 'Others' are data sets that are not known to overlap; if a source states that some do not overlap, the
+comparison is also shown against these alone.
 """
 
 from collections import Counter
@@ -201,8 +201,8 @@ def _convolved(a: Counter[Fraction], b: Counter[Fraction]) -> Counter[Fraction]:
 MARKS = {STATED: "●", IMPLIED: "◐", NONE: "○", UNKNOWN: ""}
 DRAWN = ("stated or implied", "not known to overlap")  # the effect that the picture shows
 SELECTED = (
-    "What is known of published models is from the paper, which names overlaps where it explains who came first: they"
-    " were picked by their ranks, and four of them share one collection, so that p is too small and shows no cause."
+    "The overlaps of published models are from the paper, which mentions them where it explains the best ranks: this"
+    " selection, and the four that share one collection, make p too small, and it does not show a cause."
 )
 
 

@@ -1,19 +1,18 @@
-"""A map of models: principal components of what they score (figure 6).
+"""A map of models: principal components of their scores (figure 6).
 
 Method
-    Each metric is turned so that more is better and standardised over the models (mean 0, standard deviation 1). The
+    Each metric is oriented so that more is better and standardised over the models (mean 0, standard deviation 1). The
     metrics of one row of the table are divided by the square root of their number, so that captions, with four metrics,
-    weigh as much as key, with one. Then the singular value decomposition: coordinates are U S, loadings V. A
+    weigh as much as key, with one. Of the singular value decomposition, coordinates are U S and loadings V. A
     component's sign is chosen so that its largest loading is positive.
 
-What is left out, and said
-    A metric on which all models agree has no spread to standardise. Models that lack more than half of the metrics are
-    left out; so are, after that, metrics which some model still lacks (or they stand at the metric's mean, `mean`).
+Left out, with a note
+    Metrics on which all models agree, because they cannot be standardised; models that lack more than half of the
+    metrics; and after that, metrics that some model still lacks (or, with `mean`, missing values are set to the mean).
 
 Null
-    With few models some component is always large. `chance` is the share of variance that the component has when each
-    row of the table, all its metrics together, is shuffled over the models by itself: its mean and its 95 % point
-    (Horn's parallel analysis).
+    With few models, some component is always large. `chance` is the component's share of variance if each row of the
+    table, with all its metrics, is shuffled over the models: its mean and 95th percentile (Horn's parallel analysis).
 """
 
 from collections.abc import Sequence
@@ -87,7 +86,7 @@ def complete_scores(scores: ScoreMatrix, missing: Missing) -> ScoreMatrix:
     whole = there.all(axis=0)
     if missing == "mean" and not whole.all():
         _, gaps = np.nonzero(~there)
-        notes.append(f"{len(gaps)} missing cells of {len(set(gaps.tolist()))} metrics stand at the metric's mean")
+        notes.append(f"{len(gaps)} missing cells of {len(set(gaps.tolist()))} metrics are set to the metric's mean")
         means = np.nanmean(np.where(there.any(axis=0), values, 0.0), axis=0)
         values = np.where(there, values, means)
     elif not whole.all():
@@ -101,8 +100,8 @@ def complete_scores(scores: ScoreMatrix, missing: Missing) -> ScoreMatrix:
     columns = tuple(column for column, one in zip(scores.columns, varied, strict=True) if one)
     if len(models) < FEWEST_MODELS or not columns:
         raise InputError(
-            f"{len(models)} models with {len(columns)} metrics in common make no map, which needs {FEWEST_MODELS}:"
-            " name more scores, keep the published ones in, or use --missing mean"
+            f"{len(models)} models with {len(columns)} metrics in common are too few for a map, which needs "
+            f"{FEWEST_MODELS}: name more scores, include the published ones, or use --missing mean"
         )
     return ScoreMatrix(models, columns, values[:, varied], tuple(notes))
 
@@ -139,7 +138,8 @@ def map_tables(result: ModelMap) -> list[Table]:
     ]
     notes = [
         f"{len(result.models)} models, {len(result.columns)} metrics. chance: the component's share when each row is"
-        " shuffled over the models, mean and 95 % point. A component that does not exceed the latter is no finding.",
+        " shuffled over the models, mean and 95 % point. A component that does not exceed the latter is not "
+        "significant.",
         *map(sentence, result.notes),
     ]
     places = [
@@ -158,7 +158,7 @@ def map_tables(result: ModelMap) -> list[Table]:
 
 
 def map_records(result: ModelMap) -> dict[str, Any]:
-    """For machines: everything, models last, as they are the records."""
+    """Return everything as JSON records; the models come last."""
     return {
         "components": [
             {"name": name, "share": one.share, "chance": one.chance, "chance_95": one.chance_high}

@@ -2,8 +2,8 @@
 
 Scores are read from what `cmi bench score --json` wrote, or computed from response files.
 
-Published numbers were computed by the `paper` protocol, so that they stand beside scores of that protocol alone. A cell
-whose notes say that it is not comparable with the published numbers (another text embedder) is not set beside them.
+Published numbers were computed by the `paper` protocol and are compared with scores of that protocol only. A cell whose
+notes say that it is not comparable with the published numbers (another text embedder) is left out.
 """
 
 from collections.abc import Callable, Sequence
@@ -71,12 +71,12 @@ def gather(cells: Sequence[BenchCell], protocol: str, with_published: bool) -> S
             raise InputError(f"{cell.model} has two different values of {column}; name one of its scores")
     models = tuple(dict.fromkeys(model for model, _ in numbers))
     if not models:
-        raise InputError("no scores: name score files or response files, or leave --no-published away")
+        raise InputError("no scores: name score files or response files, or leave out --no-published")
     ordered = tuple(sorted(columns.values(), key=lambda column: DATASETS.rows.index(column.row)))
     values = np.array([[numbers.get((model, column), np.nan) for column in ordered] for model in models])
     notes: tuple[str, ...] = ()
     if names := ", ".join(dict.fromkeys(f"{cell.row} {cell.metric}" for cell in held_back)):
-        notes = (f"not set beside published numbers, for want of the published text embedder: your {names}",)
+        notes = (f"not compared with published numbers, because another text embedder was used: your {names}",)
     return ScoreMatrix(models, ordered, values, notes)
 
 

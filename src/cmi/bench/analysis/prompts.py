@@ -1,23 +1,23 @@
-"""Prompts and trials: how much a score moves when the question is worded otherwise, or just asked again (figure 3).
+"""Prompts and trials: how much a score changes if the question is reworded, or asked again (figure 3).
 
 Spread
-    Of one variant: mean, standard deviation (n - 1), least and greatest over its trials. Over all: of every run. The
-    spread of prompts is the range of the variants' means, that of trials the largest range within a variant.
+    Of one variant: mean, standard deviation (n - 1), minimum and maximum over its trials; and the same over all runs.
+    The spread of prompts is the range of the variants' means, that of trials the largest range within a variant.
 
 Is it large?
-    A score on some hundred clips is itself uncertain. The spread of prompts is compared with the width of the 95 %
-    sampling interval of a run (the mean over the runs): a spread below it could be seen on other clips alone. The runs
-    share their clips, so that this is a careful comparison: it may miss a small effect of prompts.
+    A score on a few hundred clips is itself uncertain. The spread of prompts is compared with the width of the 95 %
+    sampling interval of a run (the mean over the runs): a smaller spread could be due to the choice of clips. The runs
+    share their clips, so this comparison is conservative: it may miss a small effect of prompts.
 
 Variants and trials
     A run's variant is, in this order,
-        what the user says: `few-shot=answers/few-shot`;
-        for the authors' layout, the question that stands beside the answers, by the name of our wording if it is one of
-        ours, else numbered `wording 1`, `wording 2` as they first come, with the text in a note;
-        for our layout, what the annotation file with the questions of the run's log says (`task_type`, `prompt`).
+        the user's name for it: `few-shot=answers/few-shot`;
+        in the authors' layout, the question beside the answers: the name of our wording if it is one of ours, else
+        `wording 1`, `wording 2` in order of appearance, with the text in a note;
+        in our layout, that of the annotation file with the questions of the run's log (`task_type`, `prompt`).
     Anything else is an InputError: nothing is guessed from the names of folders.
 
-    Trials after the first are models called `<model>-t2`, `<model>-t3` and so on, where a `<model>` stands beside them.
+    Trials after the first are models called `<model>-t2`, `<model>-t3` and so on, if there is also a `<model>`.
 """
 
 import re
@@ -55,7 +55,7 @@ _TRIAL = re.compile(r"(.+)-t(\d{1,3})")
 
 
 def split_source(text: str) -> tuple[str, Path]:
-    """`few-shot=answers/` is ('few-shot', answers/); without a name, or where such a file is there, the name is ''."""
+    """Split `few-shot=answers/` into ('few-shot', answers/); the name is '' without one, or if such a file exists."""
     match = _NAMED.fullmatch(text)
     if match is None or Path(text).exists():
         return "", Path(text)
@@ -96,8 +96,8 @@ class Variants:
             if begun_with and begun_with == _fingerprint(file, path) and (stated := self._stated(file, path)):
                 return stated
         raise InputError(
-            f"{file.path}: which wording it answers can't be told; name it as VARIANT={file.path.parent}, or name the"
-            " annotation files it was asked by"
+            f"{file.path}: its wording is unknown; name it as VARIANT={file.path.parent}, or name its annotation files "
+            "with --annotations"
         )
 
     def notes(self) -> list[str]:
@@ -225,8 +225,8 @@ def sensitivities(runs: Sequence[VariantRun]) -> list[Sensitivity]:
         group = groups.setdefault((model, cell.row, cell.metric), {})
         if group.setdefault((run.variant, trial), cell) != cell:
             raise InputError(
-                f"{model}, {cell.row} {cell.metric}, variant {run.variant!r}, trial {trial} occurs twice: name its"
-                " runs apart, trials as <model>-t2"
+                f"{model}, {cell.row} {cell.metric}, variant {run.variant!r}, trial {trial} occurs twice: give "
+                "its runs different names, trials as <model>-t2"
             )
     if not groups:
         raise InputError("no scores to compare: no metric was computed")

@@ -1,6 +1,6 @@
-"""Families of tags: which tags of a data set belong together, and which groups are set against which.
+"""Families of tags: which tags of a data set belong together, and which groups are compared.
 
-The file is `tag_families.toml` beside this module, or one in its layout; it opens with what it means.
+The file is `tag_families.toml` beside this module, whose head explains the format, or a user's file in that format.
 """
 
 from dataclasses import dataclass

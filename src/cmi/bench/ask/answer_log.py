@@ -41,8 +41,8 @@ class LastAnswer(NamedTuple):
 class LoggedAnswers:
     """The answers of one model on one data set, from all logs of its name.
 
-    `listener` is the listener's full name; if it is empty, the first log tells. InputError if a log was begun by
-    another listener or with other questions.
+    `listener` is the listener's full name; if it is empty, that of the first log is used. InputError if a log was
+    started by another listener or with other questions.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class LoggedAnswers:
         for name, here in (("listener", self.listener), ("questions", self._fingerprint)):
             if about.get(name) != here:
                 what = f"{name} {about.get(name)!r}, not {here!r}"
-                raise InputError(f"{log}: begun with {what}; choose another --out, or another --name")
+                raise InputError(f"{log}: started with {what}; choose another --out or --name")
 
     def attempts(self, question: str) -> int:
         return self._said[question].attempt if question in self._said else 0

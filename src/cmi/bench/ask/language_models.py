@@ -46,7 +46,7 @@ class LanguageModelListener:
         self._probes = probes
 
     def find_hearing(self, path: Path, questions: Sequence[Question]) -> ProbedHearing | None:
-        """Find out how much of a clip the model hears, once: the result is kept in `path`."""
+        """Find out how many seconds of a clip the model processes, once; the result is saved in `path`."""
         try:
             return known_hearing(self._model, path, map(sound_of, questions)) if self._probes else read_hearing(path)
         except InputError as error:
@@ -92,9 +92,9 @@ class EndpointListener(LanguageModelListener):
         asked = self._chat.estimate(map(_request, questions))
         return asked + estimate_probe(self._chat, map(sound_of, questions if self._probes else []))
 
-    def tell_waits(self, tell: Callable[[str], None]) -> None:
-        """Call `tell` with the reason for each longer pause."""
-        self._chat.on_wait = tell
+    def set_on_wait(self, callback: Callable[[str], None]) -> None:
+        """Call `callback` with the reason for each longer pause."""
+        self._chat.on_wait = callback
 
     def close(self) -> None:
         self._chat.close()

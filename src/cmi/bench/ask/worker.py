@@ -46,7 +46,7 @@ class WorkerListener:
         return [self._answer_one(question) for question in questions]
 
     def find_hearing(self, path: Path, questions: Sequence[Question]) -> ProbedHearing | None:
-        """Find out how much of a clip the worker's model hears, once: the result is kept in `path`."""
+        """Find out how many seconds of a clip the worker's model processes, once; the result is saved in `path`."""
         if not self._probes:
             return read_hearing(path)
         return known_hearing(ListenerAsModel(self, self.name), path, map(sound_of, questions))

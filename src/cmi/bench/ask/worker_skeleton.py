@@ -28,7 +28,7 @@ def load() -> object:
 
 def answer(model: Any, question: str, audio: str, message: dict[str, Any]) -> str:
     """Return the model's text. `audio` is a WAV file with the clip alone; `message` is the whole request."""
-    return "I hear nothing yet."
+    return "No model is loaded yet."
 
 
 def main(

@@ -1,16 +1,15 @@
 """Every answer of a response file with its parsed form, its scores and its clip.
 
 Scores of items
-    A metric that is the mean over items has a score for each: the metric's own value on that item alone. Corpus BLEU,
-    correlations, F1 over all frames and areas under curves are of the whole set; no scores of items add up to them, so
-    that none are shown, and the page says so.
+    A metric that is a mean over items has a score for each item. Corpus BLEU, correlations, F1 over all frames and
+    areas under curves are defined for the whole set only; the page says so instead of showing item scores.
 
 Outcomes
     right       the best score that the set's first item metric can give: 100, or 0 for an error rate
     wrong       the worst one: 0, or 100 for an error rate (those of items are capped there)
     partly      anything between
-    unparsed    nothing could be read from the answer, or there is none
-    unscored    it could be read, but has no score of its own
+    unparsed    the answer could not be parsed, or is missing
+    unscored    the answer was parsed, but has no score of its own
 """
 
 from collections.abc import Sequence

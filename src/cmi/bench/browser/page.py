@@ -1,8 +1,8 @@
 """The page: the answers as embedded data, and a script that filters and shows them.
 
-Nothing of an answer is ever HTML. The data stand in a block that no browser runs, with every character escaped that
-could end it; the script makes text nodes of them; and the page's own policy lets no other script run and nothing be
-fetched but sounds.
+Answers are never inserted as HTML. The data are in a block that browsers do not execute, with all characters escaped
+that could end it; the script creates text nodes from them; and the page's content security policy allows no other
+script, and no downloads except audio.
 """
 
 import json
@@ -33,13 +33,13 @@ SoundSource = Callable[[PlayedSpan], str | None]  # what the player is given; No
 
 
 def write_page(sets: Sequence[AnswerSet], protocol: str, sound: SoundSource, page: Path, title: str) -> int:
-    """Write the page and say how many answers have a sound. InputError if sounds were wanted and none is there."""
+    """Write the page; return the number of answers with audio. InputError if audio was requested but none was found."""
     data = payload(sets, protocol, sound, title)
     heard = sum(number is not None for one in data["sets"] for number in one["columns"]["sound"])
     if sound is not no_sound and not heard:
         example = next((item.clip.path for one in sets for item in one.items), "none")
         raise InputError(
-            f"--audio: none of the clips is there, such as {example}; name the folder their paths begin in"
+            f"--audio: no clip was found, such as {example}; name the folder that their paths are relative to"
         )
     write_whole(page, page_of(data))
     return heard
@@ -136,7 +136,7 @@ def sound_source(folder: Path | None, embed: bool, page: Path) -> SoundSource:
         raise InputError(f"{page.parent}: no such folder")
     if folder is None:
         if embed:
-            raise InputError("--embed needs --audio, the folder that audio paths begin in")
+            raise InputError("--embed needs --audio, the folder that audio paths are relative to")
         return no_sound
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder")
@@ -192,8 +192,8 @@ def embedded(folder: Path) -> SoundSource:
             size += len(known[clip])
             if size > MOST_EMBEDDED:
                 raise InputError(
-                    f"more than {MOST_EMBEDDED >> 20} MB of sound in one page: show fewer answers with --worst, or link"
-                    " the files by leaving --embed away"
+                    f"more than {MOST_EMBEDDED >> 20} MB of audio in one page: show fewer answers with --worst, or "
+                    "leave out --embed to link the files"
                 )
         return known[clip]
 

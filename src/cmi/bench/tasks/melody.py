@@ -9,7 +9,7 @@ Metrics, times 100 (mir_eval.melody, 50 cents)
     RPA     (strict) Raw pitch accuracy: voiced frames with the right pitch.
 
 Protocols
-    strict  Notes that can't be read are dropped, times are moved to the clip's clock (see `cmi.bench.tasks._clips`).
+    strict  Unparsable notes are dropped, times are moved to the clip's clock (see `cmi.bench.tasks._clips`).
             Without any note: 0.
     paper   Times are moved by the multiple of 10 s below the first one; an item on which mir_eval fails is left out of
             the mean. No released answers exist for this data set, so this was never compared with a printed digit.

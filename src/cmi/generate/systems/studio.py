@@ -54,7 +54,7 @@ class StudioGenerator:
 
         length = LENGTH if seconds is None else math.ceil(seconds)
         if length > LONGEST:
-            raise InputError(f"the studio makes takes of up to {LONGEST} s, and {seconds:g} s were asked for")
+            raise InputError(f"the studio makes takes of up to {LONGEST} s, but {seconds:g} s were requested")
         # Names and numbers alone: takes of two settings differ in what the settings change.
         rng = Random(f"cmi.generate.systems.studio {seed} {prompt.text} {prompt.lyrics}")  # noqa: S311
         first_seed = _FIRST_SEED + rng.randrange(_SEEDS)

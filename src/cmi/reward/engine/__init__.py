@@ -1,1 +1,1 @@
-"""From takes to tokens: which parts are heard, which share a batch, and what is cached."""
+"""From takes to tokens: windows of audio, read-ahead, batches, and the token cache."""

@@ -1,8 +1,8 @@
-"""From recordings to samples or, where the cache has them, to tokens: read ahead while the model computes.
+"""Load recordings ahead of the model: as tokens if they are cached, else as samples.
 
-Threads hash and look up what comes next, at most a few groups of takes ahead, so that memory is bounded for any number
-of recordings. What is not cached they decode and resample themselves beside a model on a CPU; beside a GPU, which needs
-many at once, processes do.
+Threads hash the next recordings and look them up in the cache, at most a few groups of takes ahead, which bounds the
+memory. Recordings that are not cached are decoded and resampled by the same threads if the model runs on a CPU, and by
+processes if it runs on a GPU, which needs many at once.
 """
 
 import hashlib
@@ -31,34 +31,33 @@ from cmi.reward.engine.token_cache import CachedTokens, TokenCache, TokenMemory
 from cmi.reward.engine.windows import SPAN, AudioSpan, Job
 from cmi.take import Audio
 
-SETTLED = 2_000_000_000  # nanoseconds
-LOOKING_UP = 4  # threads beside a GPU: more keep the one that drives it from running
+SETTLED_AFTER = 2_000_000_000  # nanoseconds since the last change, after which a file's hash may be cached
+LOOKUP_THREADS = 4  # if the model runs on a GPU: more threads would slow down the one that drives it
 
 
 class DecodedAudio(NamedTuple):
-    """A stretch of a recording: its samples if it was decoded, and its tokens if they are known."""
+    """A loaded span of a recording: its samples if it was decoded, or its tokens if they were cached."""
 
     samples: Tensor | None  # (n,)
     entry: CachedTokens | None
-    key: str  # of its tokens in the cache; '' if they are not kept
+    key: str  # key of its tokens in the cache; '' if they are not cached
     length: int  # samples
     silent: bool
-    stated: float | None  # seconds that the file states, if it ended before them
+    stated: float | None  # seconds according to the header, if the file is truncated
 
 
 class MissingAudio(NamedTuple):
-    """A stretch of a recording that is not cached."""
+    """A span of a recording that is not cached."""
 
     job: Job
-    key: str  # that its tokens will have in the cache; '' if they are not kept
+    key: str  # key that its tokens will have in the cache; '' if they are not cached
 
 
 @dataclass
 class Loader:
-    """Stretches of recordings by job. `encoder` names the encoder with its revision and precision.
+    """Loads jobs. `encoder` names the encoder with its revision and precision.
 
-    The cache is for files. Waveforms are looked up in the memory, if there is one: hashing them costs milliseconds.
-    If `pinned`, cached tokens lie in memory that a GPU can copy from while it computes.
+    Files are looked up in `cache`, waveforms in `memory`. If `pinned`, cached tokens are loaded into pinned memory.
     """
 
     rate: int
@@ -73,7 +72,7 @@ class Loader:
         return self.decode(found) if isinstance(found, MissingAudio) else found
 
     def look_up(self, job: Job) -> "DecodedAudio | MissingAudio | InputError":
-        """The tokens of a recording if they are cached."""
+        """Return the tokens of a span if they are cached."""
         if (self.memory if job.is_waveform else self.cache) is None:
             return MissingAudio(job, "")
         try:
@@ -95,38 +94,38 @@ class Loader:
         except InputError as error:
             return error
         if samples.size < self.shortest:
-            return InputError(f"{job.name}: {samples.size} samples, the fewest that are heard are {self.shortest}")
+            return InputError(f"{job.name}: {samples.size} samples, expected {self.shortest} or more")
         return DecodedAudio(
             torch.from_numpy(samples), None, missing.key, samples.size, audio.is_silent(samples), stated
         )
 
     def _samples(self, sound: Audio, span: AudioSpan) -> tuple[NDArray[np.float32], float | None]:
-        """The samples, and the seconds that the file states if it ended before them."""
+        """Return the samples, and the duration according to the header if the file is truncated."""
         if isinstance(sound, Path):
-            heard = audio.load(sound, self.rate, span.seconds, span.offset)
-            return heard.samples, heard.stated
+            loaded = audio.load(sound, self.rate, span.seconds, span.offset)
+            return loaded.samples, loaded.stated
         waveform = audio.resample(sound, self.rate)
         start = span.offset * self.rate
         return waveform.samples[start : start + span.seconds * self.rate], None
 
     def _key(self, sound: Audio, span: AudioSpan) -> str:
-        parts = (self.encoder, _hash_unless_known(sound), str(self.rate), audio.QUALITY, *map(str, span))
+        parts = (self.encoder, _cached_hash(sound), str(self.rate), audio.QUALITY, *map(str, span))
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-def _hash_unless_known(path: Audio) -> str:
-    """A recording's hash; a file that did not change since this process hashed it is not read again.
+def _cached_hash(path: Audio) -> str:
+    """Return a recording's hash; a file that has not changed since this process hashed it is not read again.
 
-    Any change moves the time of the inode's last change, which nobody can set back. What changed a moment ago may
-    change again before that clock ticks, and is read.
+    Any change updates the inode's ctime, which cannot be set back. A file that changed within SETTLED_AFTER may change
+    again within the resolution of that time, so it is read.
     """
     if not isinstance(path, Path):
         return content_hash(path)
     try:
         about = path.stat()
     except (OSError, ValueError):
-        return content_hash(path)  # which says what is wrong
-    if time.time_ns() - max(about.st_mtime_ns, about.st_ctime_ns) < SETTLED:
+        return content_hash(path)  # raises an error that says what is wrong
+    if time.time_ns() - max(about.st_mtime_ns, about.st_ctime_ns) < SETTLED_AFTER:
         return content_hash(path)
     return _hash(path, about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
 
@@ -139,10 +138,10 @@ def _hash(path: Path, *_: int) -> str:
 def read_ahead(
     jobs: Iterable[Job], loader: Loader, workers: int, ahead: int, held: int, processes: bool = False
 ) -> Generator[DecodedAudio | InputError, None, None]:
-    """What each job gives, in their order; `jobs` is drawn from about `ahead` jobs before they are asked for.
+    """Yield the audio of each job, in order; about `ahead` jobs are drawn from `jobs` in advance.
 
-    With `processes`, what is not cached is decoded by as many of them. What is handed out may then be used until `held`
-    more were asked for.
+    With `processes`, audio that is not cached is decoded by `workers` processes into shared memory, which is reused:
+    the samples of a job stay valid until `held` more jobs have been yielded.
     """
     if not workers:
         yield from (loader[job] for job in jobs)
@@ -153,17 +152,17 @@ def read_ahead(
             threads = opened.enter_context(single_threads(workers, "cmi-read"))
             yield from map_ahead(lambda job: threads.submit(loader.__getitem__, job), jobs, ahead)
             return
-        threads = opened.enter_context(single_threads(min(workers, LOOKING_UP), "cmi-read"))
+        threads = opened.enter_context(single_threads(min(workers, LOOKUP_THREADS), "cmi-read"))
         found = map_ahead(lambda job: threads.submit(loader.look_up, job), jobs, ahead)
         decoders = Decoders(loader, workers, ahead + held + 1, opened)
         yield from map(decoders.fetch, map_ahead(decoders.submit, found, ahead))
 
 
 class Decoders:
-    """Processes that decode, started when there is something to decode.
+    """Decoder processes, started when the first recording has to be decoded.
 
-    They hand on samples through memory that they share with this process, which costs a copy and nothing else. Pages
-    that are never written to take no room, and nothing is left behind by a process that is killed.
+    They return samples through shared anonymous memory, which costs one copy. Pages that are never written take no
+    memory, and a killed process leaves nothing behind.
     """
 
     def __init__(self, loader: Loader, workers: int, slots: int, opened: ExitStack) -> None:
@@ -182,7 +181,7 @@ class Decoders:
         if self._pool is None:
             self._slots = _Slots(self._count, SPAN * self._loader.rate * 4)
             context = multiprocessing.get_context("fork")
-            pool = ProcessPoolExecutor(self._workers, context, _begin_decoding, (self._loader, self._slots))
+            pool = ProcessPoolExecutor(self._workers, context, _init_decoder, (self._loader, self._slots))
             self._pool = self._opened.enter_context(pool)
         self._next += 1
         return self._pool.submit(_decode, found, self._next % self._count)
@@ -203,28 +202,28 @@ class _Slots:
         return np.frombuffer(self._memory, np.float32, self._size // 4, slot * self._size)
 
 
-_worker: tuple[Loader, _Slots]  # of a process that decodes
+_worker: tuple[Loader, _Slots]  # set in decoder processes only
 
 
-def _begin_decoding(loader: Loader, slots: _Slots) -> None:
+def _init_decoder(loader: Loader, slots: _Slots) -> None:
     global _worker
     _worker = loader, slots
     die_with_parent()
 
 
 def _decode(missing: MissingAudio, slot: int) -> tuple[int, DecodedAudio] | InputError:
-    """Leave the samples in a slot, and hand on the rest."""
+    """Write the samples to a slot and return everything else."""
     loader, slots = _worker
     decoded = loader.decode(missing)
     if isinstance(decoded, InputError):
-        return InputError(str(decoded))  # plain, since it goes to another process
+        return InputError(str(decoded))  # without its cause, because it is sent to another process
     assert decoded.samples is not None
     slots[slot][: decoded.length] = decoded.samples.numpy()
     return slot, decoded._replace(samples=None)
 
 
 def default_workers(device: torch.device, one_core_each: bool = False) -> int:
-    """One beside a model that computes on all cores of a CPU, else one for each core; up to 16 beside a GPU."""
+    """Return the number of readers: 1 if the model uses all CPU cores, else one per core, at most 16 on a GPU."""
     if device.type == "cpu":
         return usable_cores() if one_core_each else 1
     return min(16, usable_cores())

@@ -1,12 +1,12 @@
-"""What an encoder heard, kept on disk by content: no recording is encoded twice, whichever command asks.
+"""A disk cache of audio tokens, keyed by content, so that no command encodes a recording twice.
 
-One safetensors file for each stretch of a recording, named by the hash of all that its tokens depend on. A file is
-written under another name and then renamed, so that readers in any process see whole files only and a killed writer
-leaves at most a file that is never read. Above the size limit the files that were used longest ago are deleted.
+Each span of a recording has one safetensors file, named by the hash of everything that its tokens depend on. Files are
+written under a temporary name and then renamed, so that other processes never see incomplete ones. Above the size limit
+the least recently used files are deleted.
 
-Each entry has a checksum that is verified whenever it is read: one that a disk has damaged is encoded again.
+Every entry has a checksum that is verified when it is read; damaged entries are computed again.
 
-Recordings that come without a file, as a server's do, are kept in memory instead (`TokenMemory`).
+Waveforms that do not come from a file, such as those sent to a server, are cached in memory (`TokenMemory`).
 """
 
 import json
@@ -33,66 +33,66 @@ from cmi._util.files import UNFINISHED, whole_file
 
 GIGABYTE = 10**9
 DEFAULT_LIMIT = 20 * GIGABYTE
-LOOK_AGAIN = 0.05  # of the limit written, then the folder's size is looked at again
-ROOM = 0.9  # of the limit is left in use when files are deleted
+CHECK_SIZE_EVERY = 0.05  # the folder's size is checked each time this share of the limit has been written
+LOW_WATER = 0.9  # files are deleted until this share of the limit is used
 DTYPES = {"BF16": torch.bfloat16, "F16": torch.float16, "F32": torch.float32, "F64": torch.float64}  # safetensors'
-ABANDONED = 3600.0  # seconds after which an unfinished file is one of a killed writer
+ABANDONED_AFTER = 3600.0  # seconds after which an unfinished file is taken to be that of a killed process
 
 
 class CachedTokens(NamedTuple):
     tokens: Tensor  # (T, D)
-    samples: int  # that they were heard from
+    samples: int  # number of samples that were encoded
     silent: bool
-    stated: float | None = None  # seconds that the file states, if it ended before them
+    stated: float | None = None  # seconds according to the header, if the file is truncated
 
 
 class TokenCache:
     """Entries by key, in `folder` (by default `tokens` in `cache_folder()`), up to `limit` bytes.
 
-    Several processes may share the folder. Each may exceed the limit by a twentieth before it looks again.
+    Several processes may share the folder. Each may exceed the limit by CHECK_SIZE_EVERY.
     """
 
     def __init__(self, folder: Path | None = None, limit: int = DEFAULT_LIMIT) -> None:
         self.folder = cache_folder() / "tokens" if folder is None else folder
         self.limit = limit
-        self._unseen = float("inf")  # bytes written since the folder was looked at: not looked at yet
+        self._written = float("inf")  # bytes written since the folder's size was checked; it was not checked yet
         self._broken = False
-        self._told = mmap.mmap(-1, 1)  # of damage; one byte for this process and those it forks
+        self._warned = mmap.mmap(-1, 1)  # whether a warning was printed, shared with forked processes
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(
-                f"{self.folder}: no place for the cache ({error.strerror}): set CMI_CACHE to a folder to write to"
+                f"{self.folder}: cannot be used for the cache ({error.strerror}); set CMI_CACHE to a writable folder"
             ) from error
 
     def get(self, key: str, pinned: bool = False) -> CachedTokens | None:
-        """The entry, if there is one; `pinned` in memory that a GPU can copy from while it computes."""
+        """Return the entry, or None; `pinned` loads it into pinned memory."""
         path = self._path(key)
         try:
             entry, checksum = _parse(path, pinned)
             if checksum != _checksum(key, entry):
                 raise ValueError("another checksum")
-            os.utime(path)  # its age counts from the last use
+            os.utime(path)  # the time of the last use decides what is deleted first
         except FileNotFoundError:
             return None
         except (KeyError, ValueError, TypeError, OSError, RuntimeError, RecursionError):
-            self._discard(path)  # damaged, by a disk that lost power say: encoded again
+            self._discard(path)  # damaged, for example by a power failure
             return None
         return entry
 
     def _discard(self, path: Path) -> None:
         with suppress(OSError):
             path.unlink()
-        if not self._told[0]:
-            self._told[0] = 1
-            warnings.warn(f"{self.folder}: a damaged entry was deleted, and is made again", stacklevel=3)
+        if not self._warned[0]:
+            self._warned[0] = 1
+            warnings.warn(f"{self.folder}: a damaged entry was deleted and will be computed again", stacklevel=3)
 
     def put_many(self, entries: Mapping[str, CachedTokens]) -> None:
         for key, entry in entries.items():
             self.put(key, entry)
 
     def put(self, key: str, entry: CachedTokens) -> None:
-        """Keep an entry. Where the disk is full or gone, say so once and go on without."""
+        """Store an entry. If the disk is full or missing, warn once and continue without the cache."""
         if self._broken:
             return
         path = self._path(key)
@@ -100,23 +100,23 @@ class TokenCache:
             path.parent.mkdir(parents=True, exist_ok=True)  # the user may have emptied the cache
             about = {"samples": str(entry.samples), "silent": "yes" if entry.silent else "no"}
             about |= {"stated": "" if entry.stated is None else repr(entry.stated), "checksum": _checksum(key, entry)}
-            # Without fsync, which took 8 ms for an entry where the write took 2: what a power failure leaves of an
-            # entry has another checksum.
+            # Without fsync, which takes 8 ms per entry while the write takes 2: after a power failure, the checksum
+            # of an incomplete entry does not match.
             with whole_file(path, sync=False) as unfinished:
                 save_file({"tokens": entry.tokens.contiguous()}, unfinished, about)
-            self._unseen += path.stat().st_size
-            if self._unseen > self.limit * LOOK_AGAIN:
-                self._make_room()
+            self._written += path.stat().st_size
+            if self._written > self.limit * CHECK_SIZE_EVERY:
+                self._evict()
         except (OSError, InputError, SafetensorError) as error:
             self._broken = True
-            warnings.warn(f"{self.folder}: the cache can't be written ({error}); going on without it", stacklevel=2)
+            warnings.warn(f"{self.folder}: the cache cannot be written ({error}); continuing without it", stacklevel=2)
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / f"{key}.safetensors"
 
-    def _make_room(self) -> None:
-        """Delete what was used longest ago if there is too much, and what killed writers left behind."""
-        self._unseen = 0
+    def _evict(self) -> None:
+        """Delete the least recently used entries above the limit, and files that killed processes left behind."""
+        self._written = 0
         entries, total = [], 0
         for path in self.folder.glob("*/*"):
             try:
@@ -124,7 +124,7 @@ class TokenCache:
             except FileNotFoundError:  # deleted by another process
                 continue
             if path.suffix == UNFINISHED:
-                if time.time() - about.st_mtime > ABANDONED:
+                if time.time() - about.st_mtime > ABANDONED_AFTER:
                     path.unlink(missing_ok=True)
                 continue
             entries.append((about.st_mtime, about.st_size, path))
@@ -132,14 +132,14 @@ class TokenCache:
         if total <= self.limit:
             return
         for _, size, path in sorted(entries):
-            if total <= self.limit * ROOM:
+            if total <= self.limit * LOW_WATER:
                 return
             path.unlink(missing_ok=True)
             total -= size
 
 
 class TokenMemory:
-    """Entries by key in this process, up to `limit` bytes; those used longest ago go first. Any thread may use it."""
+    """A thread-safe cache in this process, of up to `limit` bytes; the least recently used entries go first."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -164,10 +164,10 @@ class TokenMemory:
 
 
 def _parse(path: Path, pinned: bool) -> tuple[CachedTokens, str]:
-    """An entry and the checksum that its file states.
+    """Return an entry and the checksum in its file.
 
-    In one read, into memory that torch uses again: files that are mapped, as safetensors does it, and fresh memory make
-    threads that read at once wait for each other.
+    The file is read at once into memory that torch reuses. Mapped files, as safetensors uses them, and newly allocated
+    memory would make concurrent reader threads wait for each other.
     """
     with path.open("rb", buffering=0) as file:
         content = torch.empty(os.fstat(file.fileno()).st_size, dtype=torch.uint8, pin_memory=pinned)
@@ -183,7 +183,7 @@ def _parse(path: Path, pinned: bool) -> tuple[CachedTokens, str]:
 
 
 def _checksum(key: str, entry: CachedTokens) -> str:
-    """CRC-32 of all that is kept, and of its name: 1 ms for 1.2 MB. It is for accidents; nobody is kept out by it."""
+    """Return the CRC-32 of an entry and its key, against accidental damage; it takes 1 ms for 1.2 MB."""
     tokens = entry.tokens.contiguous()
     about = repr((key, entry.samples, entry.silent, entry.stated, str(tokens.dtype), tuple(tokens.shape)))
     content = memoryview(tokens.view(-1).view(torch.uint8).numpy().data)

@@ -1,7 +1,7 @@
-"""Recordings and prompts as tokens.
+"""Encode recordings and prompts as tokens.
 
-Chunks of all recordings share batches, and sections are cut out again. Each text is read once and each prompt fused
-once, and both are remembered for a while.
+Chunks of all recordings share batches and are then reassembled into sections. The latest texts and fused prompts are
+kept, so that a text or a prompt that occurs again soon is not computed again.
 """
 
 from collections import OrderedDict
@@ -22,17 +22,17 @@ from cmi.reward.model.head import PromptTokens, RewardHead, mask_of
 from cmi.reward.model.tokenizer import Tokenize
 from cmi.take import Prompt
 
-TEXTS, PROMPTS = 256, 16  # remembered
+TEXTS, PROMPTS = 256, 16  # numbers of the latest ones that are kept
 MOST_CHARACTERS = 200_000  # of a text
-STEP = 32  # tokens that the length of a text, a prompt or a take is rounded up to on a GPU
-SECONDS = 10  # that the length of a chunk is rounded up to on a GPU
+STEP = 32  # on a GPU, lengths of texts, prompts and takes are padded to a multiple of so many tokens
+SECONDS = 10  # on a GPU, lengths of chunks are padded to a multiple of so many seconds
 
 Ids = tuple[int, ...]
 Key = TypeVar("Key", bound=Hashable)
 
 
-class Stretch(NamedTuple):
-    """A section of a recording."""
+class EncodedSection(NamedTuple):
+    """The tokens of a section of a recording."""
 
     start: float  # seconds
     seconds: float
@@ -42,12 +42,12 @@ class Stretch(NamedTuple):
 def encode_audio(
     loaded: Mapping[Job, DecodedAudio], encoder: FrozenEncoder, batching: Batching
 ) -> dict[Job, CachedTokens]:
-    """Tokens of each stretch that was loaded."""
+    """Return the tokens of each job."""
     chunks: list[tuple[Tensor]] = []
     owners: list[Job] = []
     for job, stretch in loaded.items():
         if stretch.entry is None and stretch.samples is not None:
-            parts = [part for section in sections(job, stretch.length, encoder) for part in section]
+            parts = [part for section in section_chunks(job, stretch.length, encoder) for part in section]
             chunks += [(stretch.samples[part],) for part in parts]
             owners += [job] * len(parts)
     step = min(SECONDS * encoder.rate, encoder.chunk)
@@ -58,23 +58,23 @@ def encode_audio(
     entries = {}
     for job, stretch in loaded.items():
         known = stretch.entry
-        heard = torch.cat(tokens[job]) if known is None else to_device(known.tokens, batching.device)
-        entries[job] = CachedTokens(heard, stretch.length, stretch.silent, stretch.stated)
+        encoded = torch.cat(tokens[job]) if known is None else to_device(known.tokens, batching.device)
+        entries[job] = CachedTokens(encoded, stretch.length, stretch.silent, stretch.stated)
     return entries
 
 
-def stretches(job: Job, entry: CachedTokens, encoder: FrozenEncoder) -> Iterator[Stretch]:
-    """The sections of what was encoded, in time."""
+def encoded_sections(job: Job, entry: CachedTokens, encoder: FrozenEncoder) -> Iterator[EncodedSection]:
+    """Yield the encoded sections of a job, in order of time."""
     begin = 0
-    for section in sections(job, entry.samples, encoder):
+    for section in section_chunks(job, entry.samples, encoder):
         end = begin + sum(encoder.count(part.stop - part.start) for part in section)
         start, stop = section[0].start / encoder.rate, section[-1].stop / encoder.rate
-        yield Stretch(job.span.offset + start, stop - start, entry.tokens[begin:end])
+        yield EncodedSection(job.span.offset + start, stop - start, entry.tokens[begin:end])
         begin = end
 
 
-def sections(job: Job, samples: int, encoder: FrozenEncoder) -> list[list[slice]]:
-    """Each section's chunks. What is too short to be heard is left out."""
+def section_chunks(job: Job, samples: int, encoder: FrozenEncoder) -> list[list[slice]]:
+    """Return the chunks of each section; those that are too short for the encoder are left out."""
     section, chunk = (seconds * encoder.rate for seconds in (job.span.section, job.span.chunk))
     found = []
     for whole in slices(samples, section):
@@ -86,7 +86,7 @@ def sections(job: Job, samples: int, encoder: FrozenEncoder) -> list[list[slice]
 
 
 class PromptIds(NamedTuple):
-    """A prompt as token ids, in as many windows as it takes, and the recording it names."""
+    """A prompt's token ids, in one or more windows, and its reference recording."""
 
     text: tuple[Ids, ...]
     lyrics: tuple[Ids, ...]
@@ -94,7 +94,10 @@ class PromptIds(NamedTuple):
 
 
 class PromptReader:
-    """With `all_words`, what the encoder can't take at once is read on in further windows; else it is cut."""
+    """Tokenizes, encodes and fuses prompts.
+
+    Texts beyond the encoder's limit are encoded in several windows if `all_words` is true, and truncated otherwise.
+    """
 
     def __init__(
         self, tokenize: Tokenize, encoder: FrozenEncoder, head: RewardHead, batching: Batching, all_words: bool
@@ -104,22 +107,22 @@ class PromptReader:
         self.head = head
         self.batching = batching
         self.all_words = all_words
-        self._texts: _Memory[Ids] = _Memory(TEXTS)
-        self._prompts: _Memory[PromptIds] = _Memory(PROMPTS)
+        self._texts: _RecentTensors[Ids] = _RecentTensors(TEXTS)
+        self._prompts: _RecentTensors[PromptIds] = _RecentTensors(PROMPTS)
 
     def ids(self, prompt: Prompt, reference: Job | None) -> tuple[PromptIds, tuple[str, ...]]:
-        """A prompt's ids, and what is to be said of texts that are too long."""
+        """Return a prompt's token ids, and notes on texts that are too long."""
         text, about_text = self._ids("text", prompt.text)
         lyrics, about_lyrics = self._ids("lyrics", prompt.lyrics)
         return PromptIds(text, lyrics, reference), tuple(note for note in (about_text, about_lyrics) if note)
 
     def _ids(self, name: str, text: str) -> tuple[tuple[Ids, ...], str]:
         if len(text) > MOST_CHARACTERS:
-            raise InputError(f"{name} of {len(text):,} characters, at most {MOST_CHARACTERS:,} are read")
+            raise InputError(f"{name} of {len(text):,} characters, expected at most {MOST_CHARACTERS:,}")
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            raise InputError(f"{name} holds half of a surrogate pair, which is no text") from error
+            raise InputError(f"{name} contains an incomplete character (a lone surrogate)") from error
         ids = tuple(self.tokenize(text))
         longest = self.encoder.longest_text
         if len(ids) <= longest:
@@ -131,49 +134,51 @@ class PromptReader:
         return parts[:1], f"{longest} of {len(ids)} tokens of {name} read"
 
     def fuse(
-        self, prompts: Iterable[PromptIds], heard: Mapping[Job, CachedTokens | InputError]
+        self, prompts: Iterable[PromptIds], encoded: Mapping[Job, CachedTokens | InputError]
     ) -> dict[PromptIds, Tensor]:
-        """Each distinct prompt as takes meet it: (P, D)."""
+        """Return the fused tokens (P, D) of each distinct prompt."""
 
         def fuse(new: list[PromptIds]) -> list[Tensor]:
             texts = self._read(ids for prompt in new for ids in prompt.text + prompt.lyrics)
-            joined = [self._join(prompt, texts, heard) for prompt in new]
+            joined = [self._join(prompt, texts, encoded) for prompt in new]
             return self.apply(self.head.fuse, joined)
 
-        return self._prompts.recall(prompts, fuse)
+        return self._prompts.get_many(prompts, fuse)
 
     def _read(self, texts: Iterable[Ids]) -> dict[Ids, Tensor]:
-        """Each distinct text: (n, D)."""
-        return self._texts.recall(
+        """Return the encoding (n, D) of each distinct text."""
+        return self._texts.get_many(
             texts, lambda new: self.apply(self.encoder.encode_text, [torch.tensor(ids) for ids in new])
         )
 
     def _join(
-        self, prompt: PromptIds, texts: Mapping[Ids, Tensor], heard: Mapping[Job, CachedTokens | InputError]
+        self, prompt: PromptIds, texts: Mapping[Ids, Tensor], encoded: Mapping[Job, CachedTokens | InputError]
     ) -> Tensor:
         text, lyrics = (torch.cat([texts[ids] for ids in part])[None] for part in (prompt.text, prompt.lyrics))
-        reference = heard[prompt.reference] if prompt.reference else None
+        reference = encoded[prompt.reference] if prompt.reference else None
         assert not isinstance(reference, InputError)
         return self.head.join(PromptTokens(text, lyrics, None if reference is None else reference.tokens[None]))[0]
 
     def apply(self, call: Callable[..., Tensor], items: Sequence[Tensor]) -> list[Tensor]:
-        """A call that gives a token for each token, on batches."""
+        """Apply a function that returns one token per token, in batches."""
         recorded = self.batching.recorded(call)
         rows = self.batching.apply(
             lambda x, lengths: recorded(x, mask_of(lengths, x.shape[1])), [(item,) for item in items], STEP
         )
-        return [row[: len(item)].clone() for row, item in zip(rows, items, strict=True)]  # and not its whole batch
+        return [
+            row[: len(item)].clone() for row, item in zip(rows, items, strict=True)
+        ]  # a view would keep the whole batch in memory
 
 
-class _Memory(Generic[Key]):
-    """What was computed last."""
+class _RecentTensors(Generic[Key]):
+    """The tensors that were used last, by key."""
 
     def __init__(self, size: int) -> None:
         self.size = size
         self._known: OrderedDict[Key, Tensor] = OrderedDict()
 
-    def recall(self, keys: Iterable[Key], compute: Callable[[list[Key]], list[Tensor]]) -> dict[Key, Tensor]:
-        """The tensor of each key; those that are not remembered are computed together."""
+    def get_many(self, keys: Iterable[Key], compute: Callable[[list[Key]], list[Tensor]]) -> dict[Key, Tensor]:
+        """Return the tensor of each key; missing ones are computed in one call."""
         wanted = list(dict.fromkeys(keys))
         new = [key for key in wanted if key not in self._known]
         computed = dict(zip(new, compute(new), strict=True)) if new else {}

@@ -1,13 +1,13 @@
-"""How much of a recording is heard, what is judged together, and what has to be heard for takes.
+"""Windows: which seconds of a recording are scored, in which sections; and the audio that a group of takes needs.
 
-A recording is judged in sections, each on its own; its score is the mean of theirs, weighted by their seconds. A
-section is encoded in chunks, each on its own too. The last section and the last chunk may be short; a rest that is too
-short for the encoder (43 ms for MuQ-MuLan) is left out.
+A recording is divided into sections that are scored independently; its score is their mean, weighted by duration. A
+section is divided into chunks that are encoded independently. The last section and the last chunk may be short; a
+remainder that is too short for the encoder (43 ms for MuQ-MuLan) is left out.
 
     first10     the first 10 s
     mean10      sections of 10 s, of the first 120 s
     first120    the first 120 s in chunks of 30 s: one section, as the published model was trained
-    full        sections of 120 s in chunks of 30 s, up to two hours: what the model was trained on, repeated
+    full        sections of 120 s in chunks of 30 s, up to two hours
 
 A reference is one section: of 10 s under `first10`, else of 120 s in chunks of 30 s.
 """
@@ -23,16 +23,16 @@ from cmi._util.errors import InputError
 from cmi.audio import LONGEST
 from cmi.take import Audio, Take
 
-SPAN = 120  # seconds decoded at a time, so that memory does not grow with a recording
-REMEMBERED = 8  # stretches of recordings: a reference serves all takes of its prompt
+SPAN = 120  # seconds decoded at a time, which bounds the memory for long recordings
+MOST_RECENT = 8  # spans kept between groups, because all takes of a prompt share its reference
 
 
 @dataclass(frozen=True)
 class Window:
     name: str
-    section: int  # seconds judged together
+    section: int  # seconds scored together
     chunk: int  # seconds encoded together
-    limit: int  # seconds heard at most
+    limit: int  # most seconds that are scored
 
     @property
     def of_reference(self) -> "Window":
@@ -59,27 +59,29 @@ def find_window(name: str) -> Window:
 
 
 class AudioSpan(NamedTuple):
-    """A stretch of a recording that is decoded at once; in seconds."""
+    """A span of a recording that is decoded at once; in seconds."""
 
     offset: int
     seconds: int
-    section: int  # judged together
+    section: int  # scored together
     chunk: int  # encoded together
 
 
 def spans(sound: Audio, window: Window) -> Iterator[AudioSpan]:
-    """What of a recording is decoded; InputError if that depends on a length that its file does not tell."""
+    """Yield the spans to decode; InputError if they depend on a length that the file does not state."""
     if window.limit <= SPAN:
         yield AudioSpan(0, window.limit, window.section, window.chunk)
         return
     seconds = audio.duration(sound) if isinstance(sound, Path) else sound.seconds
     if seconds > window.limit:
-        raise InputError(f"{sound}: {seconds / 3600:.1f} hours, at most {window.limit // 3600} are heard")
+        raise InputError(f"{sound}: {seconds / 3600:.1f} hours, expected at most {window.limit // 3600}")
     for offset in range(0, max(1, int(seconds)), SPAN):
         yield AudioSpan(offset, SPAN, window.section, window.chunk)
 
 
 class Job(NamedTuple):
+    """A span of a recording to load."""
+
     sound: Audio
     span: AudioSpan
 
@@ -93,7 +95,7 @@ class Job(NamedTuple):
 
 
 class TakePlan(NamedTuple):
-    """What has to be heard for a take, or why it can't be."""
+    """The audio that a take needs, or why it cannot be scored."""
 
     take: Take
     audio: tuple[Job, ...]
@@ -102,18 +104,18 @@ class TakePlan(NamedTuple):
 
 
 class TakeGroup(NamedTuple):
-    """TakePlans that are worked on together; `fresh` has to be heard first, `forgotten` may be let go of afterwards."""
+    """Takes that are scored together, the jobs to load for them, and the jobs to release afterwards."""
 
     plans: list[TakePlan]
-    fresh: list[Job]
-    forgotten: list[Job]
+    to_load: list[Job]
+    to_release: list[Job]
 
 
 def plan_groups(takes: Iterable[Take], window: Window, size: int) -> Iterator[TakeGroup]:
-    """Groups of at most `size` takes, and of not more than `size` stretches to hear before the last take's."""
+    """Yield groups of at most `size` takes that need about `size` jobs to be loaded (more only for the last take)."""
     recent: OrderedDict[Job, None] = OrderedDict()
     plans: list[TakePlan] = []
-    needed: dict[Job, bool] = {}  # whether they have to be heard
+    needed: dict[Job, bool] = {}  # True if the job has to be loaded
     for take in takes:
         plan = _plan(take, window)
         plans.append(plan)
@@ -130,9 +132,9 @@ def _group(plans: list[TakePlan], jobs: dict[Job, bool], recent: OrderedDict[Job
     for job in jobs:
         recent[job] = None
         recent.move_to_end(job)
-    excess = max(0, len(recent) - len(jobs) - REMEMBERED)
-    forgotten = [recent.popitem(last=False)[0] for _ in range(excess)]
-    return TakeGroup(plans, [job for job, fresh in jobs.items() if fresh], forgotten)
+    excess = max(0, len(recent) - len(jobs) - MOST_RECENT)
+    to_release = [recent.popitem(last=False)[0] for _ in range(excess)]
+    return TakeGroup(plans, [job for job, to_load in jobs.items() if to_load], to_release)
 
 
 def _plan(take: Take, window: Window) -> TakePlan:

@@ -1,1 +1,1 @@
-"""Best-of-N: the best of several takes for one prompt, and what picking is worth."""
+"""Best-of-N: pick the best of several takes of a prompt, and measure the gain."""

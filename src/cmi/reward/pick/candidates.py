@@ -1,14 +1,14 @@
-"""Candidates: takes that answer the same prompt, of which one is to be picked.
+"""Candidates: takes of the same prompt, of which one will be picked.
 
 A folder    one subfolder for each prompt: prompt.json ({"text": ..., "lyrics": ..., "reference": ...}, any may be
             absent) or prompt.txt (the text) with lyrics.txt and a file called reference if there are such, and audio
             files (`cmi.take.read_take_folders`). A reference is not a candidate, nor is a recording called
             ground-truth: the real one that the prompt describes, for listening studies.
-A manifest  JSON-lines of takes (cmi.take). Rows with an equal `group` are candidates for one another, and rows without
-            one if all of their prompts is equal. A row that says the same file again counts once. `ground_truth` is
-            the path of the real recording; one row of a group is enough to name it.
+A manifest  JSON lines of takes (cmi.take). Rows with the same `group` or, without one, with the same prompt are
+            candidates of one prompt. A file that occurs twice counts once. `ground_truth` is the path of the real
+            recording; it is enough if one row of a group has it.
 
-Prompts and files come by name, so that the order of rows and of a file system's listing tells nothing.
+Prompts and files are sorted by name, so that the order of rows and of folder listings does not matter.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ _WORDS = 5  # of a prompt that name it
 
 @dataclass(frozen=True)
 class Candidate:
-    """A take by the name of its file: in its folder, or as the manifest has it."""
+    """A take with its name: its file name in a folder, or its path in the manifest."""
 
     name: str
     take: Take
@@ -40,7 +40,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Group:
-    """The candidates for one prompt, by name, and the real recording that the prompt describes, if it is known."""
+    """The candidates of one prompt, sorted by name, and the real recording that the prompt describes, if known."""
 
     name: str
     candidates: tuple[Candidate, ...]
@@ -48,7 +48,7 @@ class Group:
 
 
 def read_folder(folder: Path) -> list[Group]:
-    """A group for each subfolder, by name; one without audio files has no candidates."""
+    """Return a group for each subfolder, sorted by name; one without audio files has no candidates."""
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder")
     groups = []
@@ -60,7 +60,7 @@ def read_folder(folder: Path) -> list[Group]:
 
 
 def read_manifest(path: Path) -> list[Group]:
-    """A group for each `group`, or for each prompt, by name."""
+    """Return a group for each `group` or prompt, sorted by name."""
     found: defaultdict[str, dict[str, Candidate]] = defaultdict(dict)
     reals: dict[str, Path] = {}
     for _, take, where, row in take_rows(path, CANDIDATES):
@@ -75,7 +75,7 @@ def read_manifest(path: Path) -> list[Group]:
 
 
 def prompt_name(prompt: Prompt) -> str:
-    """Its first words and six hex digits of the hash of all of it: 'slow-sad-piano-1f3a9c'."""
+    """Return a prompt's first words and six hex digits of its hash: 'slow-sad-piano-1f3a9c'."""
     parts = [prompt.text, prompt.lyrics, str(prompt.reference or "")]
     digits = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:6]
     words = re.findall(r"\w+", f"{prompt.text} {prompt.lyrics}".lower())[:_WORDS]

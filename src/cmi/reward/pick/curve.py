@@ -1,19 +1,19 @@
-"""What picking from N takes is worth, by a second scorer that had no part in the picking.
+"""The gain of picking from N takes, measured by a second scorer that did not pick.
 
 Expectation
-    Of n candidates ranked by the first scorer, the one at rank r (from 0) is the best of N drawn at random with chance
-    C(n - r - 1, N - 1) / C(n, N). The expected second score of the pick is therefore exact: nothing is sampled.
+    Of n candidates ranked by the first scorer, the one at rank r (from 0) is the best of N random ones with probability
+    C(n - r - 1, N - 1) / C(n, N). The expected second score of the pick is therefore computed exactly, not sampled.
 
 Null and oracle
     N = 1 is a random take. The oracle picks the best of the same N by the second score itself.
 
 Diversity
-    The mean of 1 - cosine between the picks of two different prompts, on standardised descriptors of their sound; the
-    picks are independent, so that this too is exact. A picker that likes one sound brings all prompts closer together.
+    The mean of 1 - cosine between the picks of two different prompts, on standardised timbre descriptors; it is exact,
+    too, because the picks are independent. A scorer that prefers one kind of sound lowers the diversity.
 
 Intervals
-    95 %, from a bootstrap that draws prompts with replacement; those of a gain or a loss are paired. One prompt has
-    none, nor has one pair of prompts. Every N is over the same prompts: those with as many candidates as the largest N.
+    95 %, by a bootstrap over prompts; those of a gain or a loss are paired. One prompt has no interval, nor has one
+    pair of prompts. Every N uses the same prompts: those with at least as many candidates as the largest N.
 """
 
 import math
@@ -55,13 +55,13 @@ class Point:
     axis: Axis
     n: int
     score: CurveEstimate
-    gain: CurveEstimate  # over a random take
+    gain: CurveEstimate  # gain over a random take
     oracle: float
 
 
 @dataclass(frozen=True)
 class Diversity:
-    """How far apart the picks of different prompts are, picked from `n` takes."""
+    """How different the picks of different prompts sound, picked from `n` takes."""
 
     n: int
     distance: CurveEstimate
@@ -73,11 +73,11 @@ class Curve:
     prompts: int
     left_out: int  # prompts with too few candidates
     points: tuple[Point, ...]
-    diversity: tuple[Diversity, ...]  # none where there are no two prompts
+    diversity: tuple[Diversity, ...]  # empty if there are fewer than two prompts
 
 
 def parse_sizes(text: str) -> list[int]:
-    """'3,10' as [1, 3, 10]: each N once, in order, with the null."""
+    """Parse '3,10' as [1, 3, 10]: each N once, in order, with the null N = 1."""
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() and int(part) for part in parts):
         raise InputError(f"--curve {text!r}: expected numbers of takes such as 1,3,10")
@@ -85,16 +85,16 @@ def parse_sizes(text: str) -> list[int]:
 
 
 def require_candidates(counts: Sequence[int], sizes: Sequence[int]) -> None:
-    """InputError if no prompt has as many candidates as the largest size."""
+    """Raise InputError if no prompt has as many candidates as the largest size."""
     most = max(counts, default=0)
     if most < sizes[-1]:
         raise InputError(f"--curve asks for {sizes[-1]} takes of a prompt, and none has more than {most}")
 
 
 def ranked_prompts(
-    picks: Sequence[Pick], second: Scores, on_heard: Callable[[], None] = lambda: None
+    picks: Sequence[Pick], second: Scores, on_done: Callable[[], None] = lambda: None
 ) -> tuple[list[RankedPrompt], list[str]]:
-    """The prompts for a curve, and why some of their takes are not in it: the second scorer or we can't hear them."""
+    """Return the prompts for a curve, and notes on takes that the second scorer or the descriptor cannot read."""
     prompts, notes = [], []
     for pick in picks:
         scores, descriptors = [], []
@@ -107,13 +107,13 @@ def ranked_prompts(
                 scores.append(scored.score)
             except InputError as error:
                 notes.append(str(error))
-            on_heard()
+            on_done()
         prompts.append(RankedPrompt(tuple(scores), np.array(descriptors)))
     return prompts, notes
 
 
 def chances(candidates: int, size: int) -> Array:
-    """(candidates,): how likely each rank, best first, is the best of `size` candidates drawn at random."""
+    """Return the probability of each rank, best first, to be the best of `size` random candidates: (candidates,)."""
     draws = math.comb(candidates, size)
     return np.array([math.comb(candidates - rank - 1, size - 1) / draws for rank in range(candidates)])
 
@@ -124,9 +124,9 @@ def pick_curve(
     weights: Weights,
     axes: Sequence[Axis] = ("musicality", "alignment"),
 ) -> Curve:
-    """The curve at each of `sizes`, from 1 up; prompts with fewer candidates than the last are left out.
+    """Compute the curve at `sizes`, in ascending order; prompts with fewer candidates than the last are left out.
 
-    `axes` are those that the second scorer knows; the overall score needs both.
+    `axes` are those that the second scorer measures; the overall score needs both.
     """
     enough = [prompt for prompt in prompts if len(prompt.second) >= sizes[-1]]
     require_candidates([len(prompt.second) for prompt in prompts], sizes)
@@ -182,7 +182,7 @@ def _diversity(prompts: Sequence[RankedPrompt], sizes: Sequence[int]) -> list[Di
 
 
 def _directions(timbres: Sequence[Array]) -> list[Array]:
-    """Unit vectors of descriptors that have mean 0 and variance 1 over all takes; zeros of a take that is average."""
+    """Return the descriptors, standardised over all takes, at unit length; zeros for a take equal to the mean."""
     stacked = np.concatenate(timbres)
     centred = stacked - stacked.mean(axis=0)
     spread = centred.std(axis=0)
@@ -193,11 +193,11 @@ def _directions(timbres: Sequence[Array]) -> list[Array]:
 
 
 def _mean_between(values: Array) -> CurveEstimate:
-    """The mean of values (P, P) over pairs of different prompts; a prompt drawn twice is not paired with itself."""
+    """Return the mean of values (P, P) over pairs of different prompts; a prompt is never paired with itself."""
     others = 1 - np.eye(len(values))
 
     def mean(weights: Array) -> Array:
-        pairs = np.sum((weights @ others) * weights, axis=1)  # 0 where one prompt was drawn throughout
+        pairs = np.sum((weights @ others) * weights, axis=1)  # 0 if only one prompt was drawn
         total = np.sum((weights @ (values * others)) * weights, axis=1)
         return np.divide(total, pairs, out=np.full(len(pairs), np.nan), where=pairs > 0)
 

@@ -1,6 +1,6 @@
-"""Preference pairs for trainers: of each prompt's takes the best as `chosen` and the worst as `rejected`.
+"""Preference pairs for DPO: the best take of each prompt as `chosen` and the worst as `rejected`.
 
-A row has TRL's columns for preferences, and what the model said of both takes:
+A row has TRL's columns for preferences, and the model's scores of both takes:
 
     prompt, chosen, rejected                     the text, and the paths of the takes relative to the file's folder
     lyrics, reference                            the rest of the prompt; empty if there is none
@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cmi._util.errors import InputError
-from cmi.preferences import require_rows_file, write_rows
+from cmi._util.table_files import require_table_file
+from cmi.preferences import write_rows
 from cmi.report.numbers import count, number
 from cmi.report.tables import Table
 from cmi.reward.pick.pick import Pick, Ranked
@@ -51,8 +52,8 @@ def require_margin(margin: float) -> None:
 
 
 def require_dpo_file(path: Path, inputs: Sequence[Path | None]) -> None:
-    """Check before hours of scoring what would stop `write_dpo_pairs`, or would make it overwrite an input."""
-    require_rows_file(path)
+    """Check before a long run that `write_dpo_pairs` can write the file and will not overwrite an input."""
+    require_table_file(path)
     if path.is_dir() or not path.parent.is_dir():
         raise InputError(f"{path}: {'a folder' if path.is_dir() else 'no such folder'}, expected a file in a folder")
     if any(one is not None and one.resolve() == path.resolve() for one in inputs):
@@ -116,6 +117,6 @@ def dpo_table(found: DpoPairs, margin: float, path: Path) -> Table:
 
 
 def dpo_record(found: DpoPairs, margin: float, path: Path) -> dict[str, Any]:
-    """Return what `--json` tells of the pairs."""
+    """Return the JSON record of the pairs."""
     left_out = {"too_few": found.too_few, "too_close": found.too_close}
     return {"file": str(path), "pairs": len(found.pairs), "margin": margin, **left_out}

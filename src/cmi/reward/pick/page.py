@@ -1,4 +1,4 @@
-"""Picks as a page: each prompt with its takes to listen to, the best first, and what picking from N takes is worth."""
+"""The HTML page of picks: each prompt with its takes, best first, and the gain of picking from N takes."""
 
 from collections.abc import Callable, Sequence
 from html import escape

@@ -1,11 +1,11 @@
-"""Best-of-N: of the takes that answer one prompt, the one a scorer likes best.
+"""Best-of-N: pick the take of a prompt with the highest score.
 
 Selection
-    By the mean of musicality and alignment, as in the paper (CMI-RewardBench, 3.3.3), or by a weighted mean. Equal
-    means go by name, so that the same takes give the same pick in any order.
+    By the mean of musicality and alignment, as in the paper (CMI-RewardBench, 3.3.3), or by a weighted mean. Ties are
+    broken by name, so that the order of the takes does not matter.
 
 Broken takes
-    A take that can't be scored is named with the reason and left out. A prompt of which none is left has no pick.
+    A take that cannot be scored is listed with the reason and left out. A prompt without scored takes has no pick.
 """
 
 import math
@@ -26,7 +26,7 @@ Scores = Mapping[Take, ScoredTake | InputError]
 
 
 class Weights(NamedTuple):
-    """How much each axis counts; they add up to 1."""
+    """The weight of each axis; weights add up to 1."""
 
     musicality: float = 0.5
     alignment: float = 0.5
@@ -45,7 +45,7 @@ class Ranked(NamedTuple):
     candidate: Candidate
     score: Score
     mean: float  # by the weights
-    notes: tuple[str, ...] = ()  # what the scorer said of it, such as that it was cut off
+    notes: tuple[str, ...] = ()  # notes of the scorer, such as that the file is truncated
 
     @property
     def audio(self) -> Path:
@@ -60,7 +60,7 @@ class Broken(NamedTuple):
 
 @dataclass(frozen=True)
 class Pick:
-    """A prompt's candidates, the best first, and those that could not be scored."""
+    """A prompt's candidates, best first, and those that could not be scored."""
 
     group: Group
     ranking: tuple[Ranked, ...]
@@ -72,17 +72,15 @@ class Pick:
 
     @property
     def prompt(self) -> Prompt:
-        """The one prompt that all takes answer; InputError if they answer several."""
+        """The prompt of all takes; InputError if they have several."""
         prompts = {ranked.candidate.take.prompt for ranked in self.ranking}
         if len(prompts) > 1:
-            raise InputError(
-                f"{self.group.name}: its takes answer {len(prompts)} prompts, expected one to compare them under"
-            )
+            raise InputError(f"{self.group.name}: its takes have {len(prompts)} different prompts, expected one")
         return prompts.pop()
 
 
 def parse_weights(text: str) -> Weights:
-    """'musicality=0.7,alignment=0.3' as weights that add up to 1; an axis that is not named has none."""
+    """Parse weights such as 'musicality=0.7,alignment=0.3' and normalise them; a missing axis has weight 0."""
     given: dict[str, float] = {}
     for part in text.split(","):
         axis, _, number = (piece.strip() for piece in part.partition("="))
@@ -95,7 +93,7 @@ def parse_weights(text: str) -> Weights:
         given[axis] = weight
     total = sum(given.values())
     if not total:
-        raise InputError(f"--weights {text!r}: all are 0, expected one above it")
+        raise InputError(f"--weights {text!r}: all are 0, expected one above 0")
     return Weights(*(given.get(axis, 0.0) / total for axis in Weights._fields))
 
 
@@ -113,7 +111,7 @@ def pick(group: Group, scores: Scores, weights: Weights) -> Pick:
 
 
 def pick_best(takes: Sequence[Take], scorer: Scorer, weights: Weights = Weights()) -> Take:  # noqa: B008
-    """The take with the highest weighted mean of musicality and alignment; of equal ones the first.
+    """Return the take with the highest weighted mean of musicality and alignment, or the first of equal ones.
 
     >>> from pathlib import Path
     >>> from cmi.take import Prompt
@@ -135,10 +133,10 @@ def takes_of(groups: Sequence[Group]) -> list[Take]:
 
 
 def copy_chosen(picks: Sequence[Pick], folder: Path) -> list[Path]:
-    """Copy each chosen file to `folder`, under its prompt's name; the copies.
+    """Copy each chosen file to `folder` under its prompt's name, and return the copies.
 
-    Nothing is overwritten: a file of that name with other bytes is an InputError, before anything is copied. A copy
-    is there whole or not at all.
+    Nothing is overwritten: if another file of that name exists, InputError is raised before anything is copied. Copies
+    are atomic.
     """
     wanted: dict[Path, Path] = {}
     for source, pick_ in [(ranked.audio, pick_) for pick_ in picks if (ranked := pick_.chosen)]:
@@ -160,5 +158,5 @@ def copy_chosen(picks: Sequence[Pick], folder: Path) -> list[Path]:
 
 
 def file_name(group: str) -> str:
-    """A prompt's name without what a file's may not have."""
+    """Return a prompt's name without the characters that file names cannot have."""
     return re.sub(r"[^\w.() -]+", "_", group).lstrip(".")[:100] or "_"

@@ -1,4 +1,4 @@
-"""Picks and their curve for people and for machines: tables, a picture, JSON."""
+"""Picks and their curve as tables, a plot and JSON."""
 
 import csv
 from collections.abc import Sequence
@@ -19,16 +19,16 @@ from cmi.take import Prompt
 
 @dataclass(frozen=True)
 class JudgedCurve:
-    """What the picks are worth by a second scorer."""
+    """The gain of picking, measured by a second scorer."""
 
     second: str
     curve: Curve
-    notes: Sequence[str] = ()  # about takes that the curve lacks
+    notes: Sequence[str] = ()  # on takes that are not in the curve
 
 
 @dataclass(frozen=True)
 class PickReport:
-    """What was picked by which model, and what that is worth by others."""
+    """The picks of a model, and their value by other scorers."""
 
     model: str
     weights: Weights
@@ -58,7 +58,7 @@ def record(report: PickReport) -> dict[str, Any]:
 
 
 def draw(report: PickReport, path: Path) -> None:
-    """Each second scorer's mean score against N: what is picked, a random take, the oracle."""
+    """Draw each second scorer's mean score against N: of the pick, of a random take, and of the oracle."""
     shown = [(judged, axis) for judged in report.curves for axis in dict.fromkeys(p.axis for p in judged.curve.points)]
     several = len(report.curves) > 1
     figure = new_figure(1 + 3.6 * len(shown), 4)
@@ -104,7 +104,7 @@ def _picks(report: PickReport) -> Table:
             *notes_about((str(ranked.candidate.take.audio), remark)
                          for pick in report.picks for ranked in pick.ranking for remark in ranked.notes),
             *(f"Left out: {broken.reason}." for pick in report.picks for broken in pick.broken),
-            *(f"{pick.group.name}: no take that could be scored, so that none is picked."
+            *(f"{pick.group.name}: no take could be scored, so none is picked."
               for pick in report.picks if not pick.ranking),
             *validation_notes(report.model, *(judged.second for judged in report.curves)),
         ],
@@ -136,7 +136,7 @@ def _points(report: PickReport, judged: JudgedCurve) -> Table:
 
 
 def _summary(report: PickReport) -> Table:
-    """All second scorers side by side, as in Table 5 of the paper."""
+    """Return all second scorers side by side, as in Table 5 of the paper."""
     sizes = list(dict.fromkeys(point.n for point in report.curves[0].curve.points))
     rows = []
     for judged in report.curves:
@@ -157,7 +157,7 @@ TABLE_5 = {
 
 
 def table_5(curves: Sequence[JudgedCurve] = ()) -> Table:
-    """The mean scores of picks by the judges of the paper's Table 5, and below them what it printed."""
+    """Return the mean scores of picks by the judges of the paper's Table 5, with its printed numbers below."""
     points = {_judge(judged): {point.n: point.score.mean for point in judged.curve.points} for judged in curves}
     sizes = dict.fromkeys(size for judge in TABLE_5 for size in points.get(judge, ()))
     rows = [
@@ -178,7 +178,7 @@ def table_5(curves: Sequence[JudgedCurve] = ()) -> Table:
 
 
 def _judge(judged: JudgedCurve) -> str:
-    """The judge of Table 5 that a second scorer is, or ''."""
+    """Return the name that Table 5 has for a second scorer, or ''."""
     name = judged.second.partition(" (")[0]
     return name if name in TABLE_5 and len({point.axis for point in judged.curve.points}) == 1 else ""
 

@@ -1,16 +1,16 @@
 """A listening study of best-of-N: the picks from N takes and the real recordings, as pairs for `cmi arena`.
 
 Conditions
-    'N=1', 'N=3', ... and 'ground truth', if the real recording is known. Each prompt's takes are put into an order
-    drawn from their names; the condition N is the take with the highest score among the first N of it. The draws are
-    therefore nested, N=1 is a random take, and the same takes give the same study.
+    'N=1', 'N=3', ... and 'ground truth', if the real recording is known. Each prompt's takes are put into a random
+    order that depends on their names; the condition N is the take with the highest score among the first N. The samples
+    are therefore nested, N=1 is a random take, and the same takes give the same study.
 
 Pairs
     Every two conditions of a prompt, unless both are the same take: such a pair is not asked. If one take stands for
     several conditions, a pair with it is asked once and counts for all of them ('N=3, N=10').
 
 Files
-    preferences.jsonl    the pairs, for `cmi arena import`; which take is a, is drawn too
+    preferences.jsonl    the pairs, for `cmi arena import`; which take is a is random
     study.json           each prompt's take in each condition, for `cmi arena matrix`
 
 Prompts with fewer scored takes than the largest N are left out.
@@ -51,18 +51,18 @@ class PickStudy(NamedTuple):
     left_out: tuple[str, ...] = ()
 
     def same(self, one: str, other: str) -> list[str]:
-        """Return the prompts of which both conditions are the same take."""
+        """Return the prompts whose two conditions are the same take."""
         return [name for name, takes in self.prompts.items() if one in takes and takes[one] == takes.get(other)]
 
     def asked(self, one: str, other: str) -> list[str]:
-        """Return the prompts of which the conditions are two takes."""
+        """Return the prompts whose two conditions are different takes."""
         return [
             name for name, takes in self.prompts.items() if {one, other} <= takes.keys() and takes[one] != takes[other]
         ]
 
 
 def make_study(model: str, picks: "Sequence[Pick]", sizes: Sequence[int], folder: Path) -> PickStudy:
-    """Write the pairs and the study into a folder. One that holds another study is an InputError."""
+    """Write the pairs and the study into a folder; raise InputError if it contains another study."""
     taken = {pick.group.name: found for pick in picks if (found := _takes(pick, sizes))}
     if not taken:
         raise InputError(f"no prompt has {sizes[-1]} takes that could be scored, so there is nothing to compare")

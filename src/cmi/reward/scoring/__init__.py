@@ -1,4 +1,4 @@
-"""Scorers by name, and the log of the scores that they give to takes."""
+"""Load scorers by name, score takes, and log the scores."""
 
 from cmi.reward.scoring.score_log import ScoreLog, score_takes
 from cmi.reward.scoring.scorers import NamedScorer, ScoredTake, load_scorer

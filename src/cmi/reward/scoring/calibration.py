@@ -1,15 +1,15 @@
-"""A correction of a reward model's scores by generator, as `cmi calibrate` fits it to fresh votes.
+"""Calibration: offsets that correct a reward model's scores by generator, fitted to fresh votes by `cmi calibrate`.
 
 The file is JSON:
 
-    model, window    the model whose scores it corrects, and what that model hears
+    model, window    the model whose scores are corrected, and its window
     axes             for each axis the offset of each generator, with its interval and votes, and the gain on held-out
                      votes (`cmi.rewardbench.analysis.calibrate`)
-    fitted_on        where the votes come from
+    fitted_on        the source of the votes
 
 A corrected score is the score plus the offset of the take's generator. Offsets are in log odds, like differences of
-scores, and only their differences mean something. A take whose generator is unknown or is not in the file keeps its
-score, and a note says so.
+scores, and only their differences are meaningful. A take whose generator is unknown or not in the file keeps its score,
+and a note says so.
 """
 
 import hashlib
@@ -28,12 +28,12 @@ from cmi.reward.engine.windows import DEFAULT_WINDOW
 from cmi.reward.scoring.scorers import NamedScorer, ScoredTake
 from cmi.take import Axis, Score
 
-NO_GAIN = "no gain can be told yet"
+NO_GAIN = "no significant gain yet"
 
 
 @dataclass(frozen=True)
 class SystemOffset:
-    """What is added to the scores of a generator's takes, in log odds, with its 95 % interval."""
+    """The offset of a generator's scores, in log odds, with its 95 % interval."""
 
     offset: float
     low: float
@@ -47,11 +47,11 @@ class SystemOffset:
 
 @dataclass(frozen=True)
 class CalibrationGain:
-    """What the offsets change on votes that they were not fitted to. Shares are from 0 to 1.
+    """The effect of the offsets on held-out votes. Shares are from 0 to 1.
 
-    `votes` are decided ones; accuracies are the shares of them that the scores predict, with and without the offsets.
-    Of the Brier score a gain is a decrease. `null_low` to `null_high` is where 95 % of the gains lie if the generators'
-    names are shuffled among the pairs, and `p` says how often such a gain is at least as high.
+    `votes` counts decided votes; accuracies are the shares of them that the scores predict, with and without offsets.
+    A gain in the Brier score is a decrease. 95 % of the gains with shuffled generator names lie between `null_low` and
+    `null_high`; `p` is the share of them that is at least as high as the gain.
     """
 
     votes: int
@@ -105,19 +105,20 @@ class Calibration:
 
     @property
     def caution(self) -> str:
-        """Why the correction may not help, as a sentence; '' if every axis has gained."""
+        """A sentence on why the correction may not help; '' if every axis has gained."""
         axes = [f"{axis}: {of.gain.verdict}" for axis, of in self.axes.items() if not (of.gain.low or 0) > 0]
         return (
             f"the calibration of {self.model} has shown no gain on held-out votes ({'; '.join(axes)})" if axes else ""
         )
 
     def require_model(self, scorer: NamedScorer) -> None:
-        """InputError if it was fitted to the scores of another model, or of another window."""
+        """Raise InputError if the offsets were fitted to another model or window."""
         heard = scorer.settings.get("window", DEFAULT_WINDOW)
         if scorer.name != self.model or heard != (self.window or DEFAULT_WINDOW):
             fitted = self.model + (f", window {self.window}" if self.window else "")
             raise InputError(
-                f"the calibration is of {fitted}, not of {scorer.name}, window {heard}; fit one to that model's scores"
+                f"the calibration was fitted to {fitted}, not to {scorer.name}, window {heard}; "
+                "fit one to that model's scores"
             )
 
     def correct(self, score: Score, generator: str) -> Score:
@@ -132,7 +133,7 @@ class Calibration:
         missing = [axis for axis, of in self.axes.items() if generator not in of.offsets]
         if not missing:
             return scored._replace(score=self.correct(scored.score, generator))
-        reason = f"no votes on {generator} were fitted" if generator else "its generator is not stated"
+        reason = f"no votes on {generator} were fitted" if generator else "its generator is unknown"
         note = f"not calibrated ({' and '.join(missing)}): {reason}"
         return scored._replace(score=self.correct(scored.score, generator), notes=(*scored.notes, note))
 

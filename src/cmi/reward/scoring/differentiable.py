@@ -1,4 +1,4 @@
-"""From a waveform to its scores with gradients: for guidance, and for optimising latents or controls of a generator."""
+"""Differentiable scores of waveforms, for guidance and for optimising latents or controls of a generator."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,20 +13,20 @@ from cmi.take import Prompt
 if TYPE_CHECKING:
     from cmi.reward.model.reward_model import RewardModel
 
-LONGEST = find_window("first120").limit  # seconds, as `RewardModel.score` hears them
+LONGEST = find_window("first120").limit  # seconds, as in `RewardModel.score`
 
 
 class TensorScore(NamedTuple):
-    """Scores of a batch, which gradients flow back from."""
+    """Scores of a batch, as tensors with gradients."""
 
     musicality: Tensor  # (B,)
     alignment: Tensor  # (B,)
 
 
 def make_differentiable(model: "RewardModel", prompt: Prompt) -> Callable[[Tensor], TensorScore]:
-    """A function of waveforms (B, n) at `model.encoder.rate`; its scores are those of `RewardModel.score`.
+    """Return a function of waveforms (B, n) at `model.encoder.rate` that gives the scores of `RewardModel.score`.
 
-    The prompt is read once. Weights get no gradients. Each waveform is heard on its own, so that its score and its
+    The prompt is encoded once. Weights get no gradients. Each waveform is encoded on its own, so that its score and
     gradient do not depend on the others.
     """
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Where a take is strong and where it is weak: sections of 10 s, each judged on its own, over time."""
+"""Scores over time: sections of 10 s, each scored on its own, with the strongest and the weakest."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ from cmi.reward.scoring.scorers import NamedScorer, ScoredTake, TakeSection
 from cmi.take import Score, Take
 
 WINDOW = "mean10"
-MOST_TAKES = 20  # in one picture
+MOST_TAKES = 20  # in one plot
 COLOURS = {"musicality": SERIES[0], "alignment": SERIES[1]}
 
 
@@ -26,7 +26,7 @@ class Explanation(NamedTuple):
 
     def sentences(self) -> list[str]:
         if len(self.sections) < 2:
-            return ["too short to tell its parts apart"]
+            return ["too short to compare its parts"]
         return [
             f"{axis} is strongest at {_span(strongest)} ({getattr(strongest.score, axis):.3f}) "
             f"and weakest at {_span(weakest)} ({getattr(weakest.score, axis):.3f})"
@@ -35,7 +35,7 @@ class Explanation(NamedTuple):
         ]
 
     def record(self) -> dict[str, Any]:
-        """For machines: every section, and the weakest and strongest by their number from 0."""
+        """Return a JSON record: every section, and the indices of the weakest and the strongest."""
         places = {id(section): i for i, section in enumerate(self.sections)}
         sections = [{"start": s.start, "end": s.end, **s.score._asdict()} for s in self.sections]
         extremes = {
@@ -49,7 +49,7 @@ class Explanation(NamedTuple):
 def explain_takes(
     takes: Sequence[tuple[str, Take]], scorer: NamedScorer, on_explained: Callable[[], None]
 ) -> list[Explanation]:
-    """Explanations of the takes that can be heard."""
+    """Return the explanations of the takes that can be scored."""
     explanations = []
     for (name, _), scored in zip(takes, scorer.judge([take for _, take in takes]), strict=True):
         if isinstance(scored, ScoredTake):
@@ -59,7 +59,7 @@ def explain_takes(
 
 
 def annotated(records: Iterable[dict[str, Any]], explanations: Iterable[Explanation]) -> list[dict[str, Any]]:
-    """The takes' records, each with its explanation, in numbers and in words."""
+    """Return the takes' records, each with its explanation in numbers and in words."""
     known = {explanation.take: explanation for explanation in explanations}
     return [
         {**record, "explained": one.record(), "notes": [*record.get("notes", ()), *one.sentences()]}
@@ -70,14 +70,14 @@ def annotated(records: Iterable[dict[str, Any]], explanations: Iterable[Explanat
 
 
 def check_picture(path: Path, takes: int) -> None:
-    """InputError if no picture could be drawn there in the end."""
+    """Raise InputError before a long run if the plot could not be drawn."""
     require_picture(path)
     if takes > MOST_TAKES:
-        raise InputError(f"{takes} takes are too many for one picture: explain at most {MOST_TAKES} at a time")
+        raise InputError(f"{takes} takes do not fit one plot: explain at most {MOST_TAKES} at a time")
 
 
 def draw(explanations: Sequence[Explanation], path: Path, model: str) -> None:
-    """One row for each take: both scores over time. Nothing is drawn of nothing."""
+    """Draw both scores over time, one row for each take; without takes, nothing is drawn."""
     if not explanations:
         return
     figure = new_figure(9, 1 + 2 * len(explanations))

@@ -1,8 +1,8 @@
-"""Score takes on a Ray cluster: Ray Data streams them through actors, each of which holds the model.
+"""Score takes on a Ray cluster: Ray Data streams them through actors that each hold the model.
 
-The scores, the log and the errors are those of one process. An actor that is lost is replaced, and its takes are scored
-again by another; what the command has logged is not scored again when it is run again. Recordings are read by the
-actors, by the same paths: their folder must be visible to all machines.
+Scores, log and errors are the same as in one process. If an actor is lost, another one scores its takes; logged takes
+are not scored again when the command is run again. The actors read the recordings by their paths, so that all machines
+must see their folder.
 """
 
 import os
@@ -17,12 +17,12 @@ from cmi._util.workers import ray_cluster
 from cmi.reward.scoring.scorers import NOTHING_READ, NamedScorer, ReadTake, ScoredTake, load_scorer, require_scores
 from cmi.take import Audio, Axis, Prompt, Score, Take
 
-AT_ONCE = 100_000  # takes of a list that are held in memory; the actors are started anew for the next ones
-BATCH = 16  # takes that an actor is given at once: as many are scored again if it is lost
+AT_ONCE = 100_000  # takes in memory at once; the actors are restarted for the next ones
+BATCH = 16  # takes per call of an actor, which are scored again if it is lost
 
 
 class RayScoring:
-    """Takes in their order, by `workers` actors."""
+    """Scores takes with `workers` actors and keeps their order."""
 
     def __init__(self, options: Sequence[Any], workers: int, gpus: int) -> None:
         self._options = tuple(options)
@@ -74,9 +74,9 @@ class _Actor:
 
 @contextmanager
 def open_scorer(workers: int, *options: Any) -> Iterator[NamedScorer]:
-    """The scorer that `load_scorer(*options)` gives: in this process, or with `workers` by so many actors on Ray.
+    """Open the scorer of `load_scorer(*options)`, in this process or as `workers` actors on Ray.
 
-    The cluster is that of RAY_ADDRESS, or one started for the block. Each actor has a GPU to itself if there are any.
+    The cluster is that of RAY_ADDRESS, or one that is started here. Each actor has its own GPU if there are any.
     """
     if not workers:
         yield load_scorer(*options)
@@ -94,7 +94,7 @@ def open_scorer(workers: int, *options: Any) -> Iterator[NamedScorer]:
 
 
 def count_gpus(ray: Any) -> int:
-    """GPUs for each process that holds a model: one if the cluster has any."""
+    """Return the number of GPUs per model process: one if the cluster has any."""
     return 1 if ray.cluster_resources().get("GPU") else 0
 
 
@@ -102,12 +102,14 @@ ScorerAbout = tuple[str, tuple[Axis, ...], dict[str, str]]  # name, axes, settin
 
 
 def load_there(folder: str, options: Sequence[Any]) -> NamedScorer | InputError:
-    """Load a scorer in a process of Ray, in the command's folder; or why it cannot be loaded there."""
+    """Load a scorer in a Ray process, in the command's folder; return an InputError if that fails."""
     try:
         os.chdir(folder)
         return load_scorer(*options)
     except OSError as error:
-        return InputError(f"{error.filename} is not there on Ray's machine; run in a folder that all machines share")
+        return InputError(
+            f"{error.filename} is missing on a machine of the Ray cluster; run in a folder that all machines share"
+        )
     except InputError as error:
         return InputError(str(error))
 
@@ -130,7 +132,7 @@ def _row(take: Take) -> dict[str, str]:
 
 def _path(audio: Audio) -> str:
     if not isinstance(audio, Path):
-        raise InputError("a waveform in memory can't be scored on Ray, expected files")
+        raise InputError("a waveform in memory cannot be scored on Ray, expected files")
     return str(audio)
 
 

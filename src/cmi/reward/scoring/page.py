@@ -1,4 +1,4 @@
-"""Scored takes as a page: ranked, each with its waveform, a player and, of reward models, its scores over time."""
+"""The HTML page of scored takes: ranked, each with waveform, player and, for reward models, scores over time."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
@@ -43,7 +43,7 @@ HOW = "Ranked by the mean of musicality and alignment. Scores compare takes; the
 
 
 class DrawnTake(NamedTuple):
-    """A take with all that its card shows."""
+    """A take with everything that its card shows."""
 
     record: Mapping[str, Any]  # of `score_records`
     take: Take
@@ -64,7 +64,7 @@ def mean_score(record: Mapping[str, Any]) -> float:
 
 
 def open_takes(records: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Return the places of the records whose cards are not folded: the best and the worst."""
+    """Return the indices of the records whose cards are open: the best and the worst."""
     scored = [i for i, record in enumerate(records) if "error" not in record]
     ranked = sorted(scored, key=lambda i: -mean_score(records[i]))
     return ranked if len(ranked) <= 2 * OPEN_CARDS else ranked[:OPEN_CARDS] + ranked[-OPEN_CARDS:]
@@ -76,7 +76,7 @@ def draw_takes(
     explanations: Iterable[Explanation],
     on_drawn: Callable[[], None] = lambda: None,
 ) -> tuple[list[DrawnTake], list[tuple[str, str]]]:
-    """Read the outline of each take, and list those that cannot be heard with the reason.
+    """Read the waveform outline of each take; return takes that cannot be read with the reason.
 
     `takes` are those of the records, in the same order.
     """
@@ -95,7 +95,7 @@ def draw_takes(
 
 
 def score_page(drawn: Sequence[DrawnTake], broken: Sequence[tuple[str, str]], model: str, link: Link) -> str:
-    """Return the page; `broken` are takes that could not be heard, and why."""
+    """Return the page; `broken` lists takes that could not be scored, and why."""
     ranked = sorted(drawn, key=lambda one: -one.mean)
     prompts = {one.take.prompt for one in ranked}
     ranges = _typical_ranges(ranked)
@@ -107,7 +107,7 @@ def score_page(drawn: Sequence[DrawnTake], broken: Sequence[tuple[str, str]], mo
         for place, one in enumerate(ranked, 1)
     ]
     reasons = [(name, why.removeprefix(f"{name}: ")) for name, why in broken]
-    left_out = Table("Takes that could not be heard", ["take", "why"], reasons, labels=2)
+    left_out = Table("Takes that could not be scored", ["take", "why"], reasons, labels=2)
     body = [
         f"<h1>{len(ranked)} takes, the best first</h1>",
         fact_list({"Scored by": model}),

@@ -1,8 +1,8 @@
-"""Rewards for trainers that call `f(prompts, completions, **columns) -> list of numbers`, as TRL's do.
+"""Reward functions for RL trainers such as TRL, which call `f(prompts, completions, **columns) -> list of numbers`.
 
 A reward function has an attribute `validated_on`: one sentence on what the model was validated on, '' for a model that
-does not come with cmi. The first function of a process logs it. What the model notes about a take, such as that it is
-not music, becomes a warning.
+does not come with cmi. The first function of a process logs it. Notes of the model on a take, such as that it is not
+music, become warnings.
 """
 
 import logging
@@ -26,7 +26,7 @@ Reward = Callable[..., list[float | None]]
 
 
 class _LastBatch:
-    """Scores takes, and remembers those of the last batch: several rewards of a batch cost one scoring."""
+    """Scores takes and caches the last batch, so that several rewards of a batch need one scoring."""
 
     def __init__(self, scorer: RewardScorer, sampling_rate: int | None) -> None:
         self._scorer = scorer
@@ -75,12 +75,12 @@ def _score(take: Take, judged: ScoredTake | InputError) -> Score | None:
 def reward_function(
     scorer: RewardScorer, musicality: float = 0.5, alignment: float = 0.5, sampling_rate: int | None = None
 ) -> Reward:
-    """A weighted sum of the two scores; the mean by default, as best-of-N in the paper.
+    """Return a reward function: a weighted sum of the two scores, by default their mean, as for best-of-N in the paper.
 
     The function takes TRL's keywords. `prompts` are texts, or conversations whose last user message is the text;
     `completions` (or `audio`) are paths, waveforms, arrays at `sampling_rate`, or dictionaries with `array` and
-    `sampling_rate`. Columns `lyrics` and `reference` of the data set are used where they are there, others are ignored.
-    A completion that can't be heard is rewarded with None, which TRL leaves out, and a warning says why.
+    `sampling_rate`. The columns `lyrics` and `reference` of the data set are used if present; others are ignored. A
+    completion that cannot be scored gets the reward None, which TRL leaves out, and a warning says why.
     """
     batch = _LastBatch(scorer, sampling_rate)
 
@@ -94,10 +94,10 @@ def reward_function(
 
 
 def axis_rewards(scorer: RewardScorer, sampling_rate: int | None = None) -> tuple[Reward, Reward]:
-    """Musicality and alignment as two rewards, for trainers that normalise and weigh each on its own.
+    """Return musicality and alignment as two reward functions, for trainers that normalise and weight each one.
 
-    Both are as `reward_function`'s, and a batch that both are asked about is scored once. TRL shows them by their
-    names, `musicality` and `alignment`.
+    Both are called like that of `reward_function`; a batch is scored once for both. TRL shows them under their names,
+    `musicality` and `alignment`.
     """
     batch = _LastBatch(scorer, sampling_rate)
 
@@ -111,7 +111,7 @@ def axis_rewards(scorer: RewardScorer, sampling_rate: int | None = None) -> tupl
 
 
 def _stating(scorer: RewardScorer, reward: Reward) -> Reward:
-    """The reward function with what its model was validated on."""
+    """Set the attribute `validated_on` of a reward function."""
     sentence = validated_on(scorer.model.full_name)
     reward.validated_on = sentence  # type: ignore[attr-defined]
     if sentence:
@@ -125,7 +125,7 @@ def _log_once(sentence: str) -> None:
 
 
 def _text(prompt: Any) -> str:
-    """A text, or what the user said last in a conversation."""
+    """Return a text, or the last user message of a conversation."""
     if isinstance(prompt, str):
         return prompt
     content = next(message["content"] for message in reversed(prompt) if message["role"] == "user")
@@ -142,7 +142,7 @@ def _audio(sound: Any, rate: int | None) -> Audio:
     if isinstance(sound, Mapping):
         sound, rate = sound["array"], sound["sampling_rate"]
     if rate is None:
-        raise TypeError("an array does not tell its rate: pass sampling_rate to reward_function")
+        raise TypeError("an array has no sampling rate: pass sampling_rate to reward_function")
     samples = np.asarray(sound.detach().cpu() if hasattr(sound, "detach") else sound, dtype=np.float32)
     # Channels come first in generators' outputs, last in audio files: there are fewer of them than of samples.
     mono = samples if samples.ndim == 1 else samples.mean(axis=int(np.argmin(samples.shape)), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Score many takes and log each score as it comes, so that no command scores again what another has scored.
+"""Score many takes and log each score at once, so that no command scores a take twice.
 
 The log has one JSON line for each score:
 
@@ -6,11 +6,10 @@ The log has one JSON line for each score:
     audio          the file, or the hash of a waveform
     model, ...     the settings: the model's name with its revision, and for a reward model its window
     validated_on   what the model was validated on, if it comes with cmi
-    musicality, alignment, and, if the scorer tells them, seconds and notes
+    musicality, alignment, and, if the scorer gives them, seconds and notes
 
-A file is known by its path, size and time of writing, or by its address and what its store says of it: hashing it
-would be surer, and slower than a GPU scores it. A take that could not be scored is not logged: it is tried again by the
-next command.
+A file is identified by its path, size and modification time, or by its URL and the store's metadata; hashing it would
+be slower than scoring it on a GPU. A take that could not be scored is not logged, so that the next command tries again.
 """
 
 import hashlib
@@ -49,18 +48,18 @@ def file_stamp(path: Path) -> str:
             return f"{path} {stamp(path)}"
         about = path.stat()
     except (InputError, OSError, ValueError):
-        return f"{path.absolute()} can't be read"
+        return f"{path.absolute()} cannot be read"
     return f"{path.absolute()} {about.st_size} {about.st_mtime_ns}"
 
 
 def take_key(take: Take, identify: Identify = file_stamp) -> str:
-    """32 hex digits that change with the prompt and with any file."""
+    """Return 32 hex digits that depend on the prompt and on all files."""
     sounds = [_identify(sound, identify) for sound in (take.audio, take.prompt.reference) if sound]
     return _digest([take.prompt.text, take.prompt.lyrics, *sounds])[:32]
 
 
 def _take_keys(takes: Sequence[Take], identify: Identify) -> list[str]:
-    """The key of each take; where files have addresses, many are asked about at once."""
+    """Return the key of each take; the metadata of remote files are requested in parallel."""
     if not any(isinstance(sound, RemotePath) for take in takes for sound in (take.audio, take.prompt.reference)):
         return [take_key(take, identify) for take in takes]
     with ThreadPoolExecutor(QUESTIONS) as pool:
@@ -76,7 +75,7 @@ def _digest(content: Any) -> str:
 
 
 class ScoreLog(RunLog):
-    """Scores by key. A log that cmi wrote before its commands shared one is an InputError."""
+    """Scores by key. A log of an earlier version of cmi is an InputError."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, key="key")
@@ -95,12 +94,12 @@ class ScoreLog(RunLog):
 
 
 def read_scores(path: Path) -> Iterable[dict[str, Any]]:
-    """The records of a log; InputError for one of an earlier version."""
+    """Yield the records of a log; InputError for one of an earlier version."""
     for record in read_records(path):
         if not _KEY.fullmatch(str(record.get("key"))) or not {"model", *Score._fields} <= record.keys():
             raise InputError(
-                f"{path}: not a log of scores, or one of an earlier cmi, which this one cannot go on with; "
-                "name another file, and the takes are scored again"
+                f"{path}: not a score log, or one of an earlier version of cmi, which cannot be resumed; "
+                "name another file to score the takes again"
             )
         yield record
 
@@ -113,7 +112,7 @@ def score_takes(
     identify: Identify = file_stamp,
     hide_prompt: bool = False,
 ) -> Results:
-    """Each take's score, or why it has none, as `stream_scores` yields them."""
+    """Return each take's score, or the error if it has none, as `stream_scores` yields them."""
     return list(stream_scores(takes, scorer, logs, on_scored, identify, hide_prompt))
 
 
@@ -125,11 +124,11 @@ def stream_scores(
     identify: Identify = file_stamp,
     hide_prompt: bool = False,
 ) -> Iterator[ScoredTake | InputError]:
-    """Yield each take's score, or why it has none; any number of takes, because few are held in memory at once.
+    """Yield each take's score, or the error if it has none; few takes are in memory at once.
 
-    What a log holds is not scored again, and is added to the other logs. A take that comes twice is scored once, if
-    there is a log or the second is among the next `scorer.at_once` takes. `on_scored` is told how many more takes are
-    done. With `hide_prompt` the scorer is not told what was asked for.
+    Takes that are in a log are not scored again, and are added to the other logs. Equal takes are scored once if there
+    is a log or if they are at most `scorer.at_once` takes apart. `on_scored` is called with the number of takes that
+    were scored since its last call. With `hide_prompt` the scorer gets an empty prompt.
     """
     settings = {**scorer.settings, **({"prompt": "hidden"} if hide_prompt else {})}
     ending = _digest(sorted(settings.items()))[:12]
@@ -190,7 +189,7 @@ def score_records(
     calibration: "Calibration | None" = None,
     generators: Iterable[str] = (),
 ) -> Iterator[dict[str, Any]]:
-    """For machines: each take by its id, with its score or the reason why it has none.
+    """Return a JSON record for each take: its id, and its score or the reason why it has none.
 
     With a calibration, scores are corrected; `generators` names what made each take.
     """
@@ -208,7 +207,7 @@ def score_records(
 
 
 def scores_table(records: Iterable[dict[str, Any]], model: str) -> Table:
-    """The records for people; what could not be heard or was cut is said below."""
+    """Return the records as a table; notes below list takes that could not be scored or were truncated."""
     rows, notes, remarks = list[list[str]](), list[str](), list[tuple[str, str]]()
     for record in records:
         if "error" in record:

@@ -1,10 +1,10 @@
-"""Scores for takes: the same file gets the same score, alone, in any batch and in any order.
+"""Score takes with a reward model: a file gets the same score alone, in any batch and in any order.
 
     files -> threads: hash, cache, decode, resample -> encoder, in batches -> prompts, fused once each -> scores
 
-Takes are worked through in groups, so that memory does not grow with them; while one is computed the next is read. A
-recording, a text or a prompt that comes again soon is not encoded again. On a CPU a small encoder hears several
-recordings at once, each on one core: cores that have to wait for each other would be slower.
+Takes are processed in groups, which bounds the memory; while one group is computed, the next is read. A recording,
+text or prompt that occurs again soon is not encoded again. On a CPU, a small encoder processes several recordings at
+once, each on one core, because sharing one recording among cores would be slower.
 """
 
 import math
@@ -26,7 +26,7 @@ from cmi.audio import SILENT, cut_off_note, duration
 from cmi.reward.engine.batching import Batching, to_host
 from cmi.reward.engine.read_ahead import DecodedAudio, Loader, default_workers, read_ahead
 from cmi.reward.engine.token_cache import CachedTokens, TokenCache, TokenMemory
-from cmi.reward.engine.tokens import STEP, PromptIds, PromptReader, Stretch, encode_audio, stretches
+from cmi.reward.engine.tokens import STEP, EncodedSection, PromptIds, PromptReader, encode_audio, encoded_sections
 from cmi.reward.engine.windows import (
     DEFAULT_WINDOW,
     SPAN,
@@ -45,29 +45,29 @@ from cmi.take import Prompt, Score, Take
 if TYPE_CHECKING:
     from cmi.reward.model.reward_model import RewardModel
 
-REMEMBERED = 512 * 10**6  # bytes of tokens of waveforms that came by `read`: 400 of 30 s in bf16
-NO_MUSIC = "musicality is lower than of any music the model knows: this is no music, or badly damaged"
+MEMORY_BYTES = 512 * 10**6  # for tokens of waveforms that `read` got: 400 of 30 s in bf16
+NOT_MUSIC = "musicality is lower than for any music the model was tested on: probably not music, or badly damaged"
 
 EncodedAudio = dict[Job, CachedTokens | InputError]
 ReadAudio = Mapping[Job, DecodedAudio | InputError]
 Start = Callable[[TakeGroup, ReadAudio, EncodedAudio], Callable[[], list["ScoredTake | InputError"]]]
 
 
-class _Ready(NamedTuple):
-    """A take that can be judged."""
+class _PreparedTake(NamedTuple):
+    """A take with everything that the head needs."""
 
     name: str
     prompt: PromptIds
-    stretches: list[Stretch]
+    sections: list[EncodedSection]
     notes: tuple[str, ...]
 
 
 class RewardScorer:
     """A reward model behind `Scorer.score`.
 
-    `batch` is the number of chunks, texts or takes in one call; `workers` that of the threads that read ahead. With
-    `all_words`, what the encoder can't take at once of text and lyrics is read on in further windows; else it is cut,
-    and the notes say so.
+    `batch` is the number of chunks, texts or takes in one call, `workers` the number of threads that read ahead. Texts
+    and lyrics beyond the encoder's limit are encoded in several windows if `all_words` is true; otherwise they are
+    truncated, and the notes say so.
     """
 
     def __init__(
@@ -90,165 +90,172 @@ class RewardScorer:
         self.workers = default_workers(device, self._one_core_each) if workers is None else workers
         self.cache = cache if model.encoder_name else None
         self._writer = ThreadPoolExecutor(1)
-        self._kept: Future[Any] = self._writer.submit(lambda: None)
+        self._cache_written: Future[Any] = self._writer.submit(lambda: None)
         encoder = model.encoder
         self._loader = Loader(encoder.rate, encoder.shortest, model.encoder_name, self.cache, device.type == "cuda")
-        self._memory = TokenMemory(REMEMBERED)
-        self._remembering = replace(self._loader, memory=self._memory)
+        self._memory = TokenMemory(MEMORY_BYTES)
+        self._memory_loader = replace(self._loader, memory=self._memory)
         self._reader = PromptReader(model.tokenize, encoder, model.head, self.batching, all_words)
 
     def score(self, takes: Sequence[Take]) -> list[Score]:
-        """Scores in the takes' order. InputError for the first take that can't be heard."""
+        """Return the scores in the order of the takes; raise InputError for the first take that cannot be scored."""
         return require_scores(self.judge(takes))
 
     def fuse_prompt(self, prompt: Prompt) -> Tensor:
-        """A prompt as takes meet it: (P, D)."""
+        """Return the fused tokens of a prompt: (P, D)."""
         reference = jobs(prompt.reference, self.window.of_reference)[0] if prompt.reference is not None else None
-        heard: EncodedAudio = {}
+        encoded_audio: EncodedAudio = {}
         if reference is not None:
             loaded = self._loader[reference]
             if isinstance(loaded, InputError):
                 raise loaded
-            heard = dict(encode_audio({reference: loaded}, self.model.encoder, self.batching))
+            encoded_audio = dict(encode_audio({reference: loaded}, self.model.encoder, self.batching))
         ids, _ = self._reader.ids(prompt, reference)
-        return self._reader.fuse([ids], heard)[ids]
+        return self._reader.fuse([ids], encoded_audio)[ids]
 
     def read(self, take: Take) -> ReadAudio:
-        """What has to be heard of a take: looked up in the cache, or decoded and resampled. Any thread may do that.
+        """Load the audio of a take, from the cache or by decoding; any thread may call this.
 
-        Waveforms are remembered by their samples: one that comes again, under another prompt, is not encoded again.
+        Tokens of waveforms are cached by their samples, so that the same one under another prompt is not encoded again.
         """
-        return {job: self._remembering[job] for group in plan_groups([take], self.window, 1) for job in group.fresh}
+        return {job: self._memory_loader[job] for group in plan_groups([take], self.window, 1) for job in group.to_load}
 
     def judge(self, takes: Iterable[Take], read: ReadAudio = MappingProxyType({})) -> Iterator[ScoredTake | InputError]:
-        """Each take's score in turn, or why it can't be heard: one broken file spoils no other.
-
-        What `read` has is not read again.
-        """
+        """Yield each take's score, or the error if it cannot be scored; audio in `read` is not loaded again."""
         groups, ahead = tee(plan_groups(takes, self.window, self.group))
-        loaded = self._load((job for group in ahead for job in group.fresh), read)
+        loaded = self._load((job for group in ahead for job in group.to_load), read)
         with ExitStack() as stack:
-            start = self._start
+            start = self._start_group
             if self._one_core_each:
                 pool = stack.enter_context(single_threads(1, "cmi-judge"))
-                start = lambda *given: pool.submit(self._start, *given).result()  # noqa: E731
+                start = lambda *given: pool.submit(self._start_group, *given).result()  # noqa: E731
             yield from self._judge_groups(groups, loaded, start)
-        self._kept.result()
+        self._cache_written.result()
 
     def _judge_groups(
         self, groups: Iterable[TakeGroup], loaded: Iterator[DecodedAudio | InputError], start: Start
     ) -> Iterator[ScoredTake | InputError]:
-        heard: EncodedAudio = {}
+        encoded_audio: EncodedAudio = {}
         waiting: Callable[[], list[ScoredTake | InputError]] | None = None
         for group in groups:
-            started = start(group, dict(zip(group.fresh, loaded, strict=False)), heard)
+            started = start(group, dict(zip(group.to_load, loaded, strict=False)), encoded_audio)
             if waiting is not None:
-                yield from waiting()  # while the GPU is at the group just started
+                yield from waiting()  # while the GPU computes the group that was just started
             waiting = started
-            if not self.batching.fixed:  # computed already: nothing is gained by waiting
+            if not self.batching.fixed:  # on a CPU it is computed already
                 yield from waiting()
                 waiting = None
         if waiting is not None:
             yield from waiting()
 
     def _load(self, jobs: Iterable[Job], read: ReadAudio) -> Iterator[DecodedAudio | InputError]:
-        """What each job gives, read ahead."""
+        """Yield the audio of each job, read ahead."""
         if self._one_core_each:
             with single_threads(max(1, self.workers), "cmi-encode") as pool:
-                yield from map_ahead(lambda job: pool.submit(self._hear, job, read), jobs, self.workers)
+                yield from map_ahead(lambda job: pool.submit(self._load_and_encode, job, read), jobs, self.workers)
             return
         now, later = tee(jobs)
         files = (job for job in later if not job.is_waveform and job not in read)
-        held = self.group + self.window.limit // SPAN + 1  # stretches of a group, and of its last take
+        held = self.group + self.window.limit // SPAN + 1  # spans of a group, and of its last take
         loading = read_ahead(files, self._loader, self.workers, 2 * self.group, held, self.batching.fixed)
         with closing(loading) as loaded:
             for job in now:
                 yield self._load_now(job, read) if job in read or job.is_waveform else next(loaded)
 
     def _load_now(self, job: Job, read: ReadAudio) -> DecodedAudio | InputError:
-        """What was read of a job already, with its tokens if they became known since then; else what is read now."""
+        """Return the audio of a job from `read`, with its tokens if they were computed meanwhile, or load it now."""
         loaded = read[job] if job in read else self._loader[job]
         if isinstance(loaded, DecodedAudio) and (entry := self._memory.get(loaded.key)):
             return loaded._replace(samples=None, entry=entry)
         return loaded
 
     @torch.inference_mode()
-    def _hear(self, job: Job, read: ReadAudio) -> DecodedAudio | InputError:
-        """Read and encode in this thread, while others do the same with other recordings."""
+    def _load_and_encode(self, job: Job, read: ReadAudio) -> DecodedAudio | InputError:
+        """Load and encode a job in this thread, while other threads do the same with other recordings."""
         loaded = self._load_now(job, read)
         if isinstance(loaded, InputError) or loaded.entry is not None:
             return loaded
         return loaded._replace(entry=encode_audio({job: loaded}, self.model.encoder, self.batching)[job])
 
     @torch.inference_mode()
-    def _start(
-        self, group: TakeGroup, fresh: Mapping[Job, DecodedAudio | InputError], heard: EncodedAudio
+    def _start_group(
+        self, group: TakeGroup, loaded_audio: Mapping[Job, DecodedAudio | InputError], encoded_audio: EncodedAudio
     ) -> Callable[[], list[ScoredTake | InputError]]:
-        """Hand a group to the device; the result waits for its scores."""
-        heard |= {job: error for job, error in fresh.items() if isinstance(error, InputError)}
-        new = {job: loaded for job, loaded in fresh.items() if isinstance(loaded, DecodedAudio)}
+        """Start the computation of a group; the returned function waits for its scores."""
+        encoded_audio |= {job: error for job, error in loaded_audio.items() if isinstance(error, InputError)}
+        new = {job: loaded for job, loaded in loaded_audio.items() if isinstance(loaded, DecodedAudio)}
         encoded = self._encode(new)
-        heard |= encoded
-        ready = [self._ready(plan, heard) for plan in group.plans]
-        takes = [take for take in ready if isinstance(take, _Ready)]
-        prompts = self._reader.fuse((take.prompt for take in takes), heard)
-        items = [(prompts[take.prompt], stretch.tokens) for take in takes for stretch in take.stretches]
+        encoded_audio |= encoded
+        prepared = [self._prepare(plan, encoded_audio) for plan in group.plans]
+        takes = [take for take in prepared if isinstance(take, _PreparedTake)]
+        prompts = self._reader.fuse((take.prompt for take in takes), encoded_audio)
+        items = [(prompts[take.prompt], stretch.tokens) for take in takes for stretch in take.sections]
         scores = self.batching.apply(self._judge, items, STEP, STEP)
         keys = {loaded.key: job for job, loaded in new.items() if loaded.key and loaded.samples is not None}
         wait = to_host([*([torch.stack(scores)] if scores else []), *(encoded[job].tokens for job in keys.values())])
-        for job in group.forgotten:
-            heard.pop(job)
+        for job in group.to_release:
+            encoded_audio.pop(job)
 
         def finish() -> list[ScoredTake | InputError]:
             host = iter(wait())
             rows = iter(next(host).tolist() if scores else [])
             entries = {key: encoded[job]._replace(tokens=next(host)) for key, job in keys.items()}
             self._memory.put_many({key: entry for key, entry in entries.items() if keys[key].is_waveform})
-            self._keep({key: entry for key, entry in entries.items() if not keys[key].is_waveform})
+            self._write_cache({key: entry for key, entry in entries.items() if not keys[key].is_waveform})
             least = self.model.head.least_musicality
-            return [_judged(take, rows, least) if isinstance(take, _Ready) else take for take in ready]
+            return [_scored_take(take, rows, least) if isinstance(take, _PreparedTake) else take for take in prepared]
 
         return finish
 
     def _encode(self, new: Mapping[Job, DecodedAudio]) -> dict[Job, CachedTokens]:
-        """Tokens of each stretch; those that are known to hold the same sound are encoded once."""
+        """Return the tokens of each job; jobs with the same content are encoded once."""
         first: dict[str | Job, Job] = {}
         for job, loaded in new.items():
             first.setdefault(loaded.key or job, job)
         encoded = encode_audio({job: new[job] for job in first.values()}, self.model.encoder, self.batching)
         return {job: encoded[first[loaded.key or job]] for job, loaded in new.items()}
 
-    def _keep(self, entries: dict[str, CachedTokens]) -> None:
-        """Write to the cache while the next group is computed; at most one group waits to be written."""
-        self._kept.result()
+    def _write_cache(self, entries: dict[str, CachedTokens]) -> None:
+        """Write to the cache while the next group is computed, after the previous group has been written."""
+        self._cache_written.result()
         if self.cache is not None:
-            self._kept = self._writer.submit(self.cache.put_many, entries)
+            self._cache_written = self._writer.submit(self.cache.put_many, entries)
 
-    def _ready(self, plan: TakePlan, heard: EncodedAudio) -> _Ready | InputError:
-        """A take with all it needs, or why it can't be judged."""
+    def _prepare(self, plan: TakePlan, encoded_audio: EncodedAudio) -> _PreparedTake | InputError:
+        """Return the take with everything that the head needs, or the error if it cannot be scored."""
         try:
             if plan.error is not None:
                 raise plan.error
             references = [plan.reference] if plan.reference is not None else []
-            about_reference = self._cut_off(references, _audible(references, heard)) if references else ()
+            about_reference = (
+                self._truncation_notes(references, _usable_entries(references, encoded_audio)) if references else ()
+            )
             ids, notes = self._reader.ids(plan.take.prompt, plan.reference)
-            entries = _audible(plan.audio, heard)
-            notes += tuple(f"reference {note}" for note in about_reference) + self._cut_off(plan.audio, entries)
+            entries = _usable_entries(plan.audio, encoded_audio)
+            notes += tuple(f"reference {note}" for note in about_reference) + self._truncation_notes(
+                plan.audio, entries
+            )
         except InputError as error:
             return error
-        parts = [s for job, entry in entries.items() for s in stretches(job, entry, self.model.encoder)]
+        parts = [s for job, entry in entries.items() for s in encoded_sections(job, entry, self.model.encoder)]
         thin = [part._replace(tokens=self.model.head.thin(part.tokens[None])[0]) for part in parts]
-        return _Ready(plan.audio[0].name, ids, thin, notes + self._too_short(sum(part.seconds for part in parts)))
+        return _PreparedTake(
+            plan.audio[0].name, ids, thin, notes + self._length_notes(sum(part.seconds for part in parts))
+        )
 
-    def _too_short(self, seconds: float) -> tuple[str, ...]:
-        least: float = getattr(self.model.encoder, "least_seconds", 0.0)  # an encoder of the user's may not say
-        return (f"{seconds:.1f} s are few: the model knows takes of {least:.0f} s and more",) if seconds < least else ()
+    def _length_notes(self, seconds: float) -> tuple[str, ...]:
+        least: float = getattr(self.model.encoder, "least_seconds", 0.0)  # a user's encoder may not have it
+        return (
+            (f"only {seconds:.1f} s long; the model was trained on takes of {least:.0f} s or more",)
+            if seconds < least
+            else ()
+        )
 
-    def _cut_off(self, jobs: Sequence[Job], entries: Mapping[Job, CachedTokens]) -> tuple[str, ...]:
-        """What is to be said of a recording that ended before its file states."""
+    def _truncation_notes(self, jobs: Sequence[Job], entries: Mapping[Job, CachedTokens]) -> tuple[str, ...]:
+        """Return a note if a recording is shorter than its header says."""
         last, entry = list(entries.items())[-1]
         stated = entry.stated
-        if len(entries) < len(jobs) and isinstance(last.sound, Path):  # nothing was there to decode after it
+        if len(entries) < len(jobs) and isinstance(last.sound, Path):  # nothing could be decoded after it
             stated = duration(last.sound)
         return () if stated is None else (cut_off_note(last.span.offset + entry.samples / self._loader.rate, stated),)
 
@@ -257,31 +264,31 @@ class RewardScorer:
         return self.model.head.judge(prompt, take, *masks)  # (B, 2)
 
 
-def _audible(jobs: Sequence[Job], heard: EncodedAudio) -> dict[Job, CachedTokens]:
-    """What could be heard of a recording. Only its beginning must be there: a file may end before its header says."""
-    first = heard[jobs[0]]
+def _usable_entries(jobs: Sequence[Job], encoded_audio: EncodedAudio) -> dict[Job, CachedTokens]:
+    """Return the tokens of the jobs that could be loaded; the first is required, because files may be truncated."""
+    first = encoded_audio[jobs[0]]
     if isinstance(first, InputError):
         raise first
-    entries = {job: entry for job in jobs if isinstance(entry := heard[job], CachedTokens)}
+    entries = {job: entry for job in jobs if isinstance(entry := encoded_audio[job], CachedTokens)}
     if all(entry.silent for entry in entries.values()):
         raise InputError(f"{jobs[0].name}: {SILENT}")
     return entries
 
 
-def _judged(take: _Ready, rows: Iterator[list[float]], least: float) -> ScoredTake | InputError:
-    """A take's score from its sections' [alignment, musicality]: the mean, weighted by their seconds.
+def _scored_take(take: _PreparedTake, rows: Iterator[list[float]], least: float) -> ScoredTake | InputError:
+    """Return a take's score: the mean over its sections' rows [alignment, musicality], weighted by duration.
 
-    Below the musicality `least` a note doubts that it is music.
+    A musicality below `least` adds the note NOT_MUSIC.
     """
     sections = tuple(
         TakeSection(part.start, part.start + part.seconds, Score(musicality=row[1], alignment=row[0]))
-        for part, row in zip(take.stretches, rows, strict=False)
+        for part, row in zip(take.sections, rows, strict=False)
     )
-    seconds = sum(part.seconds for part in take.stretches)
-    weighted = [(part.seconds / seconds, section.score) for part, section in zip(take.stretches, sections, strict=True)]
+    seconds = sum(part.seconds for part in take.sections)
+    weighted = [(part.seconds / seconds, section.score) for part, section in zip(take.sections, sections, strict=True)]
     score = Score(*(sum(weight * score[axis] for weight, score in weighted) for axis in range(2)))
     if not all(map(math.isfinite, score)):
         given = " and ".join(f"{value:.3g} for {axis}" for axis, value in score._asdict().items())
         return InputError(f"{take.name}: the model gave {given}, not finite numbers")
-    doubts = (NO_MUSIC,) if score.musicality < least else ()
+    doubts = (NOT_MUSIC,) if score.musicality < least else ()
     return ScoredTake(score, seconds, sections, take.notes + doubts)

@@ -1,4 +1,4 @@
-"""Every scorer by its name, wherever a command takes one.
+"""Load a scorer by its name; all commands that take a scorer use this.
 
     nano                         the reward model that comes with cmi
     cmi-rm                       the published CMI-RM
@@ -9,8 +9,8 @@
     my_models:MyScorer           a class of yours with `score(takes) -> list[Score]`
     my_models:MyAdapter          a class of yours by CMI-RewardBench's contract: `sr` and `score_batch`
 
-Classes are called without arguments. Their module is looked for in the current folder, then on the Python path; naming
-it runs its code.
+Classes are called without arguments. Their module is imported from the current folder or else from the Python path,
+which runs its code.
 
 CMI-RewardBench's contract
     `score_batch(inputs=..., batch_size=..., max_dur=...)`, called as its authors' benchmark does. An input has `audio`
@@ -43,13 +43,13 @@ TAGS = "tags"
 REWARD_MODELS = ("nano", "cmi-rm", "auto")
 CACHE_GB = 20.0
 BATCH = 4  # the default of the authors' benchmark
-AT_ONCE = 10_000  # takes of a list that are held in memory; a take that comes twice among them is scored once
-TOGETHER = 16  # takes given to a class of yours at once: as many are lost if it is killed
-_UNSCORABLE = (InputError, OSError, RuntimeError)  # what scorers raise for a file; soundfile's errors are the last kind
+AT_ONCE = 10_000  # takes in memory at once; equal ones among them are scored once
+TOGETHER = 16  # takes per call of a user's class; their scores are lost if it is killed
+_UNSCORABLE = (InputError, OSError, RuntimeError)  # what scorers raise for a bad file; soundfile raises RuntimeError
 
 
 class TakeSection(NamedTuple):
-    """A stretch of a take that was scored on its own, in seconds."""
+    """A section of a take that was scored on its own, in seconds."""
 
     start: float
     end: float
@@ -57,7 +57,7 @@ class TakeSection(NamedTuple):
 
 
 class ScoredTake(NamedTuple):
-    """A take's score and what the scorer tells about it: the seconds it heard, its sections, and remarks."""
+    """A take's score, the seconds that were scored, its sections, and notes of the scorer."""
 
     score: Score
     seconds: float | None = None
@@ -65,12 +65,12 @@ class ScoredTake(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-ReadTake = Mapping[Any, Any]  # what a scorer read of takes before it is asked for their scores
+ReadTake = Mapping[Any, Any]  # audio that a scorer has loaded in advance
 NOTHING_READ: ReadTake = MappingProxyType({})
 
 
 class Stream(Protocol):
-    """A scorer that reads ahead; `read` may be done in any thread, and `judge` goes on from what was read."""
+    """A scorer that reads ahead: any thread may call `read`, and `judge` uses what was read."""
 
     def read(self, take: Take) -> ReadTake: ...
 
@@ -78,7 +78,7 @@ class Stream(Protocol):
 
 
 def require_scores(results: Iterable[ScoredTake | InputError]) -> list[Score]:
-    """The scores alone. InputError for the first take that has none."""
+    """Return the scores; raise InputError for the first take that has none."""
     scores = []
     for scored in results:
         if isinstance(scored, InputError):
@@ -88,10 +88,10 @@ def require_scores(results: Iterable[ScoredTake | InputError]) -> list[Score]:
 
 
 class NamedScorer:
-    """A scorer with its model's name, whose answers are checked: one finite score for each take.
+    """A scorer with its model's name; its results are checked, one finite score for each take.
 
-    A scorer that reads ahead is a `stream`, which is given all takes at once. `axes` are those that it has something
-    to say about, and `settings` are what its scores depend on besides the model.
+    A scorer that reads ahead is a `stream`, which gets all takes at once. `axes` are those that it measures, and
+    `settings` is what its scores depend on besides the model.
     """
 
     def __init__(
@@ -126,11 +126,11 @@ class NamedScorer:
         return [self._checked(score, take) for score, take in zip(scores, takes, strict=True)]
 
     def read(self, take: Take) -> ReadTake:
-        """Read a take's recordings, for `judge`; nothing if the scorer reads them itself. Any thread may do that."""
+        """Load a take's audio for `judge`, if the scorer reads ahead; any thread may call this."""
         return NOTHING_READ if self._stream is None else self._stream.read(take)
 
     def judge(self, takes: Sequence[Take], read: ReadTake = NOTHING_READ) -> Iterator[ScoredTake | InputError]:
-        """Each take's score in turn, or why it has none: a broken file does not affect the others."""
+        """Yield each take's score, or the error if it has none; a broken file does not affect the others."""
         if self._stream is not None:
             yield from self._stream.judge(takes, read)
             return
@@ -152,7 +152,7 @@ class NamedScorer:
             return error
         except _UNSCORABLE as error:
             reason = " ".join(str(error).split())
-            return InputError(f"{described(take.audio)}: {self.name} can't score it ({reason})")
+            return InputError(f"{described(take.audio)}: {self.name} cannot score it ({reason})")
 
     def _checked(self, score: Any, take: Take) -> Score:
         try:
@@ -173,7 +173,7 @@ def load_scorer(
     all_words: bool = False,
     cache_gb: float = CACHE_GB,
 ) -> NamedScorer:
-    """The scorer called `name`. The options after `device` and the revision of a hub id are for reward models alone.
+    """Load the scorer called `name`; `revision` and the options after `device` are for reward models only.
 
     >>> load_scorer("cmi.studio.generate:Truth").axes
     ('musicality', 'alignment')
@@ -191,14 +191,14 @@ def load_scorer(
 
 
 def is_reward_model(name: str) -> bool:
-    """Whether it names a checkpoint, and not a metric or a class; a folder called `tags` is one."""
+    """Tell whether the name is that of a checkpoint, not of a metric or a class; a folder called `tags` is one."""
     if baselines.find_baseline(name.partition("=")[0]):
         return False
     return Path(name).exists() or not (name == TAGS or ":" in name)
 
 
 def _refuse(name: str) -> NoReturn:
-    """InputError for a name that is nothing, with those that are near."""
+    """Raise InputError for an unknown name, with similar names as suggestions."""
     known = [*REWARD_MODELS, TAGS, *baselines.list_baselines()]
     near = get_close_matches(name.partition("=")[0], known, n=3, cutoff=0.5)
     meant = f"did you mean {' or '.join(near)}?" if near else f"known names are {', '.join(known)}."
@@ -210,7 +210,7 @@ def _refuse(name: str) -> NoReturn:
 
 @dataclass(frozen=True)
 class AdapterInput:
-    """A take as CMI-RewardBench hands it to a model."""
+    """A take as CMI-RewardBench passes it to a model."""
 
     audio: Any
     text: str
@@ -222,7 +222,7 @@ class AdapterInput:
 
 
 class AdapterScorer:
-    """A model by CMI-RewardBench's contract behind `Scorer.score`."""
+    """Adapts a model with CMI-RewardBench's interface to `Scorer`."""
 
     def __init__(self, adapter: Any, name: str = "") -> None:
         self.adapter = adapter
@@ -269,7 +269,7 @@ def _load_reward_model(
 def make_scorer(
     model: "RewardModel", window: str = DEFAULT_WINDOW, all_words: bool = False, cache_gb: float = CACHE_GB
 ) -> NamedScorer:
-    """A reward model as a scorer; what it heard of files is kept on disk, up to `cache_gb`."""
+    """Return a reward model as a scorer, with a token cache of up to `cache_gb`."""
     from cmi.reward.engine.token_cache import GIGABYTE, TokenCache
 
     cache = TokenCache(limit=round(cache_gb * GIGABYTE)) if cache_gb else None
@@ -294,5 +294,5 @@ def _load_class(name: str) -> NamedScorer:
 
 
 def described(audio: Audio) -> str:
-    """A recording in a sentence."""
+    """Return a name of a recording for messages."""
     return f"a waveform of {audio.seconds:.1f} s" if isinstance(audio, Waveform) else str(audio)

@@ -1,14 +1,14 @@
-"""`tags`: an untrained scorer of alignment, the floor that a trained one has to beat.
+"""`tags`: an untrained scorer of alignment, the baseline that a trained one has to beat.
 
     z     = (musicnn's log-odds of 100 tags - their mean in a bank of music) / their deviation in it
     w     = cosine of MiniLM's vectors of the text and of each tag's name, centred over tags, cubed with its sign
-    score = z . w, standardised: minus its mean and over its deviation in the bank, for this very text
+    score = z . w, standardised by its mean and deviation over the bank for the same text
 
-Without the last step a text that is near many common tags would score high whatever is heard. A reference is a text
-without words: w is then its own z at unit length. Of text and reference together the score is the mean. Lyrics are not
-looked at, and musicality is 0 for every take, since the scorer has nothing to say of it.
+Without the last step, a text close to many common tags would score high for any music. For a reference, w is its own z
+at unit length; with both text and reference, the score is the mean. Lyrics are not used. Musicality, which this scorer
+does not measure, is 0 for every take.
 
-The bank (models/tags) is the tags of some 200 tracks of free music, of which `recipes/tags/make_bank.py` made it.
+The bank (models/tags) holds the tags of about 200 tracks of free music (`recipes/tags/make_bank.py`).
 """
 
 import hashlib
@@ -41,7 +41,7 @@ Array = NDArray[np.float64]
 
 
 class Tagger:
-    """musicnn's two nets, and MiniLM, which is loaded with the first text."""
+    """musicnn's two networks, and MiniLM, which is loaded when the first text is embedded."""
 
     def __init__(self) -> None:
         self.nets = [musicnn.load_musicnn("MTT_musicnn"), musicnn.load_musicnn("MSD_musicnn")]
@@ -56,7 +56,7 @@ class Tagger:
 
     @torch.inference_mode()
     def hear(self, sound: Waveform) -> Array:
-        """(100,): the log-odds of each of TAGS, at one level."""
+        """Return the log-odds of each of TAGS, with the sound at one level: (100,)."""
         samples = levelled(torch.from_numpy(resample(sound, musicnn.RATE).samples)[None])
         padded = functional.pad(samples, (0, max(0, musicnn.SHORTEST - samples.shape[1])))
         mel = musicnn.mel(padded)
@@ -65,7 +65,7 @@ class Tagger:
 
     @torch.inference_mode()
     def read(self, text: str) -> Tensor:
-        """(384,): MiniLM's vector of a text, at unit length."""
+        """Return MiniLM's vector of a text at unit length: (384,)."""
         ids = torch.tensor([self.tokenize(text)[:TEXT_TOKENS]])
         tokens = self.minilm(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state
         return functional.normalize(masked_mean(tokens, torch.ones_like(ids, dtype=torch.bool)), dim=-1)[0]
@@ -91,8 +91,8 @@ class TagScorer:
         return [Score(musicality=0.0, alignment=self._align(take)) for take in takes]
 
     def _align(self, take: Take) -> float:
-        """0 under a prompt that asks for nothing."""
-        heard = self._hear(take.audio)
+        """Return the alignment; 0 for an empty prompt."""
+        heard = self._standardised_tags(take.audio)
         parts = [standardised(heard, weights, self.bank) for weights in self._weights(take.prompt)]
         return sum(parts) / len(parts) if parts else 0.0
 
@@ -100,7 +100,7 @@ class TagScorer:
         text = [self._of_text(prompt.text)] if prompt.text.strip() else []
         if prompt.reference is None:
             return text
-        heard = self._hear(prompt.reference)
+        heard = self._standardised_tags(prompt.reference)
         return [*text, heard / np.linalg.norm(heard)]
 
     def _of_text(self, text: str) -> Array:
@@ -108,14 +108,14 @@ class TagScorer:
             self._read[text] = tag_weights(self.names @ self.tagger.read(text).numpy())
         return self._read[text]
 
-    def _hear(self, audio: Audio) -> Array:
-        """(100,): a recording's z."""
+    def _standardised_tags(self, audio: Audio) -> Array:
+        """Return the standardised tags z of a recording: (100,)."""
         if audio not in self._heard:
             self._heard[audio] = (self.odds(audio) - self.mean) / self.spread
         return self._heard[audio]
 
     def odds(self, audio: Audio) -> Array:
-        """(100,): a recording's log-odds; those of a file are kept on disk by its content."""
+        """Return the log-odds of a recording's tags: (100,); those of a file are cached by its content."""
         if not isinstance(audio, Path):
             require_sound(audio)
             return self.tagger.hear(audio)
@@ -132,13 +132,13 @@ class TagScorer:
 
 
 def tag_weights(cosines: Array) -> Array:
-    """How much each tag says of a text, from its cosines with the tags' names: (100,) -> (100,)."""
+    """Return the weight of each tag for a text, from the cosines with the tags' names: (100,) -> (100,)."""
     centred = cosines - cosines.mean()
     return cast(Array, np.sign(centred) * np.abs(centred) ** POWER)
 
 
 def standardised(heard: Array, weights: Array, bank: Array) -> float:
-    """heard . weights, in deviations from its mean over the bank (N, 100)."""
+    """Return heard . weights, in standard deviations from its mean over the bank (N, 100)."""
     usual = bank @ weights
     return float((heard @ weights - usual.mean()) / usual.std())
 

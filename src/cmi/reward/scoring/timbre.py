@@ -1,8 +1,8 @@
-"""What a recording sounds like in forty numbers, without a model: mel-frequency cepstra, their mean and their spread.
+"""Timbre descriptor of 40 numbers, without a model: mean and standard deviation of mel-frequency cepstra.
 
     30 s or less from the beginning, mono, 16 kHz -> frames of 64 ms -> 40 mel bands, log -> cosine transform, 1 to 20
 
-The cepstrum's first number, the level, is left out: two takes do not differ because one is louder.
+The first coefficient, the level, is left out, so that loudness does not matter.
 """
 
 from functools import lru_cache

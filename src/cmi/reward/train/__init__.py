@@ -1,1 +1,1 @@
-"""Training a reward head on a frozen encoder, on preferences and ratings: a stage is a configuration."""
+"""Train a reward head on a frozen encoder, from preferences and ratings; each stage is a configuration."""

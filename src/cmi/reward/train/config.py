@@ -1,10 +1,10 @@
-"""What is trained, on what and how: a YAML file, checked field by field before anything else happens.
+"""The training configuration: a YAML file that is validated before anything else happens.
 
-Every section is a frozen dataclass below; a field without a default must be stated. A field that is not known, has
-another type or lies out of its range is an InputError that names the file, the field and what was expected.
+Every section is a frozen dataclass below; a field without a default is required. An unknown field or a value of the
+wrong type or range is an InputError that names the file, the field and what was expected.
 
 Relative paths start at the file's folder. The configurations that come with cmi are named without a path
-(`paper-stage1`); theirs start at the current folder.
+(`paper-stage1`); their paths start at the current folder.
 
 A source of data may also be just a name: of a data set (`cmi-pref`, `cmi-pref=FOLDER`) or of a file. Its split is then
 `train` for training and `valid` for validation, and `validation: {share: 0.2}` holds out training data.
@@ -32,13 +32,13 @@ _FACTOR = re.compile(r"(\d+(?:\.\d+)?) ?x")
 VOTES = "own-votes"  # the configuration for preferences or ratings that are named instead of one
 LABELS = (".jsonl", ".csv", ".parquet", ".gz")
 MUQ_MULAN = ("muq-mulan", "OpenMuQ/MuQ-MuLan-large")
-# One section of a recording is judged in a step: windows that average over several are for scoring.
+# A step scores one section of a recording; windows that average over several sections are for scoring only.
 TRAINED_WINDOWS = tuple(name for name, window in WINDOWS.items() if window.section == window.limit)
 
 
 def _resolve_set(given: str, info: ValidationInfo) -> str:
     """Resolve the path in NAME=FOLDER, or of a file, against the configuration's folder."""
-    # Not at the top: the benchmark runs our models. Its readers of data sets do not.
+    # Imported here because cmi.rewardbench imports cmi.reward; its readers of data sets do not.
     from cmi.rewardbench.data import data_sets, named
 
     name, equals, folder = given.partition("=")
@@ -64,7 +64,7 @@ Gigabytes = Annotated[float, Field(ge=0, le=10**6)]
 
 @dataclass(frozen=True)
 class Architecture:
-    """Of a fresh head, where it differs from that of the checkpoint."""
+    """The sizes of a fresh head, as far as they differ from the checkpoint's."""
 
     prompt_depth: Depth | None = None
     joint_depth: Depth | None = None
@@ -96,17 +96,17 @@ class Start:
 
     @property
     def is_encoder(self) -> bool:
-        """Whether the checkpoint is MuQ-MuLan, which has no head."""
+        """True if the checkpoint is MuQ-MuLan, which has no head."""
         return self.checkpoint.partition("=")[0] in MUQ_MULAN
 
 
 @dataclass(frozen=True)
 class TrainingSource:
-    """A data set, or a file of preferences or of ratings; of its rows those of a split, if one is named.
+    """A data set, or a file of preferences or ratings; only the rows of `split`, if given.
 
-    With a `limit`, that many examples are drawn by the `seed`; with a `fraction`, that part of them. In an epoch each
-    example is drawn `weight` times; if that is not a whole number, another random part in every epoch. A source of
-    validation may be a `share` of the training data instead: those of its prompts, which are then not trained on.
+    `limit` or `fraction` draws that many examples, or that share of them, by the `seed`. In an epoch each example is
+    used `weight` times; of a fractional weight, the rest is another random subset in every epoch. A validation source
+    may be a `share` of the training data instead: that share of the prompts, which are then not trained on.
     """
 
     preferences: ConfigPath | None = None
@@ -127,12 +127,12 @@ class TrainingSource:
 
     @property
     def place(self) -> str:
-        """For messages: the file or the data set."""
+        """The file or the data set, for messages."""
         return str(self.preferences or self.ratings or self.dataset or "validation")
 
     @property
     def name(self) -> str:
-        """Without folders, which are nobody else's business."""
+        """The name without folders, which model cards should not reveal."""
         if self.share is not None:
             return f"{100 * self.share:g} % of training"
         name = self.place.partition("=")[0] if self.dataset else self.place
@@ -141,7 +141,7 @@ class TrainingSource:
 
 @dataclass(frozen=True)
 class LossSettings:
-    """As `cmi.reward.train.loss` has them."""
+    """Settings of `cmi.reward.train.loss`."""
 
     label_smoothing: Annotated[float, Field(ge=0, le=0.999)] = 0.2
     mapping: Mapping = "tanh"
@@ -157,12 +157,12 @@ class Optimizer:
     lr: Share = 1e-4
     weight_decay: Share = 0.01
     warmup: Annotated[int, Field(ge=0, le=10**7)] = 100
-    clip: Annotated[float, Field(ge=1e-6, le=10**6)] = 1.0  # the gradient's norm at most
+    clip: Annotated[float, Field(ge=1e-6, le=10**6)] = 1.0  # greatest norm of the gradient
 
 
 @dataclass(frozen=True)
 class ModalityDropout:
-    """How probably a part of an example's prompt is left out of a step."""
+    """The probability that a part of an example's prompt is left out in a step."""
 
     text: Share = 0.0
     lyrics: Share = 0.0
@@ -179,18 +179,18 @@ class TrainConfig:
     loss: LossSettings = LossSettings()
     optimizer: Optimizer = Optimizer()
     modality_dropout: ModalityDropout = ModalityDropout()
-    axes: Annotated[tuple[Axis, ...], Field(min_length=1)] = AXES  # labels on others are neither learned nor validated
-    prompts: bool = True  # False: all takes are judged as if nothing had been asked for, in validation too
+    axes: Annotated[tuple[Axis, ...], Field(min_length=1)] = AXES  # labels on other axes are ignored
+    prompts: bool = True  # False: all takes are scored with an empty prompt, also in validation
     steps: Count = 2000
     batch: Size = 48
     micro_batch: Size | None = None  # examples in memory at a time; by default all of a batch
     validate_every: Count = 50  # steps; the run can be resumed from each validation
-    early_stop: Count | None = None  # validations without a better one
+    early_stop: Count | None = None  # number of validations without improvement
     seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     window: str = "first120"
-    memory_gb: Gigabytes = 8.0  # of tokens held in memory by a process; the rest is read from disk
-    cache_gb: Gigabytes = 1000.0  # of tokens kept on disk
+    memory_gb: Gigabytes = 8.0  # for tokens in the memory of a process; the rest is read from disk
+    cache_gb: Gigabytes = 1000.0  # for tokens on disk
 
     def __post_init__(self) -> None:
         if self.window not in TRAINED_WINDOWS:
@@ -202,7 +202,7 @@ class TrainConfig:
 
 
 def bundled_configs() -> list[str]:
-    """The names of the configurations that come with cmi."""
+    """Return the names of the configurations that come with cmi."""
     folder = files("cmi.reward.train") / "configs"
     return sorted(Path(entry.name).stem for entry in folder.iterdir() if entry.name.endswith(".yaml"))
 
@@ -212,9 +212,9 @@ def _read_bundled(name: str) -> dict[str, Any]:
 
 
 def load_config(name: str) -> TrainConfig:
-    """The configuration in a file, or one of cmi's own by its bare name.
+    """Load a configuration from a file, or one that comes with cmi by its name.
 
-    For preferences or ratings, a file or a folder, it is VOTES with these as the data.
+    For a file or folder of preferences or ratings, it is VOTES with these as the data.
     """
     path = Path(name)
     if name in bundled_configs() and not path.exists():
@@ -229,9 +229,9 @@ def load_config(name: str) -> TrainConfig:
 
 
 def change_config(base: TrainConfig, changes: MappingLike[str, Any], name: str, folder: Path) -> TrainConfig:
-    """A configuration with other settings, which messages call `name`; paths in the changes start at `folder`.
+    """Return a configuration with changed settings; `name` is used in messages, and paths are relative to `folder`.
 
-    Tables are merged. `{"train": {"0": {"limit": 500}}}` changes the first source alone; a list replaces all sources. A
+    Tables are merged. `{"train": {"0": {"limit": 500}}}` changes only the first source; a list replaces all sources. A
     factor such as "0.5x" multiplies a number. Paths in `base` must be absolute.
     """
     table = json.loads(json.dumps(asdict(base), default=str))
@@ -254,7 +254,7 @@ def _merge(old: Any, new: Any, name: str) -> Any:
 
 
 def full_sources(given: Any, split: str) -> Any:
-    """Sources written in full where they are short: a name alone, or a data set without its split."""
+    """Expand the short forms of sources: a name alone, or a data set without its split."""
     if isinstance(given, str) or (isinstance(given, dict) and "share" in given):
         given = [given]
     if not isinstance(given, list):

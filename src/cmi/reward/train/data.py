@@ -1,8 +1,7 @@
-"""Examples, pairs with preferences and takes with ratings, and which of them make up a step.
+"""Training examples (pairs with preferences, takes with ratings), and the batches of each step.
 
-`cmi.reward.train.reading` reads them. Which examples make up a step, and what is left out of their prompts, is told by
-the seed and the step alone: a run resumed at any step, or spread over any number of processes, learns from the same
-batches.
+`cmi.reward.train.reading` reads them. The examples of a step, and the dropped parts of their prompts, depend only on
+the seed and the step: a run that is resumed at any step, or uses any number of processes, learns from the same batches.
 """
 
 import random
@@ -22,12 +21,12 @@ from cmi.reward.train.config import ModalityDropout, TrainingSource
 from cmi.reward.train.loss import confidence_weight
 from cmi.take import Axis, Modality, Prompt
 
-FEW_HELD_OUT = 30  # an accuracy on so many is known to 18 points
+FEW_HELD_OUT = 30  # the 95 % interval of an accuracy on so many is about ±18 points
 
 
 @dataclass(frozen=True)
 class Label:
-    """What is known on an axis: 1 if a was preferred, 0 if b was; or a rating."""
+    """The label on an axis: 1 if a was preferred, 0 if b was; or a rating."""
 
     value: float
     confidence: int | None = None
@@ -53,13 +52,13 @@ class TrainingExample:
 
     @property
     def aligned(self) -> int:
-        """The place of the take that does what the prompt asks; only of a pair with a preference about that."""
+        """The index of the take that is preferred on alignment, if there is such a preference."""
         return 0 if self.labels["alignment"].value else 1
 
 
 @dataclass(frozen=True)
 class Examples:
-    """Those of one source, what was left out: ties by axis and rows by reason, and the counts of unused splits."""
+    """The examples of a source, the numbers of ties by axis and of dropped rows by reason, and of unused splits."""
 
     source: TrainingSource
     examples: list[TrainingExample]
@@ -74,7 +73,7 @@ class Examples:
 
 
 class Batches:
-    """Batches of `size`. In an epoch each example is drawn as often as its source's weight says."""
+    """Batches of `size`; in an epoch each example is used as often as its source's weight says."""
 
     def __init__(self, groups: Sequence[tuple[Sequence[TrainingExample], float]], size: int, seed: int) -> None:
         self.size = size
@@ -108,7 +107,7 @@ class Batches:
 def with_dropout(
     examples: Sequence[TrainingExample], rates: ModalityDropout, seed: int, step: int
 ) -> list[TrainingExample]:
-    """The examples of a step with parts of their prompts left out, each by a generator of its own."""
+    """Return the examples of a step with parts of their prompts dropped, each by its own random generator."""
     return [
         replace(example, prompt=_dropped(example.prompt, rates, random.Random(f"{seed} {step} {place}")))  # noqa: S311
         for place, example in enumerate(examples)
@@ -116,7 +115,7 @@ def with_dropout(
 
 
 def with_wrong_prompts(examples: Sequence[TrainingExample]) -> list[TrainingExample]:
-    """Each pair about alignment with the prompt of the next that has another."""
+    """Give each pair with an alignment label a wrong prompt: that of the next pair with a different one."""
     asked = [example.prompt for example in examples if _is_aligned(example)]
     found, place = [], 0
     for example in examples:
@@ -138,7 +137,7 @@ def _dropped(prompt: Prompt, rates: ModalityDropout, rng: random.Random) -> Prom
 
 
 def count(groups: Iterable[Examples]) -> list[dict[str, Any]]:
-    """For each source: examples, labels by axis, examples by modality, and what was left out or is not used."""
+    """Return for each source: examples, labels by axis, examples by modality, and what was left out or is not used."""
     return [
         {
             "source": group.name,

@@ -1,4 +1,4 @@
-"""What a run would take, before anything is encoded: data, parameters, memory and disk."""
+"""Estimate what a run needs before anything is encoded: data, parameters, memory and disk."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -8,7 +8,7 @@ from cmi._util.device import choose_device
 from cmi._util.errors import InputError
 from cmi.report.tables import Table
 from cmi.reward.engine.token_cache import GIGABYTE
-from cmi.reward.engine.tokens import sections
+from cmi.reward.engine.tokens import section_chunks
 from cmi.reward.engine.windows import Job
 from cmi.reward.model.encoders import FrozenEncoder
 from cmi.reward.model.reward_model import RewardModel
@@ -24,10 +24,10 @@ ADAMW_COPIES = 4  # weights, gradients and two moments
 
 
 def dry_run(config: TrainConfig, device: str = "auto") -> dict[str, Any]:
-    """Counts of the data and estimates, as JSON. Without the checkpoint there are no estimates, but the reason.
+    """Return counts of the data and estimates as JSON; without the checkpoint, the reason instead of estimates.
 
-    Lengths are those that the files' headers claim. Memory is what is known beforehand: weights, gradients, AdamW's
-    moments, tokens held and the tokens of a batch of the longest example; activations come on top.
+    Lengths are those in the files' headers. Memory includes weights, gradients, AdamW's moments, tokens in memory and
+    the tokens of a batch of the longest example, but not activations.
     """
     training, validation = read_data(config)
     drawn = sum(round(group.source.weight * len(group.examples)) or 1 for group in training)
@@ -75,7 +75,7 @@ def _estimates(config: TrainConfig, model: RewardModel, groups: Iterable[Example
 
 
 def _sizes(items: Iterable[Item], model: RewardModel) -> tuple[dict[Item, int], list[str]]:
-    """How many tokens each item will have, and why recordings can't be opened."""
+    """Return the number of tokens of each item, and the errors of recordings that cannot be opened."""
     sizes: dict[Item, int] = {}
     problems = []
     for item in items:
@@ -92,7 +92,7 @@ def _sizes(items: Iterable[Item], model: RewardModel) -> tuple[dict[Item, int], 
 def _tokens(job: Job, encoder: FrozenEncoder) -> int:
     seconds = audio.duration(job.sound) if not isinstance(job.sound, audio.Waveform) else job.sound.seconds
     samples = round(min(seconds, job.span.seconds) * encoder.rate)
-    parts = (part for section in sections(job, samples, encoder) for part in section)
+    parts = (part for section in section_chunks(job, samples, encoder) for part in section)
     return sum(encoder.count(part.stop - part.start) for part in parts)
 
 
@@ -105,7 +105,7 @@ def _parameters(parameters: Iterable[Any]) -> int:
 
 
 def dry_run_tables(found: dict[str, Any]) -> list[Table]:
-    """The same for people."""
+    """Return the estimates as tables."""
     counts = {part: found[part] for part in ("data", "validation")}
     title = f"Data: {found['epochs']:.2f} epochs"
     if "no_model" in found:
@@ -115,4 +115,4 @@ def dry_run_tables(found: dict[str, Any]) -> list[Table]:
     costs += [[name, f"{found[name]:,}"] for name in ("recordings", "texts", "tokens")]
     costs += [["recordings that cannot be opened", str(found["unreadable"]["recordings"])]]
     costs += [[f"GB of {name}", f"{number:.3f}"] for name, number in found["gigabytes"].items()]
-    return [data, Table("What it takes; activations come on top", ["what", "how much"], costs)]
+    return [data, Table("Memory and disk, without activations", ["what", "how much"], costs)]

@@ -1,8 +1,7 @@
-"""What the frozen encoder makes of recordings and texts: encoded once, kept on disk, read back batch by batch.
+"""Tokens of recordings and texts under the frozen encoder: encoded once, cached on disk, read in batches.
 
-Preparing encodes what the cache lacks, so that a run that was stopped goes on where it was. Afterwards tokens are held
-on the device up to a budget; beyond it they are read from the cache whenever they are asked for, and encoded again if
-it has lost them.
+`prepare` encodes what is not in the cache, so that a stopped run resumes. Afterwards tokens are kept on the device up
+to a memory limit; the others are read from the cache when needed, and encoded again if the cache has dropped them.
 """
 
 import hashlib
@@ -22,9 +21,9 @@ from cmi.reward.model.reward_model import RewardModel
 from cmi.reward.train.data import TrainingExample
 from cmi.take import Audio, Prompt
 
-Item = Job | str  # a stretch of a recording, or a text
+Item = Job | str  # a span of a recording, or a text
 TEXTS = 256  # encoded together
-Known = dict[Item, str | InputError]  # where in the cache, or why it can't be used
+Known = dict[Item, str | InputError]  # its key in the cache, or why it cannot be used
 
 
 def take_job(sound: Audio, window: str) -> Job:
@@ -36,7 +35,7 @@ def reference_job(sound: Audio, window: str) -> Job:
 
 
 def items_of(example: TrainingExample, window: str) -> list[Item]:
-    """All that has to be encoded for an example."""
+    """Return everything that has to be encoded for an example."""
     reference = example.prompt.reference
     references = [reference_job(reference, window)] if reference is not None else []
     takes = [take_job(take, window) for take in example.takes]
@@ -62,25 +61,25 @@ class Embeddings:
         self._reader = PromptReader(model.tokenize, encoder, model.head, self._batching, all_words=False)
 
     def prepare(self, items: Iterable[Item], on_done: Callable[[int], None] = lambda count: None) -> Known:
-        """Encode what is not in the cache yet; `on_done` hears how many items were seen to."""
+        """Encode what is not in the cache yet; `on_done` is called with the number of items done."""
         items = list(items)
         sounds = [item for item in items if isinstance(item, Job)]
         texts = [item for item in items if isinstance(item, str)]
-        for part in (self._read(texts), self._hear(sounds)):
+        for part in (self._encode_texts(texts), self._encode_recordings(sounds)):
             for seen in part:
                 self.known |= seen
                 on_done(len(seen))
         return self.known
 
     def hold(self, item: Item, tokens: Tensor) -> None:
-        """Tokens (n, D) that were made elsewhere: what they are of is not read."""
+        """Add tokens (n, D) that were computed elsewhere; their recording or text is not read."""
         key = f"held {len(self.known)}"
         self.known[item] = key
         self._held[key] = tokens.to(self._device)
 
     @torch.no_grad()
     def hold_texts(self, texts: Sequence[str]) -> None:
-        """Encode texts and hold them: nothing is kept on disk. InputError for the first that can't be."""
+        """Encode texts and keep them in memory only; raise InputError for the first that cannot be encoded."""
         for start in range(0, len(texts), TEXTS):
             ids = {text: self._ids(text) for text in texts[start : start + TEXTS]}
             for problem in filter(None, map(_problem, ids.values())):
@@ -89,7 +88,7 @@ class Embeddings:
                 self.hold(text, tokens)
 
     def tokens(self, item: Item) -> Tensor:
-        """(n, D); of a text that the encoder can't take at once the rest is cut."""
+        """Return the tokens (n, D) of an item; texts beyond the encoder's limit are truncated."""
         key = self.known[item]
         if isinstance(key, InputError):
             raise key
@@ -97,10 +96,12 @@ class Embeddings:
             return self._held[key]
         entry = self._cache.get(key)
         if entry is None:
-            list(self._hear([item]) if isinstance(item, Job) else self._read([item]))
+            list(self._encode_recordings([item]) if isinstance(item, Job) else self._encode_texts([item]))
             entry = self._cache.get(key)
         if entry is None:
-            raise InputError(f"{self._cache.folder}: the cache keeps nothing: free some of its disk, or raise cache_gb")
+            raise InputError(
+                f"{self._cache.folder}: the cache could not keep the embeddings: free disk space, or raise cache_gb"
+            )
         tokens = entry.tokens.to(self._device)
         size = tokens.numel() * tokens.element_size()
         if size <= self._room:
@@ -109,7 +110,7 @@ class Embeddings:
         return tokens
 
     @torch.no_grad()
-    def _hear(self, jobs: Sequence[Job]) -> Iterator[Known]:
+    def _encode_recordings(self, jobs: Sequence[Job]) -> Iterator[Known]:
         group = self._batching.size
         workers = self._workers if len(jobs) > group else 0
         loaded = zip(
@@ -117,14 +118,14 @@ class Embeddings:
         )
         while chunk := dict(islice(loaded, group)):
             fresh = {
-                job: heard for job, heard in chunk.items() if isinstance(heard, DecodedAudio) and heard.entry is None
+                job: found for job, found in chunk.items() if isinstance(found, DecodedAudio) and found.entry is None
             }
             for job, entry in encode_audio(fresh, self._model.encoder, self._batching).items():
                 self._cache.put(fresh[job].key, entry._replace(tokens=entry.tokens.cpu()))
-            yield {job: _usable(job, heard) for job, heard in chunk.items()}
+            yield {job: _usable(job, found) for job, found in chunk.items()}
 
     @torch.no_grad()
-    def _read(self, texts: Sequence[str]) -> Iterator[Known]:
+    def _encode_texts(self, texts: Sequence[str]) -> Iterator[Known]:
         rest = iter(texts)
         while chunk := list(islice(rest, self._batching.size)):
             known = {text: self._text_key(text) for text in chunk}
@@ -152,16 +153,16 @@ def _problem(value: object) -> InputError | None:
     return value if isinstance(value, InputError) else None
 
 
-def _usable(job: Job, heard: DecodedAudio | InputError) -> str | InputError:
-    if isinstance(heard, InputError):
-        return heard
-    return InputError(f"{job.name}: silent: nothing to learn from") if heard.silent else heard.key
+def _usable(job: Job, found: DecodedAudio | InputError) -> str | InputError:
+    if isinstance(found, InputError):
+        return found
+    return InputError(f"{job.name}: silent: nothing to learn from") if found.silent else found.key
 
 
 def usable(
     examples: Iterable[TrainingExample], known: Known, window: str
 ) -> tuple[list[TrainingExample], list[InputError]]:
-    """The examples of which everything was encoded, and for each other one the first reason why not."""
+    """Return the examples whose items were all encoded, and for each other example the first reason why not."""
     kept, problems = [], []
     for example in examples:
         found = [problem for item in items_of(example, window) if isinstance(problem := known[item], InputError)]

@@ -1,4 +1,4 @@
-"""From examples to scores, and from scores to the loss: batches of takes of any length, under prompts of any length."""
+"""Compute scores and losses of batches of examples, with takes and prompts of any length."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -17,12 +17,12 @@ from cmi.take import Axis, Prompt
 
 
 class Trainee(nn.Module):
-    """What is trained: the head, and what maps its scores to ratings."""
+    """The trained modules: the head, and the mapping of its scores to ratings."""
 
     def __init__(self, head: RewardHead, settings: LossSettings) -> None:
         super().__init__()
         self.head = head
-        # Scores are compared: in bf16, of three digits, near ones would be the same. As when scoring, they are exact.
+        # Scores are computed in fp32, as in scoring: in bf16, close scores would be equal.
         for kind in ("cuda", "cpu"):
             exact = torch.autocast(kind, enabled=False)(head.score_projector.forward)
             head.score_projector.forward = exact  # type: ignore[method-assign]
@@ -30,16 +30,16 @@ class Trainee(nn.Module):
 
 
 class LoadedExamples(NamedTuple):
-    """The tokens of examples, unpadded: each prompt once, and for each take the place of its prompt."""
+    """The unpadded tokens of examples: each prompt once, and for each take the index of its prompt."""
 
     prompts: list[PromptTokens]  # (1, n, D) each
     takes: list[Tensor]  # (1, t, D) each
     owners: list[int]
-    wronged: list[tuple[int, int]]  # takes that are there twice: under their own prompt, and under a wrong one
+    wronged: list[tuple[int, int]]  # takes that occur twice, under their own prompt and under a wrong one
 
 
 def load(examples: Sequence[TrainingExample], embeddings: Embeddings) -> LoadedExamples:
-    """The takes of all examples in their order, then those under wrong prompts."""
+    """Load the takes of all examples in their order, then those under wrong prompts."""
     loaded = LoadedExamples([], [], [], [])
     firsts = []
     for place, example in enumerate(examples):
@@ -66,7 +66,7 @@ def _prompt(prompt: Prompt, embeddings: Embeddings) -> PromptTokens:
 
 
 def score(head: RewardHead, loaded: LoadedExamples, device: torch.device) -> dict[Axis, Tensor]:
-    """The scores of all takes, by axis: (n,) each. A take's score does not depend on its neighbours."""
+    """Return the scores of all takes, by axis: (n,) each. A take's score does not depend on the other takes."""
     loaded = _moved(loaded, device)
     parts = [head.parts(prompt) for prompt in loaded.prompts]
     every = [part for own in parts for part in own] + [(head.eval_downsampler, take) for take in loaded.takes]
@@ -83,7 +83,7 @@ def score(head: RewardHead, loaded: LoadedExamples, device: torch.device) -> dic
 
 
 def _moved(loaded: LoadedExamples, device: torch.device) -> LoadedExamples:
-    """On the device, in fp32: by one transfer, since hundreds of small ones cost more than the head."""
+    """Move tensors to the device in fp32, in one transfer, because hundreds of small ones would take too long."""
     tokens = [part for prompt in loaded.prompts for part in prompt if part is not None] + loaded.takes
     flat = torch.cat([part[0] for part in tokens]).to(device, torch.float32)
     rest = iter(part[None] for part in flat.split([part.shape[1] for part in tokens]))
@@ -95,9 +95,9 @@ def _moved(loaded: LoadedExamples, device: torch.device) -> LoadedExamples:
 
 
 def _thinned(parts: Sequence[tuple[nn.Module, Tensor]]) -> tuple[Tensor, list[range]]:
-    """All tokens, thinned out, one below the other: (N, D), and the place of each part.
+    """Return all tokens after downsampling, concatenated: (N, D), and the slice of each part.
 
-    Parts that are thinned alike and equally long share a call: hundreds of small ones cost more than the head.
+    Parts of equal length that are downsampled alike share a call, because hundreds of small calls would take too long.
     """
     groups: defaultdict[tuple[nn.Module, int], list[int]] = defaultdict(list)
     for i, (downsample, tokens) in enumerate(parts):
@@ -113,7 +113,7 @@ def _thinned(parts: Sequence[tuple[nn.Module, Tensor]]) -> tuple[Tensor, list[ra
 
 
 def _rows(tokens: Tensor, rows: Sequence[Sequence[range]]) -> tuple[Tensor, Mask]:
-    """Rows of tokens from their places: (B, N, D), and where there are any; None if everywhere."""
+    """Gather rows of tokens by their slices: (B, N, D), and their mask, or None if nothing is padded."""
     lengths = [sum(map(len, row)) for row in rows]
     index = torch.zeros(len(rows), max(lengths), dtype=torch.long)
     for i, row in enumerate(rows):
@@ -138,7 +138,7 @@ def objective(
     settings: LossSettings,
     wronged: Sequence[tuple[int, int]] = (),
 ) -> Tensor:
-    """These examples' part of the loss of a batch that has `totals` labels: the parts of a batch add up to its loss."""
+    """Return the contribution of these examples to the loss of a batch with `totals` labels; contributions add up."""
     starts = torch.tensor([0, *(len(example.takes) for example in examples)]).cumsum(0).tolist()
     loss = scores["overall"].new_zeros(())
     for axis in AXES:

@@ -1,7 +1,8 @@
-"""How good a head is, and the curves of a run: `curve.jsonl`, one record for each step and each validation,
-TensorBoard's events, and at the end a picture, `curve.svg`.
+"""Validation metrics, and the curves of a run.
 
-What a resumed run repeats is in the log already, and the same: it is not written twice.
+curve.jsonl    one record for each step and each validation; steps that a resumed run repeats are not written twice
+tensorboard/   the same as event files
+curve.svg      a plot, written at the end
 """
 
 import math
@@ -21,11 +22,10 @@ Scores = Sequence[Mapping[Axis, float]]  # of an example's takes
 
 
 def measure(examples: Sequence[TrainingExample], scores: Sequence[Scores]) -> dict[str, Any]:
-    """Accuracy by axis with its n and 95 % interval, and the cross-entropy; of ratings, the rank correlation.
+    """Return accuracies by axis with n and 95 % interval, and the cross-entropy; for ratings, the rank correlations.
 
-    `value` is what training selects by: the mean of the accuracies or, where there are no pairs, of the correlations.
-    A pair whose takes score the same is not judged rightly. A guess has a cross-entropy of log 2 = 0.693. A correlation
-    is None where it is undefined.
+    `value` selects the best head: the mean of the accuracies or, without pairs, of the correlations. A pair whose takes
+    have equal scores counts as wrong. Guessing has a cross-entropy of log 2 = 0.693. An undefined correlation is None.
     """
     accuracy, correlation = {}, {}
     for axis in AXES:
@@ -49,7 +49,7 @@ def measure(examples: Sequence[TrainingExample], scores: Sequence[Scores]) -> di
 def measure_by_source(
     examples: Sequence[TrainingExample], scores: Sequence[Scores], sources: Sequence[str]
 ) -> dict[str, Any]:
-    """The same of all examples and, under `sources`, of those of each source."""
+    """Return the metrics of all examples and, under `sources`, of each source."""
     parts: dict[str, tuple[list[TrainingExample], list[Scores]]] = {source: ([], []) for source in sources}
     for example, own, source in zip(examples, scores, sources, strict=True):
         parts[source][0].append(example)
@@ -63,9 +63,9 @@ def _cross_entropy(lead: float) -> float:
 
 
 class Journal:
-    """Of a run that resumes after `first` steps. Processes other than the main one keep nothing.
+    """The log of a run that resumes after `first` steps; only the main process writes.
 
-    `elsewhere` is written to as well, but not what a resumed run repeats.
+    `elsewhere` is a further writer, which does not get steps that a resumed run repeats.
     """
 
     def __init__(self, folder: Path, first: int, main: bool, elsewhere: MetricWriter | None = None) -> None:
@@ -77,9 +77,9 @@ class Journal:
         self._validated = ""
 
     def step(self, step: int, loss: float, norm: float, rate: float) -> None:
-        """`norm` is the gradient's, before it was clipped."""
+        """Log a step; `norm` is that of the gradient before clipping."""
         record = {"id": f"step {step}", "step": step, "loss": loss, "gradient": norm, "lr": rate}
-        is_new = self._append(record, sync=False)  # on a slow disk it would cost more than the step
+        is_new = self._append(record, sync=False)  # on a slow disk, a sync would take longer than the step
         self._show(step, {"train/loss": loss, "train/gradient": norm, "train/lr": rate}, is_new)
         self.remark = f"loss {loss:.3f}{self._validated}"
 
@@ -94,7 +94,7 @@ class Journal:
         self._validated = "".join(f", {axis} {100 * value:.1f} %" for axis, value in named.items())
 
     def finish(self) -> list[dict[str, Any]]:
-        """The whole curve, under its final name."""
+        """Rename the log to its final name and return the curve."""
         assert self._log is not None
         self._log.finish()
         return list(read_records(self._path))

@@ -1,8 +1,8 @@
-"""The training loop: a page of straight code.
+"""The training loop.
 
-The batch of a step is told by the seed and the step, split over the processes, and its loss divided by the labels of
-the whole batch; gradients are summed. So the curve is the same for any number of processes, and for a run that was
-killed and started again.
+The batch of a step depends only on the seed and the step. It is split over the processes, its loss is divided by the
+number of labels of the whole batch, and gradients are summed. So the curve is the same for any number of processes, and
+for a run that was killed and resumed.
 """
 
 import math
@@ -45,10 +45,10 @@ def train(
     embeddings: Embeddings | None = None,
     writer: MetricWriter | None = None,
 ) -> TrainingOutcome | None:
-    """Train a head and leave a complete checkpoint in `out`; the same call resumes a run that was stopped.
+    """Train a head and write a complete checkpoint to `out`; the same call resumes a stopped run.
 
-    `embeddings` may serve several runs on the same encoder, window and device. The main process alone reports, writes
-    curves to `writer`, and has an outcome.
+    `embeddings` can be shared by runs with the same encoder, window and device. Only the main process reports, writes
+    curves to `writer`, and returns an outcome.
     """
     accelerator = Accelerator(cpu=choose_device(device).type == "cpu", mixed_precision="no")  # autocast is below
     here, process, processes = accelerator.device, accelerator.process_index, accelerator.num_processes
@@ -66,7 +66,7 @@ def train(
     first, best = load_state(folder, trainee, optimizer) or (0, Best(-math.inf, 0, copied_head(trainee)))
 
     def share(step: int) -> tuple[Counter[Axis], list[tuple[list[TrainingExample], LoadedExamples]]]:
-        """How many labels the batch of a step has, and this process's part of it, as many examples at a time as fit."""
+        """Return the number of labels of a step's batch, and this process's share of it in parts that fit in memory."""
         batch = with_dropout(run.batches[step], config.modality_dropout, config.seed, step)
         batch = with_wrong_prompts(batch) if config.loss.wrong_prompts else batch
         mine = batch[process::processes]
@@ -123,7 +123,7 @@ def train(
 
 
 def new_optimizer(trainee: Trainee, settings: Optimizer) -> torch.optim.Optimizer:
-    """AdamW; gains, biases and what maps ratings do not decay."""
+    """Return AdamW, without weight decay for gains, biases and the rating mapping."""
     decays = [p for p in trainee.parameters() if p.ndim > 1]
     stays = [p for p in trainee.parameters() if p.ndim <= 1]
     groups: list[dict[str, Any]] = [{"params": decays}, {"params": stays, "weight_decay": 0.0}]
@@ -131,7 +131,7 @@ def new_optimizer(trainee: Trainee, settings: Optimizer) -> torch.optim.Optimize
 
 
 def learning_rate(settings: Optimizer, step: int, steps: int) -> float:
-    """Of the step that follows `step` others: up a line over the warmup, then down half a cosine."""
+    """Return the learning rate after `step` steps: linear warmup, then half a cosine down to 0."""
     if step < settings.warmup:
         return settings.lr * (step + 1) / settings.warmup
     done = (step - settings.warmup) / max(1, steps - settings.warmup)
@@ -139,14 +139,14 @@ def learning_rate(settings: Optimizer, step: int, steps: int) -> float:
 
 
 def patience_is_over(config: TrainConfig, step: int, best: Best) -> bool:
-    """Whether the validation after `step` steps was the last of too many that were no better."""
+    """Tell whether early stopping applies: too many validations in a row, up to that at `step`, without improvement."""
     if config.early_stop is None or step % config.validate_every:
         return False
     return step - best.step >= config.early_stop * config.validate_every
 
 
 def sum_over_processes(accelerator: Accelerator, loss: Tensor, parameters: Sequence[Tensor]) -> Tensor:
-    """The batch's loss; its gradients are left in the parameters, zeros where there was nothing to learn."""
+    """Return the batch's loss; sum the gradients in the parameters, with zeros for processes without labels."""
     gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
     if accelerator.num_processes > 1:
         flat = torch.cat([loss.detach().reshape(1), *(gradient.reshape(-1) for gradient in gradients)])
@@ -160,7 +160,7 @@ def sum_over_processes(accelerator: Accelerator, loss: Tensor, parameters: Seque
 
 @torch.no_grad()
 def validation_scores(run: TrainingRun, accelerator: Accelerator, size: int) -> list[Any]:
-    """The scores of each validation example's takes; each process hears its share, and all learn of everything."""
+    """Return the scores of each validation example's takes; each process scores its share and all get the result."""
     mine = range(accelerator.process_index, len(run.validation), accelerator.num_processes)
     found: list[tuple[int, Any]] = []
     for start in range(0, len(mine), size):
@@ -176,7 +176,7 @@ def validation_scores(run: TrainingRun, accelerator: Accelerator, size: int) -> 
 
 
 def one_ahead(function: Any, items: Iterable[int]) -> Iterator[tuple[int, Any]]:
-    """Each item with what the function makes of it, computed in a thread while the one before is worked on."""
+    """Yield each item with the function's result, computed in a thread while the previous item is processed."""
     with ThreadPoolExecutor(1) as pool:
         waiting = None
         for item in items:

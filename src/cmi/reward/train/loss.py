@@ -1,27 +1,28 @@
-"""What a step minimises, as pure functions of scores.
+"""The training loss, as pure functions of scores.
 
     L = L_musicality + L_alignment (+ L_overall)
 
     L_axis = (sum of the pairs' losses + rating_weight * sum of the ratings' losses) / number of labels on that axis
 
 Pairs (Bradley and Terry 1952; the paper's equation 5)
-    p(a preferred) = sigmoid(s_a - s_b). The loss is the cross-entropy to a target that label smoothing e draws towards
-    1/2: 1 - e/2 for the one preferred, e/2 for the other. (The paper's 0.2 thus means 0.9 and 0.1, the usual meaning;
-    its printed formula is not legible in our copy.) 'overall' compares the means of both scores.
+    p(a preferred) = sigmoid(s_a - s_b). The loss is the cross-entropy with label smoothing e: the target is 1 - e/2 for
+    the preferred take and e/2 for the other. (The paper's 0.2 thus means 0.9 and 0.1, the usual definition; its printed
+    formula is not legible in our copy.) 'overall' compares the means of both scores.
 
 Wrong prompts (ours; `wrong_prompts` is their weight, 0 by default)
-    Pairs under one prompt leave open how scores under different prompts compare. The take of a pair that does what the
-    prompt asks also beats itself under another pair's prompt: the same loss, added to L_alignment.
+    Pairs under one prompt do not determine how scores under different prompts compare. Therefore the take of a pair
+    that is preferred on alignment should also score higher than the same take under another pair's prompt: the same
+    loss, added to L_alignment.
 
 Ratings y from 1 to 5 (equation 6, and the four mappings of appendix F.1)
-    tanh       (c tanh(s) + d - y)^2, with c = 2 and d = 3 at first: all of the scale, centred
-    linear     (c s + d - y)^2, with the same beginning
+    tanh       (c tanh(s) + d - y)^2, initially c = 2 and d = 3, which covers the scale
+    linear     (c s + d - y)^2, with the same initial values
     none       (s - y)^2
     ordinal    cumulative link (McCullagh 1980): p(y <= k) = sigmoid(t_k - s) with thresholds t_1 < ... < t_4; the loss
                is -log p(y). A rating between two marks counts as either in proportion.
 
-c stays positive, so that ratings never teach a head to prefer the worse. Each axis has parameters of its own. They are
-dropped with the end of training: scores are compared, and need no scale.
+c stays positive, so that a higher score always means a higher rating. Each axis has its own parameters. They are
+dropped after training, because scores are only compared and need no scale.
 """
 
 import math
@@ -43,7 +44,7 @@ def pair_loss(difference: Tensor, a_preferred: Tensor, smoothing: float = 0.0) -
 
 
 def confidence_weight(confidence: int | None) -> float:
-    """1 in the middle of the scale and where nobody was asked; from 1/3 to 5/3."""
+    """Return a weight from 1/3 to 5/3; 1 in the middle of the scale and for missing confidences."""
     return 1.0 if confidence is None else confidence / MIDDLE_CONFIDENCE
 
 
@@ -62,7 +63,7 @@ class RatingLoss(nn.Module):
             self.gaps = nn.Parameter(torch.full((marks - 1,), math.log(math.e - 1)))  # softplus of it is 1
 
     def thresholds(self) -> Tensor:
-        """Of the ordinal mapping, in order: (4,)."""
+        """Return the thresholds of the ordinal mapping, in ascending order: (4,)."""
         return self.first + functional.pad(functional.softplus(self.gaps).cumsum(0), (1, 0))
 
     def forward(self, score: Tensor, rating: Tensor) -> Tensor:
@@ -75,7 +76,7 @@ class RatingLoss(nn.Module):
 
 
 def ordinal_loss(score: Tensor, rating: Tensor, thresholds: Tensor) -> Tensor:
-    """-log p(rating) of each, under the cumulative link model with these thresholds."""
+    """Return -log p(rating) of each rating under the cumulative link model with these thresholds."""
     end = thresholds.new_full((1,), math.inf)
     edges = torch.cat([-end, thresholds, end]) - score[:, None]  # (n, 6)
     low, high = edges[:, :-1], edges[:, 1:]

@@ -1,9 +1,9 @@
-"""The folder of a run: whose it is, and the checkpoint that it ends with.
+"""The folder of a run, and the checkpoint that it ends with.
 
 model.safetensors, config.yaml, README.md, the tokenizer    a complete checkpoint, for `cmi score --model FOLDER`
-training/settings.json                                      what tells this run from any other
+training/settings.json                                      what identifies this run
 training/curve.jsonl, training/tensorboard/                 losses and validations
-training/curve.svg                                          validations as a picture, if matplotlib is installed
+training/curve.svg                                          a plot of the validations, if matplotlib is installed
 training/state-.../                                         to resume from
 training/outcome.json                                       written last: the run is complete
 """
@@ -50,16 +50,16 @@ class TrainingOutcome:
 
 
 def claim(out: Path, facts: dict[str, Any], main: bool) -> Path:
-    """The run's own folder in `out`, which the main process makes.
+    """Return the run's folder in `out`, which the main process creates.
 
-    InputError if `out` holds another run, or a model that is none of ours.
+    InputError if `out` contains another run or another model.
     """
     folder, path = out / RUN, out / RUN / "settings.json"
     try:
         if path.is_file():
             _require_same(out, json.loads(path.read_text(encoding="utf-8")), facts)
         elif (out / WEIGHTS).exists():
-            raise InputError(f"{out}: holds a model already; name another folder with --out")
+            raise InputError(f"{out}: already contains a model; name another folder with --out")
         elif main:
             folder.mkdir(parents=True, exist_ok=True)
             write_whole(path, json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False))
@@ -79,15 +79,17 @@ def _require_same(out: Path, old: dict[str, Any], new: dict[str, Any]) -> None:
         now = _known_to(before, new["settings"].get(name))
         if before != now:
             raise InputError(
-                f"{out}: holds a run with another {name!r} ({_short(before)}, now {_short(now)}): use --out"
+                f"{out}: contains a run with another {name!r} ({_short(before)}, now {_short(now)}): use --out"
             )
     for name, what in (("model", "model to start from"), ("data", "data")):
         if old[name] != new[name]:
-            raise InputError(f"{out}: holds a run with other {what} ({old[name]}, now {new[name]}): use another --out")
+            raise InputError(
+                f"{out}: contains a run with other {what} ({old[name]}, now {new[name]}): use another --out"
+            )
 
 
 def _known_to(before: Any, now: Any) -> Any:
-    """A setting without the fields that there were not when the run began; what those change is in the data."""
+    """Return a setting without fields that did not exist when the run was started."""
     if isinstance(before, dict) and isinstance(now, dict):
         return {name: _known_to(before[name], value) for name, value in now.items() if name in before}
     if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
@@ -101,7 +103,7 @@ def _short(value: Any) -> str:
 
 
 def save_outcome(out: Path, config: TrainConfig, run: TrainingRun, best: Best, curve: Sequence[dict[str, Any]]) -> None:
-    """The best head on its encoder, in full precision, with a card; weights come last, so that they are whole."""
+    """Write the best head with its encoder, in full precision, and a card; the weights are written last."""
     validations = {record["step"]: record for record in curve if record["id"].startswith("validation")}
     reasons = [str(problem) for problem in dict.fromkeys(map(str, run.unheard))]
     steps = max((record["step"] for record in curve), default=0)
@@ -124,8 +126,12 @@ def save_outcome(out: Path, config: TrainConfig, run: TrainingRun, best: Best, c
 
 
 def card(facts: dict[str, Any], outcome: TrainingOutcome) -> str:
-    """What the model was trained on and how it validated, in Markdown. Paths are left out: the card may be shared."""
-    left_out = [f"{outcome.unheard} examples were left out since they could not be heard."] if outcome.unheard else []
+    """Return a model card in Markdown: training data and validation. It contains no paths, because it may be shared."""
+    left_out = (
+        [f"{outcome.unheard} examples were left out because their recordings could not be read."]
+        if outcome.unheard
+        else []
+    )
     tables = to_markdown([data_table(facts["counts"], notes=left_out), outcome_table(outcome)])
     stated = {name: value for name, value in facts["settings"].items() if name not in ("data", "validation")}
     stated["model"] = {name: stated["model"][name] for name in ("head", "architecture")}
@@ -135,7 +141,7 @@ def card(facts: dict[str, Any], outcome: TrainingOutcome) -> str:
 
 
 def outcome_table(outcome: TrainingOutcome) -> Table:
-    """The validation before training and that of the head that was kept."""
+    """Return the validation before training and of the best head."""
     title = f"Validation of the head after {outcome.best_step} of {outcome.steps} steps"
     notes = [f"{reason}." for reason in outcome.reasons]
     rows: list[list[str]] = []

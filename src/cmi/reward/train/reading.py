@@ -1,11 +1,11 @@
-"""Read what a run learns from and what it validates on.
+"""Read the training and validation data of a run.
 
-Preferences and ratings come in the format of `cmi.preferences`, from files or from data sets by name. What one rater
-said of one pair is one example, so that the pair is heard once for all its axes. Ties ('both', 'neither') teach nothing
-here: they are left out, and counted.
+Preferences and ratings are in the format of `cmi.preferences`, from files or from data sets by name. All preferences of
+one rater on one pair are one example, so that the pair is encoded once for all axes. Ties ('both', 'neither') are left
+out and counted.
 
-Nothing that is validated on is trained on: a share that is held out takes all examples of its prompts with it, and the
-same row in both parts is an error.
+Training and validation are disjoint: a held-out share contains all examples of its prompts, and the same row in both
+parts is an error.
 """
 
 from collections import Counter
@@ -38,7 +38,7 @@ class ReadSet:
     """The labels of a data set by split, and what was left out of each split, by reason."""
 
     def __init__(self, given: str) -> None:
-        # Not at the top: the benchmark runs our models. Its readers of data sets do not.
+        # Imported here because cmi.rewardbench imports cmi.reward; its readers of data sets do not.
         from cmi.rewardbench.data import find
         from cmi.rewardbench.data.labels import read_labels, split_of, stated_splits
 
@@ -54,7 +54,7 @@ class ReadSet:
 
 
 class ReadSets:
-    """The data sets of some sources, each of which is read once; those in `known` were read before."""
+    """The data sets of some sources, each read once; those in `known` were read before."""
 
     def __init__(self, sources: Iterable[TrainingSource], known: dict[str, ReadSet] | None = None) -> None:
         self.used = {(source.dataset, split) for source in sources for split in _splits(source)}
@@ -69,7 +69,7 @@ class ReadSets:
 def read_data(
     config: TrainConfig, test: Sequence[Examples] = (), known: dict[str, ReadSet] | None = None
 ) -> tuple[list[Examples], list[Examples]]:
-    """The examples for training and for validation, which are apart; training is also apart from `test`.
+    """Return the examples for training and for validation, which are disjoint; training is also disjoint from `test`.
 
     `known` keeps the data sets for the next call.
     """
@@ -87,7 +87,7 @@ def read_data(
 
 
 def _as_configured(group: Examples, config: TrainConfig) -> Examples:
-    """The examples with labels on the configured axes only, and without prompts if those are not to be used."""
+    """Return the examples with the configured axes only, and without prompts if the configuration says so."""
     examples = group.examples
     if not set(AXES) <= set(config.axes):
         chosen = ({axis: label for axis, label in e.labels.items() if axis in config.axes} for e in examples)
@@ -100,7 +100,7 @@ def _as_configured(group: Examples, config: TrainConfig) -> Examples:
 
 
 def read_examples(sources: Sequence[TrainingSource]) -> list[Examples]:
-    """Each source's examples. InputError if a source gives none."""
+    """Return the examples of each source; raise InputError if a source has none."""
     sets = ReadSets(sources)
     return [_read(source, sets) for source in sources]
 
@@ -152,7 +152,7 @@ def _of_set(source: TrainingSource, sets: ReadSets, found: Examples) -> str:
 
 
 def _splits(source: TrainingSource) -> set[str]:
-    """The splits of a data set that a source names, as 'train' or 'train+valid'."""
+    """Return the splits of a data set that a source names, as 'train' or 'train+valid'."""
     return {split_name(split) for split in (source.split or ALL).split("+")}
 
 
@@ -185,7 +185,7 @@ def _rated(ratings: Iterable[Rating]) -> Iterator[TrainingExample]:
 
 
 def _hold_out(training: Sequence[Examples], source: TrainingSource) -> tuple[list[Examples], list[Examples]]:
-    """Part the examples of the prompts that are drawn from the others."""
+    """Split off the examples of the prompts that are held out."""
     assert source.share is not None
     kept, held_out = [], []
     for group in training:
@@ -205,7 +205,7 @@ def _hold_out(training: Sequence[Examples], source: TrainingSource) -> tuple[lis
 
 
 def _require_apart(training: Sequence[Examples], others: Mapping[str, Sequence[Examples]]) -> None:
-    """InputError if an example is in training and elsewhere, whoever labelled it and whichever take comes first."""
+    """Raise InputError if a training example also occurs elsewhere, by any rater and in either order of the takes."""
     if not any(others.values()):
         return
     row_of = partial(_identify, resolve=cache(Path.resolve))

@@ -1,4 +1,4 @@
-"""What a run needs before its first step: the frozen model, the head in training, and every token on disk."""
+"""Prepare a run: read the data, load the frozen model and the head, and encode all recordings and texts."""
 
 import hashlib
 import json
@@ -25,13 +25,13 @@ from cmi.reward.train.embeddings import Embeddings, items_of, usable
 from cmi.reward.train.forward import Trainee
 from cmi.reward.train.reading import read_data
 
-COSTS = ("micro_batch", "memory_gb", "cache_gb")  # what settings change no result
-Report = Callable[[str, int, int, str], None]  # what is being done, how much of it is, of how much, and a remark
+COSTS = ("micro_batch", "memory_gb", "cache_gb")  # settings that do not change results
+Report = Callable[[str, int, int, str], None]  # task, number done, total, remark
 
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """What is read before anything is encoded. `facts` tell this run from any other."""
+    """The data and facts of a run, before anything is encoded; `facts` identify the run."""
 
     training: list[Examples]
     validation: list[Examples]
@@ -41,7 +41,7 @@ class TrainingPlan:
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """All that the loop works on; `unheard` says what was left out and why."""
+    """Everything that the loop needs; `unheard` lists recordings that were left out, and why."""
 
     trainee: Trainee
     batches: Batches
@@ -53,7 +53,7 @@ class TrainingRun:
 
 
 def uses_bf16(config: TrainConfig, device: torch.device) -> bool:
-    """Whether the encoder is rounded to bf16 and the head computes in it; its weights stay in fp32."""
+    """Tell whether the encoder and the head compute in bf16; the head's weights stay in fp32."""
     return config.precision == "bf16" or (config.precision == "auto" and device.type == "cuda")
 
 
@@ -66,13 +66,13 @@ def make_plan(config: TrainConfig) -> TrainingPlan:
 
 
 def new_embeddings(config: TrainConfig, model: RewardModel, device: torch.device) -> Embeddings:
-    """Of the model's encoder, which is placed on the device."""
+    """Return empty embeddings for the model's encoder, which is moved to the device."""
     model.placed(device, "bf16" if uses_bf16(config, device) else "fp32")
     return Embeddings(model, device, config.window, training_cache(config), round(config.memory_gb * GIGABYTE))
 
 
 def training_cache(config: TrainConfig) -> TokenCache:
-    """Apart from what scoring keeps: its smaller limit would delete what training still needs."""
+    """Return the token cache of training; that of scoring has a smaller limit and would delete its entries."""
     return TokenCache(cache_folder() / "training", round(config.cache_gb * GIGABYTE))
 
 
@@ -83,7 +83,7 @@ def set_up(
     report: Report,
     embeddings: Embeddings | None = None,
 ) -> TrainingRun:
-    """`embeddings` are those of an earlier run on the same encoder, window and device, if there was one."""
+    """Prepare a run; `embeddings` are those of an earlier run with the same encoder, window and device, if any."""
     training, validation, model = plan.training, plan.validation, plan.model
     trainee = Trainee(starting_head(model.head, config.model, config.seed), config.loss).to(accelerator.device)
     embeddings = embeddings or new_embeddings(config, model, accelerator.device)
@@ -92,7 +92,7 @@ def set_up(
     for group in training:
         kept, problems = usable(group.examples, embeddings.known, config.window)
         if not kept:
-            raise InputError(f"{group.source.place}: none of its examples can be heard ({problems[0]})")
+            raise InputError(f"{group.source.place}: none of its examples can be read ({problems[0]})")
         groups.append((kept, group.source.weight))
         unheard += problems
     held_out: list[TrainingExample] = []
@@ -103,13 +103,13 @@ def set_up(
         sources += [group.name] * len(kept)
         unheard += problems
     if validation and not held_out:
-        raise InputError(f"{validation[0].source.place}: none of its examples can be heard ({unheard[-1]})")
+        raise InputError(f"{validation[0].source.place}: none of its examples can be read ({unheard[-1]})")
     batches = Batches(groups, config.batch, config.seed)
     return TrainingRun(trainee, batches, held_out, sources, embeddings, plan.facts, unheard)
 
 
 def load_model(start: Start) -> RewardModel:
-    """In full precision: the head is trained in it, and the encoder is rounded from it."""
+    """Load the model in full precision, in which the head is trained."""
     if start.is_encoder:
         found, encoder = muq_mulan.load_towers(start.checkpoint.partition("=")[2], start.revision)
         return RewardModel(encoder, RewardHead(HeadConfig(dim=encoder.dim)), found.name, found.folder)
@@ -117,7 +117,7 @@ def load_model(start: Start) -> RewardModel:
 
 
 def starting_head(head: RewardHead, start: Start, seed: int) -> RewardHead:
-    """The checkpoint's head, or a new one whose weights the seed tells."""
+    """Return the checkpoint's head, or a new one initialised from the seed."""
     if start.head == "keep":
         return deepcopy(head)
     with torch.random.fork_rng(devices=[]):
@@ -133,13 +133,13 @@ def changed(config: HeadConfig, architecture: Architecture | None) -> HeadConfig
 
 
 def settings_of(config: TrainConfig) -> dict[str, Any]:
-    """The configuration as JSON, but for what changes no result."""
+    """Return the configuration as JSON, without settings that do not change results."""
     settings = json.loads(json.dumps(asdict(config), default=str))
     return {name: value for name, value in settings.items() if name not in COSTS}
 
 
 def _encode(embeddings: Embeddings, groups: Sequence[Examples], accelerator: Accelerator, report: Report) -> None:
-    """Each process encodes its share, and all know of everything in the end."""
+    """Encode all items; each process encodes its share, and all get the results."""
     examples = (example for group in groups for example in group.examples)
     items = list(dict.fromkeys(["", *(item for e in examples for item in items_of(e, embeddings.window))]))
     items = [item for item in items if item not in embeddings.known]
@@ -156,7 +156,7 @@ def _encode(embeddings: Embeddings, groups: Sequence[Examples], accelerator: Acc
 
 
 def fingerprint(groups: Sequence[Examples]) -> str:
-    """Twelve hex digits that change with any example, whatever the current folder."""
+    """Return twelve hex digits that depend on all examples, but not on the current folder."""
     digest = hashlib.sha256()
     resolve = cache(Path.resolve)
     for group in groups:

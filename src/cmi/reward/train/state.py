@@ -1,9 +1,9 @@
-"""Where a run stands: written whole or not at all, verified when it is read, and read without pickle.
+"""The saved state of a run: written atomically, verified when it is read, without pickle.
 
-A state is a folder `state-00000250` with the weights in training, AdamW's moments and the best head so far, as
-safetensors, and `state.json` with the checksums of all. It is written under another name and renamed once it is on
-disk. The one before it is kept: if a disk damages the latest, the run goes on from there. What is random is told by the
-seed and the step, so nothing else is needed to go on.
+A state is a folder `state-00000250` with the current weights, AdamW's moments and the best head so far as safetensors,
+and `state.json` with their checksums. It is written under a temporary name and then renamed. The previous state is
+kept, and used if the latest one is damaged. Random draws depend only on the seed and the step, so that nothing else has
+to be saved.
 """
 
 import hashlib
@@ -24,13 +24,13 @@ from cmi._util.weights import load_weights, save_weights
 from cmi.reward.train.forward import Trainee
 
 UNFINISHED = "unfinished-"
-KEPT = 2  # the latest state and the one before
+KEPT = 2  # the latest state and the previous one
 WEIGHTS, MOMENTS, BEST, ABOUT = "weights.safetensors", "optimizer.safetensors", "best.safetensors", "state.json"
 
 
 @dataclass
 class Best:
-    """The head that validated best, and when."""
+    """The head with the best validation, and its step."""
 
     value: float
     step: int
@@ -45,7 +45,7 @@ class _RunState(NamedTuple):
 
 
 def save_state(folder: Path, step: int, trainee: Trainee, optimizer: torch.optim.Optimizer, best: Best) -> None:
-    """Keep the state after `step` steps, and the one before it."""
+    """Save the state after `step` steps; of earlier states only the latest is kept."""
     path = folder / f"state-{step:08d}"
     unfinished = folder / f"{UNFINISHED}{path.name}"
     shutil.rmtree(unfinished, ignore_errors=True)
@@ -63,9 +63,9 @@ def save_state(folder: Path, step: int, trainee: Trainee, optimizer: torch.optim
 
 
 def load_state(folder: Path, trainee: Trainee, optimizer: torch.optim.Optimizer) -> tuple[int, Best] | None:
-    """Go on from the latest state that is whole: how many steps were done, and the best head; None if there is none.
+    """Load the latest undamaged state; return its step and the best head, or None if there is no state.
 
-    InputError if there are states and all are damaged.
+    InputError if all states are damaged.
     """
     states = _states(folder)
     for path in reversed(states):
@@ -77,7 +77,7 @@ def load_state(folder: Path, trainee: Trainee, optimizer: torch.optim.Optimizer)
                 raise InputError(
                     f"{path}: damaged, or not a state of this run; delete the folder to begin again"
                 ) from error
-            warnings.warn(f"{path}: damaged; going on from the state before it", stacklevel=2)
+            warnings.warn(f"{path}: damaged; resuming from the previous state", stacklevel=2)
             continue
         for name, parameter in trainee.named_parameters():
             start = f"{name}/"
@@ -89,7 +89,7 @@ def load_state(folder: Path, trainee: Trainee, optimizer: torch.optim.Optimizer)
 
 
 def _read(path: Path) -> _RunState:
-    """A state whose every byte is as it was written; else any of several errors."""
+    """Read a state and verify its checksums; raises one of several errors if it is damaged."""
     record = json.loads((path / ABOUT).read_text(encoding="utf-8"))
     about = record["about"]
     if record["checksum"] != _digest(about):

@@ -188,7 +188,7 @@ def _codes(values: Sequence[str]) -> Codes:
 
 
 def votes_needed(gain: CalibrationGain) -> int | None:
-    """Return how many votes would tell a gain as large as this one; None if it is told, or none is seen."""
+    """Return how many votes would make this gain significant; None if it already is, or if there is no gain."""
     if gain.gain <= 0 or gain.low is None or gain.low > 0:
         return None
     return math.ceil(gain.votes * ((gain.gain - gain.low) / gain.gain) ** 2)
@@ -211,7 +211,7 @@ def calibration_tables(calibration: Calibration) -> list[Table]:
         )
         needed = votes_needed(gain)
         if needed is not None:
-            notes.append(f"{axis}: a gain of this size would be told with about {needed:,} votes.")
+            notes.append(f"{axis}: a gain of this size would be significant with about {needed:,} votes.")
         ranked = sorted(of.offsets.items(), key=lambda entry: -entry[1].offset)
         offsets += [
             [axis, name, signed(one.offset), interval((one.low, one.high), 2, with_sign=True), str(one.votes)]
@@ -239,6 +239,6 @@ def choose_system(systems: Sequence[System], name: str, where: object) -> System
     found = [one for one in known if name in ("", one.about.name, one.about.model.partition("@")[0])]
     if len(found) != 1:
         names = ", ".join(one.about.name for one in known) or "none"
-        asked = "which model? Name one with --model" if not name else f"no model of it is called {name!r}"
+        asked = "choose a model with --model" if not name else f"no model of it is called {name!r}"
         raise InputError(f"{where}: {asked}; models that score takes one by one are {names}")
     return found[0]

@@ -133,7 +133,7 @@ def watch(items: Sequence[RatedItem], system: System, until: str = "", expected:
         )
     last = until or min((date[:7] for votes in found.values() for date in votes.dates if date), default="")
     if expected is None and not last:
-        raise InputError("no vote has a date (voted or month): say with --expect which agreement is expected")
+        raise InputError("no vote has a date (voted or month): state the expected agreement with --expect")
     baseline_words = f"votes until {last}" if expected is None else f"{percent(expected)} %"
     drift = Drift(system.about.name, baseline_words, [], [], [])
     for axis, votes in found.items():

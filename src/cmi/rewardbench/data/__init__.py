@@ -32,7 +32,7 @@ class DataSet:
     It is downloaded from `hub`, an id on the hub, or from `url`, an archive or a file, or by a `recipe`, from public
     repositories (`cmi.rewardbench.data.recipes`). `files` are patterns of the files that we need, `size` is the stated
     size of the download in bytes, and `samples` and `tested` (used by the benchmark) are from the paper's Table 1.
-    `split` is the benchmark's; with `draws_split` the prompt decides about splits that no row states.
+    `split` is the benchmark's; with `draws_split`, splits are drawn by prompt if no row states one.
 
     The module of the data set reads it: `rows(folder)` yields its items, and the reasons to leave others out.
     """

@@ -1,8 +1,8 @@
 """A data set as labels in the common format (`cmi.preferences`): preferences and ratings, each with its split.
 
-Splits    train, valid and test, as published; others keep their names. If a set states train and no valid, the
-          prompts decide which tenth of train is valid; if it states no split, they decide about all three. No prompt
-          is then in two splits (`cmi.preferences.draw_split`).
+Splits    train, valid and test, as published; others keep their names. If a set has train but no valid split, a tenth
+          of train becomes valid, drawn by prompt; if it has no splits, all three are drawn by prompt. No prompt is then
+          in two splits (`cmi.preferences.draw_split`).
 """
 
 import math

@@ -27,10 +27,10 @@ from cmi.rewardbench.items import RatedItem
 from cmi.rewardbench.tasks import (
     TASKS,
     Array,
-    Asked,
     Protocol,
     Scores,
     Task,
+    TaskData,
     Unread,
     answers,
     ask,
@@ -188,7 +188,7 @@ class Statistic(NamedTuple):
 Draws = Mapping[tuple[str, str], Array]
 
 
-def _draws(views: Sequence[Mapping[tuple[str, str], Statistic]], asked: Asked, resamples: int) -> list[Draws]:
+def _draws(views: Sequence[Mapping[tuple[str, str], Statistic]], asked: TaskData, resamples: int) -> list[Draws]:
     """Draw all statistics of all views on the same prompts; all means in one matrix product."""
     every = {(i, *pair): one for i, view in enumerate(views) for pair, one in view.items()}
     means = {key: one for key, one in every.items() if one.metric.mean_of is not None}
@@ -259,7 +259,7 @@ class _View:
 
 
 def _views(
-    asked: Asked, given: Mapping[str, Array], unread: Mapping[str, Mask], protocol: Protocol, by: Grouping | None
+    asked: TaskData, given: Mapping[str, Array], unread: Mapping[str, Mask], protocol: Protocol, by: Grouping | None
 ) -> Iterator[_View]:
     groups = {EVERYTHING: np.ones(len(asked.items), bool)}
     if by is not None:
@@ -279,7 +279,7 @@ def _views(
 
 
 def _numbers(
-    asked: Asked, given: Mapping[str, Array], unread: Mapping[str, Mask], protocol: Protocol
+    asked: TaskData, given: Mapping[str, Array], unread: Mapping[str, Mask], protocol: Protocol
 ) -> Iterator[tuple[Metric, Mapping[str, Array]]]:
     """Yield each metric of the task with the numbers that it is computed from."""
     if not asked.task.is_preference:
@@ -292,7 +292,9 @@ def _numbers(
         yield BRIER, {n: np.where(decided, (logistic(v) - asked.truth) ** 2, np.nan) for n, v in given.items()}
 
 
-def _cells(view: _View, draws: Draws, asked: Asked, protocol: Protocol, models: Iterable[str]) -> Iterator[RewardCell]:
+def _cells(
+    view: _View, draws: Draws, asked: TaskData, protocol: Protocol, models: Iterable[str]
+) -> Iterator[RewardCell]:
     best = view.best_null(models)
     for name in view.numbers:
         is_null = name not in set(models)
@@ -326,7 +328,7 @@ def _cells(view: _View, draws: Draws, asked: Asked, protocol: Protocol, models: 
         yield cell
 
 
-def _versus(view: _View, draws: Draws, asked: Asked, protocol: Protocol, models: Iterable[str]) -> Iterator[Versus]:
+def _versus(view: _View, draws: Draws, asked: TaskData, protocol: Protocol, models: Iterable[str]) -> Iterator[Versus]:
     for a, b in view.pairs(models):
         if b in set(models):
             difference, *rest = _compared(view, draws, a, b)
@@ -342,6 +344,6 @@ def _compared(view: _View, draws: Draws, a: str, b: str) -> Comparison:
     return compare(view.value(a, b) - view.value(b, a), ours, theirs, view.prompts(view.of(a, b).of))
 
 
-def _bins(asked: Asked, differences: Array) -> list[Bin]:
+def _bins(asked: TaskData, differences: Array) -> list[Bin]:
     counted = ~np.isnan(differences) & (asked.truth != 0.5)
     return reliability(*folded(logistic(differences[counted]), asked.truth[counted]), BIN_EDGES)

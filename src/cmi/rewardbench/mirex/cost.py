@@ -61,9 +61,9 @@ def score_folds(
             f"{folder}: no fold has a model yet; run `cmi train {folder / folds[0].name}/train.yaml --out "
             f"{folder / folds[0].name / MODEL}` and so on, or name one model for all with --model"
         )
-    notes = [f"{name}: not trained yet, and not counted" for name in missing]
+    notes = [f"{name}: not trained yet, left out" for name in missing]
     questions = prepare([str(folder / ROWS)], out)
-    measure_takes(questions, out, started("takes heard for nulls", len({k for one in questions for k in one.keys})))
+    measure_takes(questions, out, started("takes measured for nulls", len({k for one in questions for k in one.keys})))
     found: dict[str, Scores] = {}
     for fold in folds:
         if fold.name in missing:

@@ -1,11 +1,12 @@
-"""Folds that hold a generator out: does a reward model still agree with people about one that it has never heard?
+"""Folds that hold a generator out: does a reward model agree with people about a generator it was not trained on?
 
 For each generator, a fold tests on all pairs with a take of it, and trains on pairs without one. No prompt, lyrics or
-recording is in both: training rows that share one with a test row are left out. If all prompts were given to all
-generators, that leaves no training row; with `parts`, each generator's pairs are then tested in so many parts, each by
-a model that may learn from the prompts of the other parts.
+recording is in both: training rows that share one with a test row are left out. If every generator has every prompt,
+this leaves no training rows; `parts` then divides each generator's pairs into parts, each tested by a model that is
+trained on the prompts of the other parts.
 
-Ordinary folds, for comparison, part all pairs by prompt: a model has heard every generator, but not the prompt.
+Ordinary folds, for comparison, divide all pairs by prompt: the model was trained on every generator, but not on the
+prompt.
 
 The folder
     preferences.jsonl         all rows
@@ -73,7 +74,7 @@ def read_fold_rows(spec: str, split: str = "") -> tuple[list[Preference], list[s
         if not isinstance(label, Preference):
             why = "are not preferences"
         elif (stated := str(label.about.get("split", ""))) and (stated != split if split else stated == "test"):
-            why = f"are of the split {stated}"
+            why = f"belong to the split {stated}"
         elif not all(_generators(label)):
             why = "do not say which generators made their takes"
         else:
@@ -95,7 +96,9 @@ def make_folds(rows: Sequence[Preference], parts: int = 1, ordinary: int = 5) ->
     groups = group_prompts([list(_traits(row)) for row in rows])
     names = sorted({name for row in rows for name in _generators(row)})
     if len(names) < 3:
-        raise InputError(f"{len(names)} generators, expected 3 or more: without one, two must be left to compare")
+        raise InputError(
+            f"{len(names)} generators, expected 3 or more: with one held out, two must remain for training"
+        )
     folds = []
     for generator in names:
         own = [place for place, row in enumerate(rows) if generator in _generators(row)]
@@ -109,14 +112,14 @@ def make_folds(rows: Sequence[Preference], parts: int = 1, ordinary: int = 5) ->
         if not fold.train:
             more = "more --parts" if fold.generator else "fewer --ordinary folds"
             raise InputError(
-                f"fold {fold.name}: nothing is left to train on, because all other pairs share a prompt or a recording "
-                f"with the {len(fold.test)} that it tests on; try {more}"
+                f"fold {fold.name}: no training pairs are left, because all others share a prompt or a recording "
+                f"with its {len(fold.test)} test pairs; try {more}"
             )
     return folds
 
 
 def _deal(places: Iterable[int], groups: Sequence[int], parts: int) -> list[list[int]]:
-    """Part rows by group, into parts of nearly equally many groups; empty parts are left out."""
+    """Divide rows by group into parts with nearly equal numbers of groups; empty parts are left out."""
     drawn = sorted({groups[i] for i in places}, key=lambda group: draw_number(f"part {group}"))
     part_of = {group: rank % parts for rank, group in enumerate(drawn)} if parts else {}
     dealt = [[i for i in places if part_of[groups[i]] == part] for part in range(parts)]
@@ -135,7 +138,7 @@ def _fold(name: str, generator: str, candidates: Iterable[int], test: list[int],
 
 
 def _traits(row: Preference) -> Iterable[Trait]:
-    """Yield what only one side of a fold may have; recordings are told apart by their paths."""
+    """Yield what only one side of a fold may contain; recordings are identified by their paths."""
     yield Trait("text", prompt_key(row))
     yield from prompt_traits(row.prompt)
     for sound in (row.pair.a, row.pair.b, row.prompt.reference):
@@ -152,7 +155,7 @@ def _folder_name(generator: str) -> str:
 def write_folds(
     rows: Sequence[Preference], folds: Sequence[Fold], out: Path, config: str = "", settings: Mapping[str, Any] = {}
 ) -> list[FoldSummary]:
-    """Write the folds to a folder that is new, or was begun by the same command on the same rows."""
+    """Write the folds to a folder that is new, or was created by the same command on the same rows."""
     content = hashlib.sha256(repr([(row.id, row.axis, row.choice, prompt_key(row)) for row in rows]).encode())
     template = _template(config) if config else None
     claim(out, {**settings, "rows": content.hexdigest()[:16]}, "cmi mirex folds")

@@ -75,7 +75,7 @@ def claim_output(out: Path, model: str, by: str) -> Path:
     begun = folder / SETTINGS
     if begun.is_file() and (earlier := read_json(begun)) != settings:
         known = ", ".join(map(str, earlier.values())) if isinstance(earlier, dict) else "something else"
-        raise InputError(f"{out}: begun with {known}, and this is {model}, {by or 'any axis'}; choose another name")
+        raise InputError(f"{out}: started with {known}, not with {model}, {by or 'any axis'}; choose another name")
     claim(folder, settings, "cmi mirex predict")
     return folder
 
@@ -86,7 +86,7 @@ def choose_axis(by: By, axes: Sequence[Axis], model: str) -> By:
     needed = ("musicality", "alignment") if chosen == "mean" else (chosen,)
     missing = [axis for axis in needed if axis not in axes]
     if missing:
-        raise InputError(f"--by {chosen}: {model} says nothing about {missing[0]}, only about {', '.join(axes)}")
+        raise InputError(f"--by {chosen}: {model} has no {missing[0]} score, only {', '.join(axes)}")
     return chosen
 
 

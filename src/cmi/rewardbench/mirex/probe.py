@@ -33,10 +33,10 @@ from cmi.rewardbench.tasks import (
     ALIGNMENT_PREFERENCE,
     MUSICALITY_PREFERENCE,
     Array,
-    Asked,
     Key,
     Scores,
     Task,
+    TaskData,
     Unread,
     answers,
     ask,
@@ -137,7 +137,7 @@ def identity_scores(items: Sequence[RatedItem]) -> Scores:
     }
 
 
-def _cross_fitted(asked: Asked) -> list[tuple[float, float]]:
+def _cross_fitted(asked: TaskData) -> list[tuple[float, float]]:
     codes = {name: i for i, name in enumerate(sorted({name for item in asked.items for name in generators_of(item)}))}
     sides = np.array([[codes[name] for name in generators_of(item)] for item in asked.items])  # (n, 2)
     outcome = np.sign(asked.truth - 0.5).astype(np.int64)
@@ -165,7 +165,7 @@ def alone_differences(items: Sequence[RatedItem], task: Task, alone: Scores) -> 
 
 
 def _probed(
-    asked: Asked, results: Results, models: Mapping[str, Scores], alone: Scores, resamples: int
+    asked: TaskData, results: Results, models: Mapping[str, Scores], alone: Scores, resamples: int
 ) -> Iterator[GeneratorProbe]:
     cells = {
         (cell.model, cell.group): cell
@@ -197,7 +197,7 @@ def _probed(
 
 
 def _within_generators(
-    asked: Asked, given: Array, counted: NDArray[np.bool_], resamples: int
+    asked: TaskData, given: Array, counted: NDArray[np.bool_], resamples: int
 ) -> tuple[float, Interval, int]:
     """Return the area under the ROC curve within pairs of the same two generators, its interval, and the couples."""
     items = [item for item, is_in in zip(asked.items, counted, strict=True) if is_in]

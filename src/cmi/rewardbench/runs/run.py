@@ -81,7 +81,9 @@ def data_at_hand() -> list[str]:
 def prepare(specs: Sequence[str], out: Path, split: str = "") -> list[AskedItem]:
     """Read all data and write the items to the folder."""
     if not specs:
-        raise InputError(f"none of {', '.join(BENCHMARK)} was downloaded; name data with --data, or cmi data get NAME")
+        raise InputError(
+            f"none of {', '.join(BENCHMARK)} is on disk; name data with --data, or run `cmi data get NAME`"
+        )
     questions = [question(item) for spec in specs for item in open_data(spec, split)]
     if not questions:
         raise InputError(f"{', '.join(specs)}: no items in it" + (f" of split {split!r}" if split else ""))
@@ -156,7 +158,7 @@ def run(
 ) -> Iterator[Outcome]:
     """Measure the features for nulls, then score with each model; `started` gets each step and its number of takes."""
     count = len(_distinct(questions))
-    measure_takes(questions, out, started("heard for nulls", count))
+    measure_takes(questions, out, started("measured for nulls", count))
     for name in models:
         with open_model(name, window, prompt, device, ray) as (about, scorer):
             yield score_questions(questions, about, scorer, out, started(f"scored by {about.name}", count), log)
@@ -174,7 +176,9 @@ def write_calibrated(out: Path, calibration: Calibration) -> str:
     system = next((one for one in run.systems if one.about.name == wanted), None)
     if system is None:
         known = ", ".join(one.about.name for one in run.systems)
-        raise InputError(f"the calibration is of {wanted}, and the run has {known}; fit one to that model's scores")
+        raise InputError(
+            f"the calibration was fitted to {wanted}, but the run has {known}; fit one to that model's scores"
+        )
     corrected: dict[Key, JudgedItem] = {}
     missing = 0
     for item in run.items:
@@ -184,7 +188,7 @@ def write_calibrated(out: Path, calibration: Calibration) -> str:
             missing += not all(name in of.offsets for of in calibration.axes.values() for name in names)
             corrected[key(item)] = JudgedItem(tuple(map(calibration.correct, scores, names)))
     write_pair_scores(out, replace(system.about, calibration=calibration.digest), corrected)
-    return f"{missing} of {len(corrected)} items have a generator that the calibration does not know" if missing else ""
+    return f"{missing} of {len(corrected)} items have a generator that is not in the calibration" if missing else ""
 
 
 def evaluate(
@@ -195,7 +199,7 @@ def evaluate(
     split: str = "",
     resamples: int = RESAMPLES,
 ) -> list[RewardCell]:
-    """How well a scorer agrees with people: one cell for each task, with its interval, n and best null.
+    """Return how well a scorer agrees with people: one cell for each task, with interval, n and best null.
 
     `scorer` is a name that `cmi.load_scorer` takes, or an object with `score(takes)`. `data` is a data set's name, a
     file of preferences or ratings, or a studio set's folder. With `out` scores are kept there; the same call resumes.

@@ -39,7 +39,7 @@ class Source:
 
     @property
     def unread(self) -> dict[str, Unread]:
-        """Of each judge, what could not be read of its answers."""
+        """The unparsed answers of each judge."""
         return {system.about.name: system.unread for system in self.systems if system.about.is_judge}
 
     @cached_property

@@ -24,7 +24,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 from cmi._util.errors import InputError
 from cmi.arena.audio import sounds
-from cmi.arena.exchange.trial_import import hear_trials, import_trials
+from cmi.arena.exchange.trial_import import import_trials, measure_trials
 from cmi.arena.store import assign, pairs, people, projects, ratings, trials, votes
 from cmi.arena.store.assign import View
 from cmi.arena.store.database import Database, open_database
@@ -99,7 +99,7 @@ class Arena:
                 rows.append(f'{number}-{name},{take.name},"{TEXT}, {number}",,{reference.name},{name}')
         manifest = folder / "takes.csv"
         manifest.write_text("\n".join(rows))
-        import_trials(self.database, self.project, hear_trials(manifest, kind, folder / "sounds"))
+        import_trials(self.database, self.project, measure_trials(manifest, kind, folder / "sounds"))
 
     def simulate(self, listeners: int) -> None:
         """Votes of people who prefer the harp most of the time, cast in no time by a clock of their own."""

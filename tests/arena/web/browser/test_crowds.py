@@ -127,7 +127,7 @@ def test_from_the_platforms_link_to_its_completion_code(make_arena, open_page, u
     page.locator("#go-on").click()
 
     expect(page.locator("#count")).to_have_text("qualification: 0 of 2")
-    expect(page.get_by_text("They decide whether you go on")).to_be_visible()
+    expect(page.get_by_text("They decide whether you continue")).to_be_visible()
     vote(page, arena)
     expect(page.locator("#count")).to_have_text("qualification: 1 of 2")
     vote(page, arena)
@@ -193,7 +193,7 @@ def test_who_does_not_agree_goes_back_and_leaves_nothing(make_arena, open_page):
     page = open_page()
     page.goto(address(arena))
     page.locator("#decline").click()
-    expect(page.get_by_role("heading", name="You do not take part")).to_be_visible()
+    expect(page.get_by_role("heading", name="You are not taking part")).to_be_visible()
     expect(page.locator("#code")).to_have_value("BACK1")
     assert outcomes.list_participants(arena.database, arena.project) == []
 
@@ -210,9 +210,9 @@ def test_another_persons_id_and_a_broken_link_are_refused_on_a_page(make_arena, 
     agree(open_page(), arena)
     page = open_page()
     for link, said in (
-        (address(arena, session="guessed"), "Somebody has begun with this participant id"),
-        (f"{arena.url}/enter?study=nothing-here&PROLIFIC_PID=5f1", "leads to no study"),
-        (address(arena, pid="{{%PROLIFIC_PID%}}"), "does not say who you are"),
+        (address(arena, session="guessed"), "This participant id is already in use"),
+        (f"{arena.url}/enter?study=nothing-here&PROLIFIC_PID=5f1", "does not lead to an open study"),
+        (address(arena, pid="{{%PROLIFIC_PID%}}"), "has no participant id"),
     ):
         page.goto(link)
         expect(page.get_by_text(re.compile(said))).to_be_visible()
@@ -223,13 +223,13 @@ def test_the_owner_sets_it_up_on_the_page(arena, open_dashboard, screenshot, unw
     page.goto(f"{arena.url}/owner#study")
     page.get_by_role("button", name="As on Prolific").click()
     expect(page.get_by_label("Parameter that only their link has")).to_have_value("SESSION_ID")
-    page.get_by_label("At the end").fill("DONE1")
+    page.get_by_label("Exit after completion").fill("DONE1")
     section = page.locator("section", has=page.get_by_role("heading", name="Recruit people"))
     section.get_by_role("button", name="Save").click()
     link = page.get_by_label("Invitation link")
     expect(link).to_have_value(re.compile(r"/enter\?study=.*&PROLIFIC_PID=\{\{%PROLIFIC_PID%\}\}&SESSION_ID="))
     before = link.input_value()
-    page.get_by_role("button", name="Make another link").click()
+    page.get_by_role("button", name="Replace this link").click()
     expect(link).not_to_have_value(before)
     screening = page.locator("section", has=page.get_by_role("heading", name="Checks before the first pair"))
     screening.get_by_label("Headphone check").check()

@@ -27,7 +27,7 @@ def test_a_link_signs_in_once_and_leaves_the_address_bar(arena, new_context, unw
 
     stranger = new_context().new_page()
     stranger.goto(link)
-    expect(stranger.get_by_role("heading", name="This link can't be used")).to_be_visible()
+    expect(stranger.get_by_role("heading", name="This link cannot be used")).to_be_visible()
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_chosen_theme_is_kept(annotator, screenshot):
     page = annotator.page
     paper = "getComputedStyle(document.body).backgroundColor"
     light = page.evaluate(paper)
-    page.get_by_role("button", name="Theme: as on this device").click()
+    page.get_by_role("button", name="Theme: same as this device").click()
     page.get_by_role("button", name="Theme: light").click()
     expect(page.get_by_role("button", name="Theme: dark")).to_be_visible()
     dark = page.evaluate(paper)

@@ -316,7 +316,7 @@ def test_a_vote_that_can_no_longer_be_corrected_says_so(arena, annotator):
     now = arena.database.now
     arena.database.now = lambda: now() + votes.CORRECTION_TIME + 60
     annotator.page.locator("#recent").click()
-    expect(annotator.page.get_by_role("dialog")).to_contain_text("Can't be changed any more")
+    expect(annotator.page.get_by_role("dialog")).to_contain_text("Cannot be changed any more")
     expect(annotator.page.get_by_role("button", name="Correct")).to_have_count(0)
 
 

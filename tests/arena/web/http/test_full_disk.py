@@ -19,7 +19,7 @@ from cmi.arena.store.database import Database, open_database
 from cmi.arena.store.votes import counted
 from cmi.arena.web import uploads
 
-SENTENCE = "The server's disk is full, so this was not saved. It can be sent again when there is room."
+SENTENCE = "The server's disk is full, so this was not saved. Send it again when there is space."
 
 
 def fill(database: Database) -> list[int]:

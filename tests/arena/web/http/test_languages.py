@@ -13,7 +13,7 @@ SOURCES = [*(FOLDER / "store").glob("*.py"), *(FOLDER / "web").rglob("*.py"), FO
 OWNERS = ("hiding.py", "uploads.py", "owner.py")  # what only owners can cause
 OTHERS = {  # said to an owner, or to a program
     "this person has withdrawn from the study",
-    "this person has withdrawn; invite them anew if they changed their mind",
+    "this person has withdrawn; send a new invitation if they have changed their mind",
 }
 
 

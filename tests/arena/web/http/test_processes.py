@@ -89,6 +89,6 @@ def test_several_processes_stop_cleanly(postgres_url, running):
 
 
 def test_sqlite_is_served_by_one_process(tmp_path):
-    with pytest.raises(InputError, match=r"--processes 2: SQLite has one writer .*; use --db postgresql://") as refused:
+    with pytest.raises(InputError, match=r"2: SQLite allows one writer .*; use --db postgresql://") as refused:
         serve(str(tmp_path / "arena.db"), processes=2)
     assert "\n" not in str(refused.value) and list(tmp_path.iterdir()) == []

@@ -21,7 +21,7 @@ from sqlalchemy import select
 from tests.arena.web.http.conftest import Study
 from tests.arena.web.http.test_described_api import UNLIMITED, made_up, operations, sent
 
-from cmi.arena.exchange.trial_import import hear_trials, import_trials
+from cmi.arena.exchange.trial_import import import_trials, measure_trials
 from cmi.arena.store import people, projects
 from cmi.arena.store.database import open_database
 from cmi.arena.store.schema import ratings
@@ -49,7 +49,7 @@ def manifest(tmp_path_factory) -> Path:
 
 def add_project(database, manifest, folder, kind) -> Study:
     project = projects.create(database, "Rated", {"heard_share": 0.0}, "You may leave.", kind)
-    import_trials(database, project.id, hear_trials(manifest, kind, folder))
+    import_trials(database, project.id, measure_trials(manifest, kind, folder))
     return Study(project.id)
 
 

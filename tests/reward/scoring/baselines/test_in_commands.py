@@ -143,7 +143,7 @@ def test_a_log_of_an_earlier_version_is_refused_and_left_alone(record, place):
     line = json.dumps({**record, "musicality": 1.0, "alignment": 1.0}) + "\n"
     (place / "log.jsonl").write_text(line)
     for command in ("score takes/p/a.wav", "pick takes"):
-        with pytest.raises(InputError, match=r"log\.jsonl: not a log of scores, or one of an earlier cmi"):
+        with pytest.raises(InputError, match=r"log\.jsonl: not a score log, or one of an earlier version of cmi"):
             cmi(f"{command} --model own_scorer:Counting --log log.jsonl")
     assert (place / "log.jsonl").read_text() == line
 

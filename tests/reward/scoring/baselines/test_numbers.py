@@ -83,7 +83,7 @@ def test_songeval_hears_what_the_sixth_layer_says():
     samples = torch.randn(1, 24_000)
     with torch.inference_mode():
         model(samples, None, None)
-        assert torch.equal(songeval.hear_layer(model, samples, 6), states[5])
+        assert torch.equal(songeval.encode_layers(model, samples, 6), states[5])
 
 
 def test_the_last_window_of_mulan_goes_on_with_the_recordings_start():

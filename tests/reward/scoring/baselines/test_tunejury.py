@@ -43,7 +43,7 @@ def test_the_score_is_the_head_of_clap_mert_and_text_in_this_order(jury, places,
     with torch.inference_mode():
         sound = model.audio_projection(model.audio_model(input_features=mels["input_features"]).pooler_output)
         words = model.text_projection(model.text_model(input_ids=ids).pooler_output)
-        heard = mert(tunejury.hear(path, 24_000)[None]).last_hidden_state.mean(dim=1)
+        heard = mert(tunejury.load_audio(path, 24_000)[None]).last_hidden_state.mean(dim=1)
         unit = functional.normalize
         features = torch.cat([unit(sound, dim=-1), heard, unit(words, dim=-1)], dim=1)
         state = random_state(tunejury_shapes(96, 12, 8, 1))

@@ -17,7 +17,9 @@ from cmi.arena.audio.playback import Copies, Unplayable
 from cmi.arena.store import assign, votes
 from cmi.arena.store.assign import Done
 from cmi.arena.store.database import Database
+from cmi.arena.store.ratings import RecentRating
 from cmi.arena.store.views import Ballot, Given, Original, Part, PlayableSound, View, forget_pair
+from cmi.arena.store.votes import Recent
 from cmi.arena.web.auth import Annotator
 from cmi.arena.web.bodies import PathId, VoteBody
 from cmi.arena.web.state import ThisArena
@@ -56,11 +58,7 @@ async def next_view(arena: ThisArena, session: Annotator) -> Response:
 async def recent(arena: ThisArena, session: Annotator) -> list[dict[str, Any]]:
     """The caller's latest votes, the newest first."""
     found = await arena.run(votes.recent, session.person, RECENT)
-    return [
-        {"view": one.view, "text": one.text, "created": one.created, "can_correct": one.can_correct}
-        | {"vote": _vote(one.vote)}
-        for one in found
-    ]
+    return [recent_row(one, _vote(one.vote)) for one in found]
 
 
 @router.get("/views/{view}")
@@ -99,6 +97,11 @@ async def vote(arena: ThisArena, session: Annotator, view: PathId, body: VoteBod
     if not saved.again:
         arena.orders.count_vote(session.project)
     return _answer({"saved": True, **saved._asdict()})
+
+
+def recent_row(one: Recent | RecentRating, given: dict[str, Any]) -> dict[str, Any]:
+    """An answer in the list of the caller's latest ones; `given` is the vote or rating as the page shows it."""
+    return {"view": one.view, "text": one.text, "created": one.created, "can_correct": one.can_correct, "vote": given}
 
 
 def _answer(fields: dict[str, Any]) -> Response:

@@ -62,7 +62,9 @@ async def serve_sound(request: Request, arena: Arena, original: Original, tag: s
         headers["content-length"] = str(size)
         return StreamingResponse(_read(path, 0, size), 200, headers, MEDIA_TYPE)
     if not span:
-        raise Refused("range", "the sound has no such part", 416, {"content-range": f"bytes */{size}"})
+        raise Refused(
+            "range", "the recording does not have the requested range", 416, {"content-range": f"bytes */{size}"}
+        )
     headers["content-length"] = str(len(span))
     headers["content-range"] = f"bytes {span.start}-{span.stop - 1}/{size}"
     return StreamingResponse(_read(path, span.start, span.stop), 206, headers, MEDIA_TYPE)

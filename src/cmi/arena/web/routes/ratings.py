@@ -24,7 +24,7 @@ from cmi.arena.store.trials import GivenRating, RatedAxis, TrialView
 from cmi.arena.store.views import PlayableSound
 from cmi.arena.web.auth import Annotator, Owner
 from cmi.arena.web.bodies import Body, LongText, PathId, Seconds
-from cmi.arena.web.routes.annotate import MOST_PASSED_OVER, RECENT
+from cmi.arena.web.routes.annotate import MOST_PASSED_OVER, RECENT, recent_row
 from cmi.arena.web.routes.media import serve_sound
 from cmi.arena.web.routes.results import as_cells
 from cmi.arena.web.state import ThisArena, ThisDatabase
@@ -62,11 +62,7 @@ async def next_trial(arena: ThisArena, session: Annotator) -> dict[str, Any]:
 async def recent_ratings(arena: ThisArena, session: Annotator) -> list[dict[str, Any]]:
     """The caller's latest ratings, the newest first."""
     found = await arena.run(ratings.recent_ratings, session.person, RECENT)
-    return [
-        {"view": one.view, "text": one.text, "created": one.created, "can_correct": one.can_correct}
-        | {"vote": _rating(one.rating)}
-        for one in found
-    ]
+    return [recent_row(one, _rating(one.rating)) for one in found]
 
 
 @router.get("/api/trials/{view}")

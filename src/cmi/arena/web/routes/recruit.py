@@ -73,7 +73,7 @@ def calibration(request: Request, database: ThisDatabase, session: Annotator) ->
 
 @router.post("/checks/{kind}")
 def begin_check(database: ThisDatabase, session: Annotator, kind: Kind) -> dict[str, int]:
-    """Begin an attempt, or go on with the one that is begun."""
+    """Start an attempt, or continue the current one."""
     return {"attempt": checks.begin(database, session.person, kind)}
 
 
@@ -138,6 +138,11 @@ def _send(request: Request, content: bytes) -> Response:
     if span is None:
         return Response(content, 200, headers, MEDIA_TYPE)
     if not span:
-        raise Refused("range", "the sound has no such part", 416, {"content-range": f"bytes */{len(content)}"})
+        raise Refused(
+            "range",
+            "the recording does not have the requested range",
+            416,
+            {"content-range": f"bytes */{len(content)}"},
+        )
     headers["content-range"] = f"bytes {span.start}-{span.stop - 1}/{len(content)}"
     return Response(content[span.start : span.stop], 206, headers, MEDIA_TYPE)

@@ -11,15 +11,15 @@
 A module named `my_metric` holds the metrics `my-metric` and `my-metric-...`, and has
 
     VARIANTS    the name, axes and options of each
-    SOURCES     the published checkpoints that they stand on
+    SOURCES     the published checkpoints that they need
     load        `load(places, device, **options)`, a NamedScorer named by its weights
 
 A name alone fetches the published checkpoint at a pinned revision. `NAME=FOLDER` reads it from a folder (or another hub
-id) instead; if a metric stands on two checkpoints, they are `NAME=FOLDER,FOLDER` in the order of docs/baselines.md,
-and an empty one is the published one.
+id) instead. If a metric needs two checkpoints, they are `NAME=FOLDER,FOLDER` in the order of docs/baselines.md; an
+empty one means the published one.
 
-An axis that a metric says nothing about is 0 for every take: a tie, never a guess. `NamedScorer.axes` are those that
-count.
+An axis that a metric does not measure is 0 for every take, which makes every pair a tie; `NamedScorer.axes` lists the
+axes that it measures.
 """
 
 import importlib
@@ -41,31 +41,31 @@ BOTH: tuple[Axis, ...] = ("musicality", "alignment")
 
 
 class BaselineVariant(NamedTuple):
-    """A metric of a module: the axes it speaks about, and the options of the module's `load`."""
+    """A metric of a module: the axes that it measures, and the options of the module's `load`."""
 
     axes: tuple[Axis, ...]
     options: Mapping[str, Any] = {}
 
 
 class Baseline(NamedTuple):
-    """A metric that was found: its name, the module it is in, and which of the module's it is."""
+    """A metric: its name, its module, and its variant in that module."""
 
     name: str
     module: ModuleType
     variant: BaselineVariant
 
     def load(self, places: Sequence[str], device: str) -> "NamedScorer":
-        """From `places`, folders or hub ids; the published checkpoints if there are none."""
+        """Load the metric from `places` (folders or hub ids), or from the published checkpoints if there are none."""
         sources = len(self.module.SOURCES)
         if len(places) > sources:
-            raise InputError(f"{self.name} stands on {sources} checkpoints, and {len(places)} were given")
+            raise InputError(f"{self.name} needs {sources} checkpoints, but {len(places)} were given")
         loaded: NamedScorer = self.module.load(places, device, **self.variant.options)
         loaded.name, loaded.axes = f"{self.name} ({loaded.name})", self.variant.axes
         return loaded
 
 
 def find_baseline(name: str) -> Baseline | None:
-    """The metric called `name`. Only modules that could hold it are imported."""
+    """Return the metric called `name`; only modules that could contain it are imported."""
     for family in _families():
         if f"{name}-".startswith(f"{family.replace('_', '-')}-") and "/" not in name:
             module = _import(family)
@@ -75,7 +75,7 @@ def find_baseline(name: str) -> Baseline | None:
 
 
 def list_baselines() -> list[str]:
-    """The names of all metrics; imports their modules."""
+    """Return the names of all metrics; this imports their modules."""
     modules = map(_import, _families())
     return [name for module in modules for name in getattr(module, "VARIANTS", ())]
 

@@ -1,11 +1,11 @@
-"""Audiobox Aesthetics (Tjandra et al., 2025): four numbers for any sound, from about 1 to 10.
+"""Audiobox Aesthetics (Tjandra et al., 2025): four scores of a recording, from about 1 to 10.
 
     CE content enjoyment    CU content usefulness    PC production complexity    PQ production quality
 
     10 s, 16 kHz -> WavLM -> its 13 states, mixed for each number -> mean over time -> unit length -> a small network
 
-Windows of 10 s, the last filled with zeros that are not attended to. A recording's number is the mean of its windows',
-weighted by their seconds. WavLM is transformers'; the checkpoint has Microsoft's layout, whose names are mapped.
+Windows are 10 s, the last padded with masked zeros. A score is the mean over the windows, weighted by duration. WavLM
+is that of transformers; the parameter names of the checkpoint, in Microsoft's layout, are mapped.
 """
 
 import warnings
@@ -25,7 +25,7 @@ from cmi.reward.engine.batching import stack
 from cmi.reward.model.checkpoint import depth, shape
 from cmi.reward.model.head import mask_of
 from cmi.reward.scoring.baselines import BOTH, BaselineVariant, sources
-from cmi.reward.scoring.baselines.listening import AT_ONCE, MusicalityScorer, hear
+from cmi.reward.scoring.baselines.listening import AT_ONCE, MusicalityScorer, load_audio
 from cmi.reward.scoring.scorers import NamedScorer
 from cmi.take import Audio
 
@@ -40,7 +40,7 @@ RATE = 16_000
 WINDOW = 10 * RATE
 STRIDES = (5, 2, 2, 2, 2, 2, 2)
 FRAME = 320  # samples: the product of the strides
-FARTHEST = 800  # frames; positions that lie farther apart are not told from each other
+FARTHEST = 800  # frames; larger distances share one position embedding
 
 _LAYER = r"wavlm\.encoder\.layers\.(\d+)\."
 NAMES = {
@@ -62,7 +62,7 @@ NAMES = {
 
 
 class Scale(NamedTuple):
-    """What the network's number is multiplied by and moved to."""
+    """Mean and standard deviation by which the network's output is rescaled."""
 
     mean: float
     std: float
@@ -120,7 +120,7 @@ class Audiobox(NamedTuple):
 
     def judge(self, sound: Audio) -> dict[str, float]:
         """A recording's four numbers."""
-        samples = hear(sound, RATE)
+        samples = load_audio(sound, RATE)
         parts = [samples[part] for part in windows(len(samples), WINDOW)]
         calls = [stack(parts[start : start + AT_ONCE], WINDOW, self.device) for start in range(0, len(parts), AT_ONCE)]
         numbers = torch.cat([self.model(*call) for call in calls]).cpu()  # (N, 4)
@@ -142,7 +142,7 @@ def load(places: Sequence[str], device: str, axis: str) -> NamedScorer:
 def _model(state: sources.State, config: Mapping[str, Any]) -> tuple[Aesthetics, dict[str, Scale]]:
     state = sources.with_weight_norm(sources.renamed(state, NAMES))
     if not config.get("use_weighted_layer_sum", True) or int(config.get("output_dim", 1)) != 1:
-        raise InputError("config.json states a head that is not known: a weighted sum of layers and one output are")
+        raise InputError("config.json states an unknown head, expected a weighted sum of layers and one output")
     model = Aesthetics(_wavlm_config(sources.shapes_of(state)), config)
     sources.fill(model, state, r"wavlm\.masked_spec_embed$")
     return model, _scales(config)
@@ -157,7 +157,7 @@ def _scales(config: Mapping[str, Any]) -> dict[str, Scale]:
 
 
 def _wavlm_config(shapes: Shapes) -> WavLMConfig:
-    """All sizes are told by shapes."""
+    """Derive the configuration from the shapes of the weights."""
     layer = "wavlm.encoder.layers.0"
     convolutions = [
         shape(shapes, f"wavlm.feature_extractor.conv_layers.{i}.conv.weight", 3) for i in range(len(STRIDES))

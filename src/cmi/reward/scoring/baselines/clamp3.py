@@ -1,12 +1,12 @@
-"""CLaMP 3 (Wu et al., 2025): music as sound or score, and text in any language, in one space. Here: sound and text.
+"""CLaMP 3 (Wu et al., 2025): a joint embedding of audio, scores and text in any language; here, audio and text.
 
     the whole recording, 24 kHz, standardised -> MERT, a vector for every 5 s -> BERT -> mean -> projection
     text -> XLM-R -> mean -> projection
 
-As published: a last window of less than 1 s is left out, a zero vector is put before and after the windows' vectors,
-and sequences of more than 128 vectors or tokens are read in stretches of 128, the last of them reaching back, whose
-embeddings are weighted by what is new in them. The score is the cosine. A text's lines are joined by a separator, in
-their order (the publishers' script shuffles them).
+As published, a last window of less than 1 s is left out, and a zero vector is put before and after the windows'
+vectors. Longer sequences than 128 vectors or tokens are divided into segments of 128, of which the last overlaps the
+one before; their embeddings are averaged, weighted by the number of new elements. The score is the cosine. The lines of
+a text are joined by a separator in their order (the publishers' script shuffles them).
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ from cmi.audio import windows
 from cmi.reward.model.checkpoint import depth, shape
 from cmi.reward.model.tokenizer import Tokenize, load_tokenizer
 from cmi.reward.scoring.baselines import ALIGNMENT, BaselineVariant, sources
-from cmi.reward.scoring.baselines.listening import AlignmentScorer, hear
+from cmi.reward.scoring.baselines.listening import AlignmentScorer, load_audio
 from cmi.reward.scoring.baselines.mert import build_mert
 from cmi.reward.scoring.scorers import NamedScorer
 from cmi.take import Audio
@@ -68,7 +68,7 @@ class Clamp3(nn.Module):
 
 
 def in_stretches(embed: Callable[[Tensor], Tensor], sequence: Tensor) -> Tensor:
-    """The mean of the embeddings of stretches, weighted by how much of each is new; of unit length."""
+    """Return the normalised mean of the embeddings of segments, weighted by the number of new elements in each."""
     parts = [sequence[part] for part in windows(len(sequence), STRETCH)]
     weights = [len(part) for part in parts]
     parts[-1] = sequence[-STRETCH:]
@@ -83,18 +83,18 @@ class Clamp3Similarity(NamedTuple):
     device: torch.device
 
     def embed_sound(self, sound: Audio) -> Tensor:
-        samples = hear(sound, RATE)
+        samples = load_audio(sound, RATE)
         standard = (samples - samples.mean()) / (samples.var(correction=0) + 1e-7).sqrt()
         parts = [standard[part] for part in windows(len(standard), WINDOW)]
         heard = [part for part in parts if len(part) >= SHORTEST]
         if not heard:
-            raise InputError(f"{sound}: {len(samples) / RATE:.2f} s, CLaMP 3 hears nothing of less than 1 s")
-        vectors = torch.cat([self._hear(part[None].to(self.device)) for part in heard])  # (T, D)
+            raise InputError(f"{sound}: {len(samples) / RATE:.2f} s, CLaMP 3 needs 1 s or more")
+        vectors = torch.cat([self._mert_mean(part[None].to(self.device)) for part in heard])  # (T, D)
         edge = torch.zeros_like(vectors[:1])
         return in_stretches(self.model.embed_sound, torch.cat([edge, vectors, edge])).cpu()
 
-    def _hear(self, clip: Tensor) -> Tensor:
-        """The mean over time and over all of MERT's layers of a clip: (1, n) -> (1, D)."""
+    def _mert_mean(self, clip: Tensor) -> Tensor:
+        """Return the mean over time and over all layers of MERT for a clip: (1, n) -> (1, D)."""
         states = self.mert(clip, output_hidden_states=True).hidden_states
         return torch.stack([state.mean(dim=1) for state in states]).mean(dim=0)
 
@@ -102,7 +102,7 @@ class Clamp3Similarity(NamedTuple):
         return in_stretches(self.model.embed_text, torch.tensor(self._ids(text), device=self.device)).cpu()
 
     def _ids(self, text: str) -> list[int]:
-        """Lines that are not empty, each once, with a separator between them."""
+        """Tokenize the distinct non-empty lines of a text, with a separator between them."""
         return self.tokenize(SEPARATOR.join(line for line in dict.fromkeys(text.split("\n")) if line))
 
 

@@ -1,11 +1,11 @@
-"""LAION CLAP (Wu et al., 2023): sound and text in one space, through transformers.
+"""LAION CLAP (Wu et al., 2023): a joint embedding of audio and text, through transformers.
 
     clap         laion/clap-htsat-unfused, the checkpoint of the paper that introduced it
     clap-music   laion/larger_clap_music
 
-Windows of 10 s at 48 kHz, the last filled by repeating it. Each is embedded at unit length, and a recording is the mean
-of its windows, at unit length again: the score is a cosine. (The publishers' own code hears one window at random of
-what is longer than 10 s, which no score can be reproduced from.) Texts are cut after 77 tokens, as in training.
+Windows of 10 s at 48 kHz, the last filled by repeating it, are embedded and normalised; a recording's embedding is
+their normalised mean, and the score is the cosine with the text. (The publishers' code takes one random window of
+longer recordings, so that its scores cannot be reproduced.) Texts are truncated to 77 tokens, as in training.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from cmi._util.pretrained import SAFE
 from cmi._util.weights import in_own_memory
 from cmi.audio import windows
 from cmi.reward.scoring.baselines import ALIGNMENT, BaselineVariant, sources
-from cmi.reward.scoring.baselines.listening import AlignmentScorer, hear, in_calls, repeated
+from cmi.reward.scoring.baselines.listening import AlignmentScorer, apply_in_batches, load_audio, repeat_to
 from cmi.reward.scoring.scorers import NamedScorer
 from cmi.take import Audio
 
@@ -42,10 +42,11 @@ class Clap(NamedTuple):
 
     def embed_sound(self, sound: Audio) -> Tensor:
         rate, length = self.extractor.sampling_rate, self.extractor.nb_max_samples
-        samples = hear(sound, rate)
-        parts = [repeated(samples[part], length).numpy() for part in windows(len(samples), length)]
+        samples = load_audio(sound, rate)
+        parts = [repeat_to(samples[part], length).numpy() for part in windows(len(samples), length)]
         mels = self.extractor(parts, sampling_rate=rate, return_tensors="pt", truncation="rand_trunc")["input_features"]
-        return functional.normalize(in_calls(self._embed_mels, mels.to(self.model.device)).mean(dim=0), dim=-1).cpu()
+        vectors = apply_in_batches(self._embed_mels, mels.to(self.model.device))
+        return functional.normalize(vectors.mean(dim=0), dim=-1).cpu()
 
     def _embed_mels(self, mels: Tensor) -> Tensor:
         heard = self.model.audio_model(input_features=mels).pooler_output
@@ -64,7 +65,7 @@ def load(places: Sequence[str], device: str, music: bool = False) -> NamedScorer
 
 
 def _load(found: sources.FoundCheckpoint, device: torch.device) -> Clap:
-    """InputError unless all is there and all of it fits."""
+    """Load the model; raise InputError if weights are missing or do not fit."""
     folder, safe = found.folder, found.weights.suffix == ".safetensors"
     if found.config.get("model_type") != "clap":
         raise InputError(f"{folder}: config.json states the model type {found.config.get('model_type')!r}, not 'clap'")
@@ -76,10 +77,10 @@ def _load(found: sources.FoundCheckpoint, device: torch.device) -> Clap:
             tokenizer = AutoTokenizer.from_pretrained(folder, **SAFE)
     except (OSError, ValueError, RuntimeError, LookupError, SafetensorError) as error:
         reason = str(error).strip().partition("\n")[0]
-        raise InputError(f"{folder} holds no CLAP model that can be loaded: {reason}") from error
+        raise InputError(f"{folder}: not a CLAP model that can be loaded: {reason}") from error
     if lacking := sorted(report["missing_keys"]):
         raise InputError(f"{found.weights} lacks weights of a CLAP model, among them {lacking[0]}")
     if model.config.audio_config.enable_fusion:
-        raise InputError(f"{folder}: a CLAP model that fuses windows; one that does not is expected")
+        raise InputError(f"{folder}: a CLAP model with feature fusion, expected one without")
     in_own_memory(model)
     return Clap(model.requires_grad_(False).eval().to(device), extractor, tokenizer)

@@ -1,4 +1,4 @@
-"""HTS-AT (Chen et al., 2022) from checkpoints in its publishers' layout, as transformers' module; names are mapped."""
+"""Load HTS-AT (Chen et al., 2022) from checkpoints in its publishers' layout into transformers' module."""
 
 from transformers import ClapAudioConfig
 
@@ -24,7 +24,7 @@ NEVER_READ = (
 
 
 def with_our_names(state: sources.State, names: dict[str, str]) -> sources.State:
-    """Keys renamed by `names` and NAMES, and queries, keys and values apart, which checkpoints keep in one tensor."""
+    """Rename keys by `names` and NAMES, and split the checkpoint's joint tensors of queries, keys and values."""
     found = {}
     for key, tensor in sources.renamed(state, names | NAMES).items():
         if ".attn.qkv." in key:

@@ -1,7 +1,6 @@
-"""From takes to numbers: what all baselines share.
+"""Shared by all baselines: load audio, run a model on windows, and score takes by embeddings.
 
-The windows of one recording share a call and those of different recordings never do, so that a score can't depend on
-the company in which it was asked for.
+A call of the model has windows of one recording only, so that scores do not depend on the other takes.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,30 +20,30 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
-def hear(sound: Audio, rate: int, seconds: float | None = None) -> Tensor:
-    """The samples (n,) of a recording at `rate` hertz, the first `seconds` if given. Silence is an InputError."""
+def load_audio(sound: Audio, rate: int, seconds: float | None = None) -> Tensor:
+    """Load a recording (n,) at `rate` hertz, the first `seconds` if given; InputError if it is silent."""
     if isinstance(sound, Path):
         heard = audio.load(sound, rate, seconds)
         audio.require_sound(heard, sound)
     else:
         heard = audio.resample(sound, rate)
         audio.require_sound(heard, "a waveform in memory")
-    # A copy: kernels round differently on numpy's memory, which may lie anywhere.
+    # A copy, because kernels round differently on numpy's unaligned memory.
     return torch.tensor(heard.samples if seconds is None else heard.samples[: round(seconds * rate)])
 
 
-def in_calls(call: Callable[[Tensor], Tensor], windows: Tensor) -> Tensor:
-    """Rows of `call` on windows (N, ...) of one recording, a few at a time."""
+def apply_in_batches(call: Callable[[Tensor], Tensor], windows: Tensor) -> Tensor:
+    """Apply `call` to the windows (N, ...) of one recording, a few at a time."""
     return torch.cat([call(part) for part in windows.split(AT_ONCE)])
 
 
-def repeated(samples: Tensor, length: int) -> Tensor:
-    """A recording said again from its start until it is `length` samples long."""
+def repeat_to(samples: Tensor, length: int) -> Tensor:
+    """Repeat a recording until it is `length` samples long."""
     return samples.repeat(-(-length // len(samples)))[:length]
 
 
 class MusicalityScorer:
-    """Takes judged by their sound alone; `on_both` gives the same number to alignment."""
+    """Scores takes by their audio only; with `on_both`, alignment gets the same score."""
 
     def __init__(self, judge: Callable[[Audio], float], on_both: bool = False) -> None:
         self.judge = judge
@@ -58,10 +57,10 @@ class MusicalityScorer:
 
 
 class AlignmentScorer:
-    """Takes judged by how near they lie to their prompts in a space of both: the inner product of two embeddings.
+    """Scores takes by the inner product of their embedding with that of the prompt.
 
-    A prompt is its text. With `whole_prompt` it is all of its parts, text, lyrics and reference: the mean of their
-    products. A prompt without any such part is an InputError.
+    The prompt is its text or, with `whole_prompt`, all of its parts (text, lyrics, reference), whose products are
+    averaged. A prompt without these parts is an InputError.
     """
 
     def __init__(
@@ -92,10 +91,10 @@ class AlignmentScorer:
         sounds = [prompt.reference] if self.whole_prompt and prompt.reference is not None else []
         written = [text for text in texts if text.strip()]
         if not written and not sounds:
-            raise InputError("a prompt without text: there is nothing to compare a take with")
+            raise InputError("the prompt has no text to compare the take with")
         return written, sounds
 
 
 def _once(keys: Sequence[Key], compute: Callable[[Key], Value]) -> dict[Key, Value]:
-    """What is computed for each, once for those that come again."""
+    """Compute a value for each item, once for equal items."""
     return {key: compute(key) for key in dict.fromkeys(keys)}

@@ -1,7 +1,7 @@
-"""MERT (Li et al., 2023): a HuBERT of music, through transformers. CLaMP 3 and TuneJury stand on it.
+"""MERT (Li et al., 2023), a HuBERT for music, through transformers. CLaMP 3 and TuneJury use it.
 
-Large models may state `deepnorm`: residuals weigh (2 layers)^(1/4) times as much as what a layer adds to them. They may
-also state `attention_relax`, which guards half precision and changes no number.
+Large models may have `deepnorm`, which multiplies residuals by (2 layers)^(1/4), and `attention_relax`, which prevents
+overflow in half precision and does not change results.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
-"""MuQ-MuLan (Zhu et al., 2025): music and text in one space.
+"""MuQ-MuLan (Zhu et al., 2025): a joint embedding of music and text.
 
-Windows of 10 s; the last is completed with the recording's start. Each is embedded at unit length, and a recording is
-the mean of its windows: its product with a text of unit length is what the `muq` package calls their similarity. Texts
-are cut after 512 tokens.
+Windows of 10 s, the last filled up with the recording's start, are embedded and normalised; a recording's embedding is
+their mean. Its inner product with the normalised text embedding is the similarity of the `muq` package. Texts are
+truncated to 512 tokens.
 
 The paper compares a take with the text alone. `muq-mulan-all` compares it with lyrics and reference too.
 """
@@ -20,7 +20,7 @@ from cmi.reward.model.checkpoint import check_keys, encoder_config, shape
 from cmi.reward.model.encoders.muq_mulan import RATE, SHORTEST, TEXT_TOKENS, MuQMuLan, MuQMuLanConfig
 from cmi.reward.model.tokenizer import Tokenize, load_tokenizer
 from cmi.reward.scoring.baselines import ALIGNMENT, BaselineVariant, sources
-from cmi.reward.scoring.baselines.listening import AlignmentScorer, hear, in_calls
+from cmi.reward.scoring.baselines.listening import AlignmentScorer, apply_in_batches, load_audio
 from cmi.reward.scoring.scorers import NamedScorer
 from cmi.take import Audio
 
@@ -35,7 +35,7 @@ NAMES = {r"^mulan\.audio\.": "audio_module.", r"^mulan\.text\.": "text_module.",
 
 
 class JointSpace(nn.Module):
-    """The two towers and their ways into the joint space."""
+    """The two towers and their projections into the joint space."""
 
     def __init__(self, config: MuQMuLanConfig, dim: int) -> None:
         super().__init__()
@@ -69,10 +69,10 @@ class MuQMuLanSimilarity(NamedTuple):
     device: torch.device
 
     def embed_sound(self, sound: Audio) -> Tensor:
-        windows = windows_of(hear(sound, RATE)).to(self.device)
+        windows = windows_of(load_audio(sound, RATE)).to(self.device)
         if windows.shape[1] < SHORTEST:
-            raise InputError(f"{sound}: too short to be heard, {SHORTEST} samples at {RATE} Hz are the fewest")
-        return in_calls(self.space.embed_sound, windows).mean(dim=0).cpu()
+            raise InputError(f"{sound}: too short, expected {SHORTEST} samples or more at {RATE} Hz")
+        return apply_in_batches(self.space.embed_sound, windows).mean(dim=0).cpu()
 
     def embed_text(self, text: str) -> Tensor:
         ids = self.tokenize(text)

@@ -1,13 +1,13 @@
-"""PAM (Deshmukh et al., 2024): how much nearer a recording lies to 'clear and clean' than to 'noisy', from 0 to 1.
+"""PAM (Deshmukh et al., 2024): how much closer a recording is to 'clear and clean' than to 'noisy', from 0 to 1.
 
     7 s, 44.1 kHz -> HTS-AT -> projection --+-> cosines with two sentences -> softmax -> the first's probability
     two fixed sentences -> GPT-2 -> projection
 
-The model is Microsoft's CLAP of 2023, as published; HTS-AT and GPT-2 are transformers', names are mapped. Windows of
-7 s; what is shorter is repeated, and what is left over at the end is heard as the last 7 s. A recording's number is the
-mean of its windows'. (The publishers' script hears a stereo file's channels one after the other; ours averages them.)
+The model is Microsoft's CLAP of 2023, with HTS-AT and GPT-2 from transformers. Windows are 7 s; shorter recordings are
+repeated, and a remainder is covered by a window of the last 7 s. The score is the mean over the windows. (The
+publishers' script processes the channels of a stereo file one after the other; here they are averaged.)
 
-The mel filters are the checkpoint's own: they were made for 32 kHz and are applied at 44.1 kHz, as published.
+The mel filters are those of the checkpoint, which were made for 32 kHz and are applied at 44.1 kHz, as published.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from cmi._util.weights import Shapes
 from cmi.reward.model.checkpoint import depth, shape
 from cmi.reward.model.tokenizer import Tokenize, load_tokenizer
 from cmi.reward.scoring.baselines import MUSICALITY, BaselineVariant, hts_at, sources
-from cmi.reward.scoring.baselines.listening import MusicalityScorer, hear, in_calls, repeated
+from cmi.reward.scoring.baselines.listening import MusicalityScorer, apply_in_batches, load_audio, repeat_to
 from cmi.reward.scoring.scorers import NamedScorer
 from cmi.take import Audio
 
@@ -87,7 +87,7 @@ class MicrosoftClap(nn.Module):
 def windows_of(samples: Tensor) -> Tensor:
     """Windows (N, n): all whole ones, and the last 7 s where something is left over."""
     if len(samples) <= WINDOW:
-        return repeated(samples, WINDOW)[None]
+        return repeat_to(samples, WINDOW)[None]
     whole = samples[: len(samples) // WINDOW * WINDOW].view(-1, WINDOW)
     return whole if whole.numel() == len(samples) else torch.cat([whole, samples[None, -WINDOW:]])
 
@@ -100,8 +100,9 @@ class Pam:
             self.sentences = torch.cat([self.model.embed_text(each) for each in ids])  # (2, dim)
 
     def judge(self, sound: Audio) -> float:
-        heard = in_calls(self.model.embed_sound, windows_of(hear(sound, RATE)).to(self.sentences.device))  # (N, dim)
-        nearness = self.model.logit_scale.exp() * heard @ self.sentences.T
+        windows = windows_of(load_audio(sound, RATE)).to(self.sentences.device)
+        vectors = apply_in_batches(self.model.embed_sound, windows)  # (N, dim)
+        nearness = self.model.logit_scale.exp() * vectors @ self.sentences.T
         return float(nearness.softmax(dim=1)[:, 0].mean())
 
 

@@ -1,11 +1,11 @@
-"""SongEval (Yao et al., 2025): five dimensions of a song's beauty, from 1 to 5, by a head over MuQ's features.
+"""SongEval (Yao et al., 2025): five aesthetic dimensions of a song, from 1 to 5, by a head on MuQ's features.
 
     the whole song, 24 kHz -> MuQ, output of layer 6 -> feed-forward -> four attentions -> mean over time
                                                                      -> maximum over time
     mean and maximum -> five numbers
 
-A song is heard at once, as published, up to LONGEST seconds of it. Musicality is the dimension of that name, unless
-another is asked for.
+A song is encoded at once, as published, up to LONGEST seconds. Musicality is the dimension of that name, or the one
+that the scorer's name states.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from cmi.reward.model.checkpoint import MUQ as MUQ_PLACE
 from cmi.reward.model.checkpoint import check_keys, depth, muq_config, shape
 from cmi.reward.model.encoders.muq_mulan import MEL_MEAN, MEL_STD, RATE, SHORTEST, LogMel, MuQ, RotaryPositions
 from cmi.reward.scoring.baselines import MUSICALITY, BaselineVariant, sources
-from cmi.reward.scoring.baselines.listening import MusicalityScorer, hear
+from cmi.reward.scoring.baselines.listening import MusicalityScorer, load_audio
 from cmi.reward.scoring.scorers import NamedScorer
 from cmi.take import Audio
 
@@ -32,7 +32,7 @@ HEAD = sources.PublishedCheckpoint(
     "",
     "",
     ("model.safetensors",),
-    "songeval's head is on no hub: run 'git clone https://github.com/ASLP-lab/SongEval', then name the model "
+    "songeval's head is not on a hub: run 'git clone https://github.com/ASLP-lab/SongEval', then name the model "
     "songeval=SongEval/ckpt",
 )
 MUQ = sources.PublishedCheckpoint("OpenMuQ/MuQ-large-msd-iter", "0562a57814f6f8bbd9fdea0a25921a2fce1a841a")
@@ -60,8 +60,8 @@ class Head(nn.Module):
         return 3 + 2 * self.fc(pooled).tanh()  # (B, 5)
 
 
-def hear_layer(muq: MuQ, samples: Tensor, layers: int) -> Tensor:
-    """What the first `layers` of MuQ's conformer make of clips at 24 kHz: (B, n) -> (B, T, dim), 25 a second."""
+def encode_layers(muq: MuQ, samples: Tensor, layers: int) -> Tensor:
+    """Return the output of the first `layers` of MuQ's conformer for clips at 24 kHz: (B, n) -> (B, T, dim), 25 Hz."""
     x = muq.conv(muq.mel(samples))
     turns = muq.conformer.embed_positions(x)
     for layer in muq.conformer.layers[:layers]:
@@ -76,10 +76,10 @@ class SongEval(NamedTuple):
 
     def judge(self, sound: Audio) -> dict[str, float]:
         """A recording's five dimensions."""
-        samples = hear(sound, RATE, LONGEST)
+        samples = load_audio(sound, RATE, LONGEST)
         if len(samples) < SHORTEST:
-            raise InputError(f"{sound}: {len(samples)} samples, the fewest that are heard are {SHORTEST}")
-        features = hear_layer(self.muq, samples[None].to(self.device), LAYER)
+            raise InputError(f"{sound}: {len(samples)} samples, expected {SHORTEST} or more")
+        features = encode_layers(self.muq, samples[None].to(self.device), LAYER)
         return dict(zip(DIMENSIONS, self.head(features)[0].tolist(), strict=True))
 
 
@@ -95,7 +95,7 @@ def _muq(state: sources.State, config: Mapping[str, Any]) -> MuQ:
     stated = config.get("stat") or {}
     for key, ours in (("melspec_2048_mean", MEL_MEAN), ("melspec_2048_std", MEL_STD)):
         if abs(float(stated.get(key, ours)) - ours) > 1e-6:
-            raise InputError(f"config.json states {key} {stated[key]}, and only {ours} is known")
+            raise InputError(f"config.json states {key} {stated[key]}, expected {ours}")
     # Under its name in our towers, of whose keys it is known which are never read.
     found = sources.renamed(state, {r"^model\.": f"{MUQ_PLACE}."})
     shapes = sources.shapes_of(found)

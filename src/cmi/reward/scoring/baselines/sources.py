@@ -1,8 +1,8 @@
-"""Where published checkpoints are found, and how they are read.
+"""Find, download and read published checkpoints.
 
-Safetensors are preferred. Where the publishers give none, their `.bin`, `.pt` or `.pth` file is read only if the user
-says so (CMI_READ_PICKLES=1), by torch.load with weights_only=True: it makes tensors and plain containers, runs no code
-of the file, and refuses anything else.
+Safetensors are preferred. If the publishers have none, their `.bin`, `.pt` or `.pth` file is read only with the user's
+permission (CMI_READ_PICKLES=1), by torch.load with weights_only=True, which loads tensors and plain containers, runs no
+code from the file, and refuses anything else.
 """
 
 import os
@@ -29,22 +29,22 @@ Built = TypeVar("Built")
 PERMISSION = "CMI_READ_PICKLES"
 NEVER_READ = r".*\.position_ids$|.*num_batches_tracked$"
 WEIGHT_NORM = {".weight_g": ".parametrizations.weight.original0", ".weight_v": ".parametrizations.weight.original1"}
-# numpy's numbers, which trainers keep beside their weights: nothing in them is run.
+# numpy scalars, which trainers store beside the weights; unpickling them runs no code.
 _SCALAR = np.float64(0).__reduce__()[0]
 NUMBERS: list[Any] = [_SCALAR, (_SCALAR, "numpy.core.multiarray.scalar"), np.dtype, np.dtypes.Float64DType]
 
 
 class PublishedCheckpoint(NamedTuple):
-    """A published checkpoint: its hub id at a revision, and the names its weights may have, the preferred first."""
+    """A published checkpoint: its hub id and revision, and the names of its weights, the preferred one first."""
 
     repo: str
     revision: str
     files: tuple[str, ...] = ("model.safetensors", "pytorch_model.bin")
-    how_to_get: str = ""  # a sentence for what is on no hub
+    how_to_get: str = ""  # how to get a checkpoint that is not on a hub
 
 
 class FoundCheckpoint(NamedTuple):
-    """A checkpoint on this machine; its name tells its revision or content."""
+    """A checkpoint on this machine; its name includes its revision or a hash of its content."""
 
     weights: Path
     folder: Path
@@ -52,13 +52,13 @@ class FoundCheckpoint(NamedTuple):
 
     @property
     def config(self) -> dict[str, Any]:
-        """Its config.json; empty if there is none."""
+        """The contents of config.json; empty if there is none."""
         path = self.folder / "config.json"
         return read_table(path) if path.is_file() else {}
 
 
 def find(source: PublishedCheckpoint, places: Sequence[str], number: int = 0) -> FoundCheckpoint:
-    """The checkpoint at the `number`-th of `places`, folders or hub ids; the published one if there is none."""
+    """Find the checkpoint at `places[number]`, a folder or hub id, or else the published one."""
     place = places[number] if number < len(places) else ""
     if not place and not source.repo:
         raise InputError(source.how_to_get)
@@ -83,10 +83,7 @@ def build(
     make: Callable[[State, Mapping[str, Any]], Built],
     number: int = 0,
 ) -> tuple[FoundCheckpoint, Built]:
-    """The checkpoint that `find` finds, and what `make` makes of its tensors and its config.json.
-
-    InputErrors of `make` name the file.
-    """
+    """Find a checkpoint and build a model with `make(tensors, config)`; InputErrors of `make` name the file."""
     found = find(source, places, number)
     state, config = read_state(found.weights), found.config
     try:
@@ -96,7 +93,7 @@ def build(
 
 
 def _require_permission(weights: Path) -> None:
-    """InputError for a pickle that the user has not allowed."""
+    """Raise InputError for a pickle if the user has not allowed it."""
     if weights.suffix != ".safetensors" and os.environ.get(PERMISSION) != "1":
         raise InputError(
             f"{weights} is a pickle: set {PERMISSION}=1 to have torch read its tensors (weights_only, no code is run), "
@@ -105,14 +102,14 @@ def _require_permission(weights: Path) -> None:
 
 
 def _named(weights: Path, name: str) -> str:
-    """A folder's name by the content of its weights: `find_model` names it by its other files."""
+    """Name a folder by a hash of its weights, because `find_model` only hashes its other files."""
     if weights.parent.name.startswith(name.partition("@")[2]):
         return name  # a snapshot of the hub's
     return f"{name.partition('@')[0]}@{content_hash(weights)[:12]}"
 
 
 def _download(repo: str, file: str, revision: str) -> Path:
-    """One file of a hub id that is no safetensors and so was left behind."""
+    """Download a file of a hub id that `find_model` left out because it is not safetensors."""
     from huggingface_hub import hf_hub_download
 
     try:
@@ -126,7 +123,7 @@ def _download(repo: str, file: str, revision: str) -> Path:
 
 
 def read_state(path: Path) -> State:
-    """The tensors of a checkpoint by name: those under `model` or `state_dict` if it holds more."""
+    """Return the tensors of a checkpoint by name, from its entry `model` or `state_dict` if there is one."""
     try:
         if path.suffix == ".safetensors":
             return load_weights(path)
@@ -149,7 +146,7 @@ def shapes_of(state: Mapping[str, Tensor]) -> Shapes:
 
 
 def renamed(state: Mapping[str, Tensor], names: Mapping[str, str]) -> State:
-    """Keys with each regular expression of `names` replaced, in order."""
+    """Rename keys by the regular expressions of `names`, in order."""
     found = {}
     for key, tensor in state.items():
         for pattern, new in names.items():
@@ -159,12 +156,12 @@ def renamed(state: Mapping[str, Tensor], names: Mapping[str, str]) -> State:
 
 
 def with_weight_norm(state: Mapping[str, Tensor]) -> State:
-    """The two parts of a normalised weight under today's names."""
+    """Rename the two parts of a weight-normalised parameter to torch's current names."""
     return renamed(state, {re.escape(old) + "$": new for old, new in WEIGHT_NORM.items()})
 
 
 def fill(module: nn.Module, state: Mapping[str, Tensor], ignored: str = "") -> None:
-    """Load weights in float32, frozen. InputError unless all but the `ignored` keys fit, each with its shape."""
+    """Load weights in float32 and freeze them; InputError unless all keys but `ignored` match in name and shape."""
     skipped = re.compile(f"{NEVER_READ}|{ignored}" if ignored else NEVER_READ)
     used = {key: tensor.float() for key, tensor in state.items() if not skipped.match(key)}
     expected = {key: shape for key, shape in shapes_of(module.state_dict()).items() if not skipped.match(key)}

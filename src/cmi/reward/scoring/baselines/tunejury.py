@@ -1,4 +1,4 @@
-"""TuneJury (Kim et al., 2026): people's preferences between generated pieces, learned by a head on frozen encoders.
+"""TuneJury (Kim et al., 2026): a head on frozen encoders, trained on people's preferences between generated pieces.
 
     the middle 10 s, 48 kHz  -> LAION CLAP for music, of unit length --+
     the whole recording, 24 kHz -> MERT-v1-330M, mean of the last layer +-> four layers -> one number
@@ -6,14 +6,15 @@
 
     tunejury             the released head
     tunejury-no-prompt   the same without the text, as its authors advise for prompts unlike an arena's
-    tunejury-clap        the head that hears CLAP alone, without text, which may be used commercially (Apache-2.0)
+    tunejury-clap        the head on CLAP audio embeddings only, without text, under Apache-2.0 (commercial use allowed)
 
-As in the script with which its authors scored whole collections: the middle 10 s (their `Scorer` takes any 10 s at
-random), what is shorter repeated as often as it fits and then silent, quantised to 16 bits for CLAP; and MERT in
-stretches of 300 s. The head was trained on differences of two takes of one prompt, and its number, an overall
-preference, stands under musicality.
+Audio is prepared as in the authors' script for whole collections (their `Scorer` takes a random 10 s): CLAP gets the
+middle 10 s, quantised to 16 bits, and shorter clips are repeated and then padded with silence; MERT gets segments of
+300 s. The head was trained on differences of two takes of one prompt. Its output, an overall preference, is reported as
+musicality.
 
-CLAP is LAION's own file: its conversion for transformers (larger_clap_music) reads all texts nearly alike.
+CLAP is loaded from LAION's own file, because its conversion for transformers (larger_clap_music) embeds all texts
+almost alike.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +32,7 @@ from cmi._util.errors import InputError
 from cmi.reward.model.checkpoint import depth, shape
 from cmi.reward.model.tokenizer import Tokenize, load_tokenizer
 from cmi.reward.scoring.baselines import MUSICALITY, BaselineVariant, hts_at, sources
-from cmi.reward.scoring.baselines.listening import hear
+from cmi.reward.scoring.baselines.listening import load_audio
 from cmi.reward.scoring.baselines.mert import build_mert
 from cmi.reward.scoring.scorers import NamedScorer
 from cmi.take import Audio, Score, Take
@@ -77,7 +78,7 @@ class PreferenceHead(nn.Module):
         for inside, outside in pairwise(widths):
             layers += [nn.Linear(inside, outside), nn.BatchNorm1d(outside), nn.ReLU(), nn.Dropout(0.5)]
         self.net = nn.Sequential(*layers, nn.Linear(widths[-1], 1))
-        self.width = widths[0]  # the features that it takes
+        self.width = widths[0]  # number of input features
 
     def forward(self, features: Tensor) -> Tensor:
         return self.net(features)[:, 0]  # (B,)
@@ -90,7 +91,7 @@ class LaionClap(NamedTuple):
 
     def embed_sound(self, sound: Audio) -> Tensor:
         """The middle of a recording: (dim,), of unit length."""
-        samples = hear(sound, CLAP_RATE)
+        samples = load_audio(sound, CLAP_RATE)
         start = max(0, (len(samples) - CLAP_WINDOW) // 2)
         clip = samples[start : start + CLAP_WINDOW].clamp(-1, 1)
         quantised = (clip * 32767).trunc() / 32767
@@ -110,36 +111,38 @@ class LaionClap(NamedTuple):
 
 class Mert(NamedTuple):
     model: HubertModel
-    is_standardised: bool  # what it hears
+    is_standardised: bool  # of its input, in hertz
     device: torch.device
 
     def embed_sound(self, sound: Audio) -> Tensor:
         """The mean of the last layer over a recording: (dim,)."""
-        samples = hear(sound, MERT_RATE)
+        samples = load_audio(sound, MERT_RATE)
         parts = list(samples.split(MERT_STRETCH))
-        if len(parts) > 1 and len(parts[-1]) < MERT_RATE:  # less than a second belongs to the stretch before
+        if (
+            len(parts) > 1 and len(parts[-1]) < MERT_RATE
+        ):  # a rest of less than a second is added to the previous segment
             parts[-2:] = [torch.cat(parts[-2:])]
-        frames = [self._hear(part) for part in parts]  # (T, dim) each
+        frames = [self._mert_frames(part) for part in parts]  # (T, dim) each
         return torch.stack([part.sum(dim=0) for part in frames]).sum(dim=0) / sum(map(len, frames))
 
-    def _hear(self, samples: Tensor) -> Tensor:
+    def _mert_frames(self, samples: Tensor) -> Tensor:
         if self.is_standardised:
             samples = (samples - samples.mean()) / (samples.var(correction=0) + 1e-7).sqrt()
         return self.model(samples[None].to(self.device)).last_hidden_state[0]
 
 
 class TuneJuryScorer:
-    """Takes judged by the head; a recording that comes again is heard once."""
+    """Scores takes with the head; each recording is embedded once."""
 
     def __init__(self, head: PreferenceHead, clap: LaionClap, mert: Mert | None) -> None:
         self.head, self.clap, self.mert = head, clap, mert
 
     @torch.inference_mode()
     def score(self, takes: Sequence[Take]) -> list[Score]:
-        heard = {sound: self._hear(sound) for sound in dict.fromkeys(take.audio for take in takes)}
+        heard = {sound: self._embed(sound) for sound in dict.fromkeys(take.audio for take in takes)}
         return [Score(musicality=self._judge(heard[take.audio], take.prompt.text), alignment=0.0) for take in takes]
 
-    def _hear(self, sound: Audio) -> Tensor:
+    def _embed(self, sound: Audio) -> Tensor:
         parts = [self.clap.embed_sound(sound)]
         return torch.cat([*parts, self.mert.embed_sound(sound)] if self.mert else parts)
 
@@ -161,19 +164,19 @@ def load(places: Sequence[str], device: str, reads: bool = True, clap_only: bool
         mert = Mert(network.to(there), _is_standardised(other), there)
         expected += network.config.hidden_size + model.config.projection_dim
     if head.width != expected:
-        raise InputError(f"{found.weights}: a head of {head.width} features, and these encoders give {expected}")
+        raise InputError(f"{found.weights}: the head expects {head.width} features, but these encoders give {expected}")
     scorer = TuneJuryScorer(head.to(there), LaionClap(model.to(there), tokenize, there), mert)
     return NamedScorer(", ".join(names), scorer)
 
 
 def _is_standardised(found: sources.FoundCheckpoint) -> bool:
-    """Whether the checkpoint's preprocessor standardises; that of Wav2Vec 2 does unless it says otherwise."""
+    """Tell whether the checkpoint's preprocessor standardises its input, which is the default of Wav2Vec 2."""
     path = found.folder / "preprocessor_config.json"
     return bool(read_table(path).get("do_normalize", True)) if path.is_file() else True
 
 
 def _extractor() -> Any:
-    """Mel spectrograms as LAION computes them; what is shorter than 10 s is repeated, and then silent."""
+    """Return LAION's mel spectrograms; clips shorter than 10 s are repeated, then padded with silence."""
     return ClapFeatureExtractor(
         frequency_min=50, frequency_max=14_000, truncation="rand_trunc", padding="repeatpad", max_length_s=10
     )

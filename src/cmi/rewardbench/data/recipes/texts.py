@@ -27,18 +27,18 @@ SPACE = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 TAG = re.compile(r"<[^>]+>")
 
 
-class Said(NamedTuple):
+class ClipText(NamedTuple):
     """A clip's text and all its names: a text that shares a name is not wrong for it."""
 
     text: str
     names: tuple[str, ...]
 
 
-def text_of(recipe: Recipe, rule: Mapping[str, Any], file: RecipeFile, key: str, folder: Path) -> Said | None:
+def text_of(recipe: Recipe, rule: Mapping[str, Any], file: RecipeFile, key: str, folder: Path) -> ClipText | None:
     """Return a clip's text; None if its repository has none, or the file with it is missing."""
     found = tuple(_found(recipe, rule, file, key, folder))
     text = " ".join(found[0].split()) if found else ""
-    return Said(text, found) if text else None
+    return ClipText(text, found) if text else None
 
 
 def _found(recipe: Recipe, rule: Mapping[str, Any], file: RecipeFile, key: str, folder: Path) -> Iterable[str]:

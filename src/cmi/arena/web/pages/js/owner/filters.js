@@ -1,4 +1,4 @@
-// A row of controls above a list, and what else the address asks for. What is chosen is in the page's address, so that a reload or a copied link keeps it.
+// A row of filters above a list. The filters are part of the page's address, so that a reload or a copied link keeps them.
 import { el } from "../dom.js";
 import { field } from "./actions.js";
 import { address } from "./links.js";
@@ -24,11 +24,17 @@ export function choice(options, value) {
   );
 }
 
+/** A search field with the text of the query. */
+export const searchField = (query) => el("input", { type: "search", value: query.text ?? "", maxlength: 200 });
+
+/** A checkbox that is ticked if the query's field is true. */
+export const checkbox = (query, name) => el("input", { type: "checkbox", checked: query[name] === "true" });
+
 /** A select of the systems, or all. */
 export const systemChoice = (systems, value) =>
   choice({ "": "filter.all", ...Object.fromEntries(systems.map((name) => [name, null])) }, value);
 
-/** Controls by the name of what they set; `onChange(query)` is told whenever one has changed. */
+/** Controls by the field that they set; `onChange(query)` is called when one has changed. */
 export function filterBar(name, controls, query, onChange) {
   const read = () => {
     const chosen = Object.entries(controls).map(([key, control]) => [

@@ -5,7 +5,7 @@ import { el } from "../dom.js";
 import { confirmSaved } from "../live.js";
 import { word } from "../words.js";
 import { actionButton, field, section } from "./actions.js";
-import { choice, filterBar, systemChoice } from "./filters.js";
+import { checkbox, choice, filterBar, searchField, systemChoice } from "./filters.js";
 import { pill, statePills } from "./item.js";
 import { linked, pairAt, votesAt } from "./links.js";
 import { DASH } from "./numbers.js";
@@ -36,13 +36,13 @@ export async function showPairs(holder, signal, canChange, query) {
   if (signal.aborted) return;
   const list = pagedList("/api/owner/pairs", "pairs", "pairs.total", pairsTable, signal);
   const controls = {
-    text: el("input", { type: "search", value: query.text ?? "", maxlength: 200 }),
+    text: searchField(query),
     state: choice(STATES, query.state),
     kind: choice(KINDS, query.kind),
     system: systemChoice(systems, query.system),
     order: choice(ORDERS, query.order),
-    shared: el("input", { type: "checkbox", checked: query.shared === "true" }),
-    feedback: el("input", { type: "checkbox", checked: query.feedback === "true" }),
+    shared: checkbox(query, "shared"),
+    feedback: checkbox(query, "feedback"),
   };
   holder.replaceChildren(
     section("pairs", filterBar("pairs", controls, query, list.load), list.element),

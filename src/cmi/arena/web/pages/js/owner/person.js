@@ -3,7 +3,7 @@ import { get } from "../api.js";
 import { when } from "../clock.js";
 import { el } from "../dom.js";
 import { section } from "./actions.js";
-import { BALLOT_ORDERS, choice, filterBar } from "./filters.js";
+import { BALLOT_ORDERS, checkbox, choice, filterBar } from "./filters.js";
 import { screeningTable } from "./figures/screening.js";
 import { voteList } from "./votes.js";
 
@@ -23,7 +23,7 @@ export async function showPerson(holder, signal, query) {
   const controls = {
     kind: choice(KINDS, query.kind),
     order: choice(BALLOT_ORDERS, query.order),
-    feedback: el("input", { type: "checkbox", checked: query.feedback === "true" }),
+    feedback: checkbox(query, "feedback"),
   };
   holder.replaceChildren(
     el("p", {}, el("a", { href: "#people", word: "person.back" })),

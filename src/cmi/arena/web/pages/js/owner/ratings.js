@@ -3,7 +3,7 @@ import { get } from "../api.js";
 import { when } from "../clock.js";
 import { el } from "../dom.js";
 import { section } from "./actions.js";
-import { BALLOT_ORDERS, choice, filterBar, systemChoice } from "./filters.js";
+import { BALLOT_ORDERS, checkbox, choice, filterBar, searchField, systemChoice } from "./filters.js";
 import { pill } from "./item.js";
 import { linked, ratingsAt, trialAt } from "./links.js";
 import { number } from "./numbers.js";
@@ -15,11 +15,11 @@ export async function showRatings(holder, signal, query) {
   if (signal.aborted) return;
   const ratings = ratingList(signal);
   const controls = {
-    text: el("input", { type: "search", value: query.text ?? "", maxlength: 200 }),
+    text: searchField(query),
     system: systemChoice(systems, query.system),
     order: choice(BALLOT_ORDERS, query.order),
-    feedback: el("input", { type: "checkbox", checked: query.feedback === "true" }),
-    hidden: el("input", { type: "checkbox", checked: query.hidden === "true" }),
+    feedback: checkbox(query, "feedback"),
+    hidden: checkbox(query, "hidden"),
   };
   holder.replaceChildren(section("ratings", filterBar("ratings", controls, query, ratings.load), ratings.element));
   await ratings.load(query);

@@ -3,7 +3,7 @@ import { get } from "../api.js";
 import { when } from "../clock.js";
 import { el } from "../dom.js";
 import { section } from "./actions.js";
-import { choice, filterBar, systemChoice } from "./filters.js";
+import { checkbox, choice, filterBar, searchField, systemChoice } from "./filters.js";
 import { statePills } from "./item.js";
 import { linked, ratingsAt, trialAt } from "./links.js";
 import { DASH } from "./numbers.js";
@@ -31,11 +31,11 @@ export async function showTrials(holder, signal, query) {
   if (signal.aborted) return;
   const list = pagedList("/api/owner/trials", "trials", "trials.total", trialsTable, signal);
   const controls = {
-    text: el("input", { type: "search", value: query.text ?? "", maxlength: 200 }),
+    text: searchField(query),
     state: choice(STATES, query.state),
     system: systemChoice(systems, query.system),
     order: choice(ORDERS, query.order),
-    feedback: el("input", { type: "checkbox", checked: query.feedback === "true" }),
+    feedback: checkbox(query, "feedback"),
   };
   holder.replaceChildren(section("trials", filterBar("trials", controls, query, list.load), list.element));
   await list.load(query);

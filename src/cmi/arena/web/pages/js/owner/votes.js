@@ -3,7 +3,7 @@ import { get } from "../api.js";
 import { when } from "../clock.js";
 import { el } from "../dom.js";
 import { section } from "./actions.js";
-import { BALLOT_ORDERS, choice, filterBar, systemChoice } from "./filters.js";
+import { BALLOT_ORDERS, checkbox, choice, filterBar, searchField, systemChoice } from "./filters.js";
 import { linked, pairAt, personAt } from "./links.js";
 import { number } from "./numbers.js";
 import { pagedList } from "./pages.js";
@@ -23,12 +23,12 @@ export async function showVotes(holder, signal, query) {
   if (signal.aborted) return;
   const votes = voteList(signal);
   const controls = {
-    text: el("input", { type: "search", value: query.text ?? "", maxlength: 200 }),
+    text: searchField(query),
     system: systemChoice(systems, query.system),
     kind: choice(KINDS, query.kind),
     order: choice(BALLOT_ORDERS, query.order),
-    feedback: el("input", { type: "checkbox", checked: query.feedback === "true" }),
-    hidden: el("input", { type: "checkbox", checked: query.hidden === "true" }),
+    feedback: checkbox(query, "feedback"),
+    hidden: checkbox(query, "hidden"),
   };
   holder.replaceChildren(section("votes", filterBar("votes", controls, query, votes.load), votes.element));
   await votes.load(query);
