@@ -50,7 +50,7 @@ def test_a_class_of_the_users_is_probed_with_their_recordings(run, tmp_path):
     assert "own_scorers:Loudness@" in shown.stdout
     assert "<svg" in (tmp_path / "probe.svg").read_text()[:2000]
     page = (tmp_path / "out" / "probe.html").read_text("utf-8")
-    assert all(f'<th scope="row">{flaw}</th>' in page for flaw in ("noise", "clipping", "dropouts"))
+    assert all(f'<th scope="row">{flaw}<small>' in page for flaw in ("noise", "clipping", "dropouts"))
 
 
 def test_the_report_for_machines_goes_by_the_users_bounds(run):
@@ -68,7 +68,7 @@ def test_the_report_for_machines_goes_by_the_users_bounds(run):
     [
         (("nowhere:Scorer",), "no module 'nowhere'"),
         (("own_scorers:Broken", "--audio", "songs"), "expected finite numbers"),
-        (("own_scorers:Loudness", "--audio", "nowhere"), "nowhere: no such folder"),
+        (("own_scorers:Loudness", "--audio", "nowhere"), "nowhere: not a folder"),
         (("own_scorers:Loudness", "--plot", "probe.pdf"), "a picture is a file named .png or .svg"),
         (("own_scorers:Loudness", "--html", "probe.pdf"), "probe.pdf: expected a name that ends in .html"),
         (("own_scorers:Loudness", "--set", "songs", "--html", "probe.html"), "leave out --set"),
