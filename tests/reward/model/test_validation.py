@@ -48,7 +48,9 @@ def test_the_numbers_are_of_the_weights_that_are_shipped():
 
 
 @pytest.mark.parametrize(
-    "page", [ROOT / "docs" / "nano.md", WEIGHTS / "nano" / "README.md"], ids=lambda path: path.name
+    "page",
+    [ROOT / "docs/nano.md", ROOT / "docs/explanation/nano-figures.md", WEIGHTS / "nano" / "README.md"],
+    ids=lambda path: path.name,
 )
 def test_the_pages_about_nano_say_the_same_numbers(page):
     text = page.read_text(encoding="utf-8")

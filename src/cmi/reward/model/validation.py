@@ -1,7 +1,7 @@
 """What a shipped model was validated on, in one sentence for every table, record and reward.
 
 The numbers are in weights/validation.json under the model's name and revision, so other weights claim nothing.
-docs/nano.md says how each was measured.
+docs/explanation/nano-figures.md says how each was measured.
 """
 
 import json
