@@ -3,7 +3,7 @@
     python recipes/nano/composed.py --composed 12 --scores 8
 
 Pieces are composed by the studio with seeds that nothing else uses, and scores of its corpus; 30 s of each, rendered.
-`Composition` met none of these pieces and none of this code for flaws. Intervals are 95 % and draw pieces.
+Intervals are 95 % and draw pieces.
 
 It takes about a second of one core for a take: half a minute for a piece and its 27 versions.
 """
@@ -74,7 +74,7 @@ def report(scores: Array) -> None:
         ("composition", slice(len(COMPOSITION_FLAWS))),
         ("performance", slice(len(COMPOSITION_FLAWS), None)),
     ):
-        for title, right in (("the same piece", same), ("any two", across)):
+        for title, right in (("same piece", same), ("any two", across)):
             cells = (_share(np.nanmean(right[:, chosen, i], axis=1)) for i in range(len(STRENGTHS)))
             print(f"{family + ', ' + title:24.24}" + "".join(f"{cell:>24}" for cell in cells))
     for place, flaw in enumerate(FLAWS):

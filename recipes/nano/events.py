@@ -54,7 +54,8 @@ def written(notes: Notes, metre: int, beats: int, slot: dict[int, int]) -> Signs
     """Notes as signs."""
     signs: list[int] = []
     ticks = np.round(notes[:, START] * GRID).astype(int)
-    order = np.lexsort((-notes[:, PITCH], np.array([slot[int(p)] for p in notes[:, PART]]), ticks))
+    slots_of = np.array([slot[int(p)] for p in notes[:, PART]])
+    order = np.lexsort((-notes[:, PITCH], slots_of, ticks))
     at, bar = 0, -1
     for i in order.tolist():
         while bar < ticks[i] // (metre * GRID):
@@ -154,8 +155,8 @@ def go_on(
         wheres.append({s: p for p, s in reversed(list(slot.items()))})
     heat = torch.tensor(temperatures, device=device)[:, None]
     fed = torch.zeros(len(begun), max(map(len, begun)), dtype=torch.long)
-    for row, first in zip(fed, begun, strict=True):
-        row[: len(first)] = torch.from_numpy(first.astype(np.int64))
+    for row, signs_given in zip(fed, begun, strict=True):
+        row[: len(signs_given)] = torch.from_numpy(signs_given.astype(np.int64))
     fed, counts = fed.to(device), torch.tensor([len(own) for own in begun], device=device)
     state, sign, out = None, fed[:, :1], [fed[:, :1]]
     with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):

@@ -68,9 +68,8 @@ def baselines(heard: Heard) -> dict[str, Any]:
     classes = functional.pad(pitches, (9, 3)).view(*pitches.shape[:2], 8, 12).sum(dim=2)  # A1 is the ninth above C1
     whole = functional.normalize(classes.mean(dim=1), dim=1)
     moment = functional.normalize(classes, dim=2)
-    consonant = torch.tensor([3, 4, 5, 7, 8, 9])
-    near: Any = sum((moment * moment.roll(int(i), 2)).sum(dim=2).mean(dim=1) for i in consonant)
-    harsh: Any = sum((moment * moment.roll(i, 2)).sum(dim=2).mean(dim=1) for i in (1, 6, 11))
+    alike = [(moment * moment.roll(i, 2)).sum(dim=2).mean(dim=1) for i in range(12)]
+    near, harsh = (torch.stack([alike[i] for i in which]).sum(dim=0) for which in ((3, 4, 5, 7, 8, 9), (1, 6, 11)))
     ways = {
         "sparser": -rises.mean(dim=(1, 2)),
         "denser": rises.mean(dim=(1, 2)),

@@ -22,7 +22,7 @@ import struct
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
@@ -103,7 +103,7 @@ def read_midi(content: bytes, source: str, name: str, marked: NDArray[np.float64
         beats = np.array([midi.tick_to_time(i * midi.resolution) for i in range(count)])
     if len(beats) < 16 or metre not in (2, 3, 4, 6):
         return None
-    rows: list[Any] = []
+    rows: list[Array] = []
     programs: list[int] = []
     for part in midi.instruments:
         played = [(note.start, note.end, note.pitch, note.velocity) for note in part.notes if note.start >= beats[0]]

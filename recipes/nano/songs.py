@@ -54,7 +54,7 @@ def read_songs(path: Path) -> NDArray[np.float32]:
         packed = stored["songs"]
     out = np.empty((*packed.shape[:2], 2 * packed.shape[2]), np.float32)
     out[:, :, ::2], out[:, :, 1::2] = packed % 16, packed // 16
-    return out * np.float32(STEP)
+    return (out * STEP).astype(np.float32)
 
 
 if __name__ == "__main__":

@@ -89,16 +89,15 @@ def pack(path: Path, name: str, folder: Path) -> None:
 
     from cmi.studio.soundfont import DRUM_BANK, Font, tone
 
-    font = Font(path)
-    voices: list[dict[str, Any]] = []
-    sounds: list[Any] = []
+    font, voices = Font(path), list[dict[str, Any]]()
+    sounds: list[NDArray[np.float32]] = []
     for program in (*PROGRAMS[name], -1):
         voices.append({"font": name, "program": program, "first": len(sounds)})
         for key in DRUMS if program < 0 else PACKED:
             voice = font.voice(*((DRUM_BANK, 0) if program < 0 else (0, program)), key, 96)
             sound = tone(voice, 0.0, 2.5, RATE).mean(axis=0)[:KEPT].astype(np.float32)
             sound = np.pad(sound, (0, KEPT - len(sound)))
-            sounds.append(sound * (0.3 / max(1e-4, float(np.abs(sound).max()))))
+            sounds.append((sound * (0.3 / max(1e-4, float(np.abs(sound).max())))).astype(np.float32))
     soundfile.write(
         folder / f"{name}.opus",
         np.concatenate(sounds),

@@ -201,8 +201,8 @@ def listen(
     pitches: list[Tensor] = []
     rises: list[Tensor] = []
     rows: list[tuple[int, str, float, str]] = []
-    count = 0
     batch: list[Group] = []
+    count = 0
 
     def flush() -> None:
         nonlocal count
@@ -231,10 +231,10 @@ def listen(
                 print(f"{count} groups, {time.monotonic() - begun:.0f} s", flush=True)
     if batch:
         flush()
-    numbers, kinds, strengths, sources = (list(column) for column in zip(*rows, strict=True))
+    places, kinds, strengths, sources = (list(column) for column in zip(*rows, strict=True))
     clean = torch.tensor([kind in ("clean", "again") for kind in kinds], device=device)
-    places = torch.tensor(numbers, device=device)
-    return Heard(torch.cat(pitches), torch.cat(rises), places, clean, kinds, strengths, sources)
+    owners = torch.tensor(places, device=device)
+    return Heard(torch.cat(pitches), torch.cat(rises), owners, clean, kinds, strengths, sources)
 
 
 # 2. Training.

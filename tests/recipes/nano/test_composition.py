@@ -11,8 +11,6 @@ from perform import make_group
 from pieces import Written, read_pieces, write_pieces
 from tones import DRUMS, HIGHEST, LONG, LOWEST, RATE, Bank
 
-MAY_REPEAT = ("rhythm-permuted", "chained")  # of an even rhythm, or of a simple tune, they may give the same notes
-
 
 @pytest.fixture(scope="module")
 def pieces():
@@ -48,13 +46,14 @@ def test_pieces_are_read_as_they_were_written(pieces, tmp_path):
 
 def test_every_corruption_changes_notes_and_leaves_them_playable(pieces, bank):
     _, _, versions = make_group(pieces, 1, bank, 3, {**SEEN, **UNSEEN}, (0.3, 1.0))
-    clean = versions[0].rows
+    clean, unchanged = versions[0].rows, set()
     for version in versions[2:]:
         assert len(version.rows) > len(clean) / 4
         assert np.isfinite(version.rows).all()
         assert version.rows[:, 0].min() >= 0 and version.rows[:, 0].max() < len(bank.sounds)
-        changed = version.rows.shape != clean.shape or not np.array_equal(version.rows, clean)
-        assert changed or version.kind in MAY_REPEAT, version.kind
+        if version.rows.shape == clean.shape and np.array_equal(version.rows, clean):
+            unchanged.add(version.kind)
+    assert unchanged <= {"rhythm-permuted", "chained"}  # where one chord comes again and again
 
 
 def test_notes_survive_the_language_of_events(pieces):
