@@ -118,7 +118,7 @@ def test_scores_and_picks_use_the_calibration_of_their_model(study, checkpoint, 
     for before, after, row in zip(raw, scored, rows, strict=False):
         assert after["musicality"] == pytest.approx(before["musicality"] + offsets[row["generator"]])
         assert after["alignment"] == before["alignment"] and len(after["calibration"]) == 8
-    assert scored[-1]["musicality"] == raw[-1]["musicality"] and "not stated" in scored[-1]["notes"][-1]
+    assert scored[-1]["musicality"] == raw[-1]["musicality"] and "generator is unknown" in scored[-1]["notes"][-1]
 
     picked = json.loads(run("pick", *given))
     assert "calibrated" in picked["model"]

@@ -99,8 +99,6 @@ def score(
         for path in map(to_path, audio or [])
         for take in (takes_in(path, prompt) if path.is_dir() else [Take(prompt, path)])
     ]
-    if given and all(take.prompt == Prompt() for take in given):
-        note("alignment is to an empty prompt: say what was asked for with --text, --lyrics, --reference or prompt.txt")
     named = [(str(take.audio), take) for take in given]
     count = len(named) + (_count_takes(manifest) if manifest else 0)
     if not count:
@@ -163,6 +161,8 @@ def score(
         print_tables([scores_table(kept, shown_by)])
     if broken:
         raise InputError(f"{broken} of {count} takes could not be scored; the reasons are listed with the scores")
+    if given and all(take.prompt == Prompt() for take in given):
+        note("alignment is to an empty prompt: say what was asked for with --text, --lyrics, --reference or prompt.txt")
 
 
 def _count_takes(manifest: Path) -> int:

@@ -296,10 +296,10 @@ def test_a_pair_whose_recordings_are_lost_can_be_skipped_and_comes_back(arena, a
     for path in (*kept, *(tmp_path / "sounds" / "played").iterdir()):
         path.unlink()
     page.locator("#read").click()
-    expect(page.locator("#banners")).to_contain_text("can't be played")
+    expect(page.locator("#banners")).to_contain_text("cannot be played")
     page.get_by_role("button", name="Skip this pair").click()
     expect(page.get_by_role("heading", name="Nothing is left for you to do")).to_be_visible()
-    expect(page.locator("#banners")).not_to_contain_text("can't be played")
+    expect(page.locator("#banners")).not_to_contain_text("cannot be played")
     for path, content in kept.items():
         path.write_bytes(content)
     list(sounds.check(arena.database, arena.project, thoroughly=True))
