@@ -512,3 +512,7 @@ def test_an_mp3_whose_length_is_only_guessed_claims_nothing(tmp_path, tag):
     uncounted = content[:counted] + b"Nope" + content[counted + 4 :]
     path.write_bytes(tag + uncounted[: len(content) // 3])
     assert load(path, 24_000).stated is None
+
+
+def test_no_samples_are_silent():
+    assert audio.is_silent(np.zeros(0, np.float32))

@@ -200,10 +200,12 @@ def load_peaks(path: Path, frames: int) -> tuple[NDArray[np.float32], float]:
 
 
 def is_silent(samples: NDArray[np.float32]) -> bool:
-    """Whether samples are digital silence throughout, or a constant, which cannot be heard either.
+    """Whether nothing can be heard: no samples, digital silence throughout, or a constant.
 
-    Music is known by its first second or two.
+    Samples are looked at part by part: of music the first part is enough.
     """
+    if not samples.size:
+        return True
     offset = float(samples[samples.size // 2])
     is_constant = abs(offset) >= SILENCE
     if is_constant and samples.size > 4 * _RINGING:

@@ -13,6 +13,7 @@ from cmi.stats import Interval
 WIDTH, HEIGHT = 620, 400
 LEFT, BOTTOM = 58, 48  # for the numbers of the axes
 MARGIN = 0.06  # of the range, around the dots
+LEAST_MARGIN = 1e-6  # of the largest score: scores of any size have a range that numbers can tell apart
 TICKS = 5
 
 
@@ -104,7 +105,7 @@ def _colour(place: int) -> str:
 
 def _range(values: Sequence[float]) -> Interval:
     low, high = min(values), max(values)
-    margin = MARGIN * (high - low) or 1.0
+    margin = max(MARGIN * (high - low), LEAST_MARGIN * max(abs(low), abs(high))) or 1.0
     return Interval(low - margin, high + margin)
 
 
