@@ -1,5 +1,6 @@
 """`cmi report`: one page for a generator, or for several."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -50,6 +51,7 @@ def report(
 
         cmi report takes/ --against other-takes/ --reference music/ --out comparison.html --embed-audio
     """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one core inspects a take; numpy reads it when it is loaded
     with require_extra("a report", "reward"):
         from cmi._util.workers import process_pool
         from cmi.generator_report import inspect  # noqa: F401  # without torch: the pool starts before it is imported
