@@ -90,7 +90,7 @@ def score(
         from cmi.reward.scoring.on_ray import open_scorer
         from cmi.reward.scoring.page import draw_takes, open_takes, score_page
         from cmi.reward.scoring.score_log import score_records, scores_table
-        from cmi.reward.scoring.scorers import is_reward_model, make_scorer
+        from cmi.reward.scoring.scorers import is_reward_model
         from cmi.take import Prompt, Take, read_generated_takes, read_takes, takes_in
 
     prompt = Prompt(text, lyrics, reference)
@@ -145,7 +145,7 @@ def score(
         shown_by = offsets.name if offsets else scorer.name
         explanations = []
         if scorer.reward_model is not None and (explain or html):
-            explainer = make_scorer(scorer.reward_model, EXPLAINED_WINDOW, all_words, cache_gb)
+            explainer = scorer.with_window(EXPLAINED_WINDOW)
             every = list(takes())
             chosen = every if explain else [every[i] for i in open_takes(kept)]
             explanations = explain_takes(chosen, explainer, bar.stepper("takes explained", len(chosen)))

@@ -35,7 +35,7 @@ from cmi.reward.model.encoders.nano import TAGS, Nano
 from cmi.reward.pick.candidates import Group, read_folder, read_manifest
 from cmi.reward.scoring.explain import WINDOW
 from cmi.reward.scoring.score_log import score_takes
-from cmi.reward.scoring.scorers import NamedScorer, ScoredTake, TakeSection, make_scorer
+from cmi.reward.scoring.scorers import NamedScorer, ScoredTake, TakeSection
 from cmi.reward.scoring.tags import TagScorer, load_tags, read_bank
 from cmi.take import Prompt, Score, Take
 
@@ -227,7 +227,7 @@ def hear_sections(
     if scorer.reward_model is None:
         return [() for _ in takes]
     found = []
-    for judged in make_scorer(scorer.reward_model, WINDOW).judge(takes):
+    for judged in scorer.with_window(WINDOW).judge(takes):
         found.append(judged.sections if isinstance(judged, ScoredTake) else ())
         on_heard()
     return found

@@ -243,6 +243,30 @@ def test_each_text_and_each_recording_is_encoded_once(tiny, heard, monkeypatch):
     assert sum(heard) == 8  # seven recordings, one of them of two chunks
 
 
+def test_a_prompt_is_fused_once_for_scorers_with_two_windows(tiny, monkeypatch):
+    fused = []
+    fuse = tiny.head.fuse
+    monkeypatch.setattr(tiny.head, "fuse", lambda prompt, mask=None: fused.append(len(prompt)) or fuse(prompt, mask))
+    takes = [Take(Prompt(f"prompt {i}"), SOUNDS[-1]) for i in range(20)]
+    whole = RewardScorer(tiny)
+    sections = whole.with_window("mean10")
+    scores, parts = whole.score(takes), list(sections.judge(takes))
+    assert sum(fused) == len(takes)
+    assert scores == RewardScorer(tiny).score(takes)
+    assert parts == list(RewardScorer(tiny, "mean10").judge(takes))
+    assert [len(scored.sections) for scored in parts] == [4] * len(takes)
+
+
+def test_fused_prompts_are_forgotten_before_they_fill_the_memory(tiny, monkeypatch):
+    prompts = [Prompt(f"prompt {i}") for i in range(9)]
+    size = RewardScorer(tiny).fuse_prompt(prompts[0]).nbytes
+    monkeypatch.setattr("cmi.reward.engine.tokens.KEPT_BYTES", 3 * size)
+    scorer = RewardScorer(tiny)
+    fused = [scorer.fuse_prompt(prompt) for prompt in prompts + prompts]
+    assert all(torch.equal(first, again) for first, again in zip(fused[:9], fused[9:], strict=True))
+    assert len(scorer._reader._prompts._known) == 3
+
+
 def test_what_can_not_be_heard_is_bad_input(tiny, tmp_path):
     scorer = RewardScorer(tiny)
     with pytest.raises(InputError, match="nowhere"):

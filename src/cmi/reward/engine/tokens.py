@@ -22,7 +22,7 @@ from cmi.reward.model.head import PromptTokens, RewardHead, mask_of
 from cmi.reward.model.tokenizer import Tokenize
 from cmi.take import Prompt
 
-TEXTS, PROMPTS = 256, 16  # numbers of the latest ones that are kept
+KEPT_BYTES = 64 * 10**6  # of the latest texts, and of the latest fused prompts
 MOST_CHARACTERS = 200_000  # of a text
 STEP = 32  # on a GPU, lengths of texts, prompts and takes are padded to a multiple of so many tokens
 SECONDS = 10  # on a GPU, lengths of chunks are padded to a multiple of so many seconds
@@ -107,8 +107,8 @@ class PromptReader:
         self.head = head
         self.batching = batching
         self.all_words = all_words
-        self._texts: _RecentTensors[Ids] = _RecentTensors(TEXTS)
-        self._prompts: _RecentTensors[PromptIds] = _RecentTensors(PROMPTS)
+        self._texts: _RecentTensors[Ids] = _RecentTensors(KEPT_BYTES)
+        self._prompts: _RecentTensors[PromptIds] = _RecentTensors(KEPT_BYTES)
 
     def ids(self, prompt: Prompt, reference: Job | None) -> tuple[PromptIds, tuple[str, ...]]:
         """Return a prompt's token ids, and notes on texts that are too long."""
@@ -171,10 +171,10 @@ class PromptReader:
 
 
 class _RecentTensors(Generic[Key]):
-    """The tensors that were used last, by key."""
+    """The tensors that were used last, by key, up to so many bytes."""
 
-    def __init__(self, size: int) -> None:
-        self.size = size
+    def __init__(self, most_bytes: int) -> None:
+        self._room = most_bytes
         self._known: OrderedDict[Key, Tensor] = OrderedDict()
 
     def get_many(self, keys: Iterable[Key], compute: Callable[[list[Key]], list[Tensor]]) -> dict[Key, Tensor]:
@@ -183,9 +183,10 @@ class _RecentTensors(Generic[Key]):
         new = [key for key in wanted if key not in self._known]
         computed = dict(zip(new, compute(new), strict=True)) if new else {}
         found = {key: computed[key] if key in computed else self._known[key] for key in wanted}
-        for key, tensor in found.items():
-            self._known[key] = tensor
+        self._known |= computed
+        self._room -= sum(tensor.nbytes for tensor in computed.values())
+        for key in wanted:
             self._known.move_to_end(key)
-        while len(self._known) > self.size:
-            self._known.popitem(last=False)
+        while self._room < 0:
+            self._room += self._known.popitem(last=False)[1].nbytes
         return found

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
+from copy import copy
 from dataclasses import replace
 from itertools import tee
 from pathlib import Path
@@ -96,6 +97,12 @@ class RewardScorer:
         self._memory = TokenMemory(MEMORY_BYTES)
         self._memory_loader = replace(self._loader, memory=self._memory)
         self._reader = PromptReader(model.tokenize, encoder, model.head, self.batching, all_words)
+
+    def with_window(self, window: str) -> "RewardScorer":
+        """Return a scorer of the same model with another window; a prompt that either has fused is fused for both."""
+        other = copy(self)
+        other.window = find_window(window)
+        return other
 
     def score(self, takes: Sequence[Take]) -> list[Score]:
         """Return the scores in the order of the takes; raise InputError for the first take that cannot be scored."""

@@ -116,6 +116,15 @@ class NamedScorer:
     def settings(self) -> dict[str, str]:
         return {"model": self.name, **self._settings}
 
+    def with_window(self, window: str) -> "NamedScorer":
+        """Return a scorer of the same reward model with another window; prompts are fused once for both."""
+        from cmi.reward.scoring.scorer import RewardScorer
+
+        assert isinstance(self.scorer, RewardScorer)
+        other = self.scorer.with_window(window)
+        settings = {**self._settings, "window": window}
+        return NamedScorer(self.name, other, other, self.axes, settings, self.reward_model, self.at_once)
+
     def score(self, takes: Sequence[Take]) -> list[Score]:
         scores: Any = self.scorer.score(takes)
         if not isinstance(scores, Iterable):
