@@ -4,10 +4,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from composition import Composition
 from corruptions import SEEN, UNSEEN
 from torch import Tensor
 from torch.nn import functional
+
+from cmi.reward.model.encoders.composition import Composition
 
 LEVELS = 50.0  # of 255 in a unit of what is heard
 PITCHES, RISES = 84, 48

@@ -150,7 +150,7 @@ def hear(encoder: Nano, clips: Iterable[Sound]) -> HeardClips:
     for clip in clips:
         if len(clip) > SECONDS / 2 * RATE and np.abs(clip).max() > SILENT:
             heard.clear()
-            musicality.append(encoder.features(torch.from_numpy(clip)[None]).craft[0])
+            musicality.append(encoder.features(torch.from_numpy(clip)[None]).musicality[0])
             mean = torch.cat([summary(part) for part in heard]).mean(dim=0, keepdim=True)
             numbers.append(((mean - craft.mean) * craft.scale).clamp(-FARTHEST, FARTHEST))
     hook.remove()

@@ -8,7 +8,7 @@ from tests.serve.conftest import encoded, sound
 
 from cmi.reward.model.validation import validated_on
 
-NANO = "nano@e292aa855085"
+NANO = "nano@1aab600e5412"
 
 
 def test_a_take_has_both_axes_and_their_mean(client):

@@ -1,14 +1,19 @@
 """The recipe of nano's `Composition` on made-up pieces and tones: notes stay playable, a network is trained."""
 
+import sys
+
 import events
 import numpy as np
 import pytest
+import ship_composition
 import torch
 import train_composition as recipe
 from corruptions import SEEN, UNSEEN
 from heard import measure, scores
 from perform import make_group
 from pieces import Written, read_pieces, write_pieces
+from safetensors.torch import load_file, save_file
+from song_versions import KINDS, Songs, measure_songs, versions
 from tones import DRUMS, HIGHEST, LONG, LOWEST, RATE, Bank
 
 
@@ -64,11 +69,45 @@ def test_notes_survive_the_language_of_events(pieces):
     assert sorted(map(tuple, back[:, [0, 2, 4]])) == sorted(map(tuple, piece.notes[:, [0, 2, 4]]))
 
 
-def test_a_variant_is_trained_and_measured(pieces, bank):
+def songs_of(heard):
+    """The first and the third excerpt are of one song each, the second is the first with a flaw."""
+    return Songs(heard, torch.tensor([0, 0, 1]), torch.tensor([1, 1, 2]), torch.tensor([False, True, False]))
+
+
+def test_a_variant_is_trained_measured_and_put_into_a_checkpoint(pieces, bank, tmp_path, monkeypatch):
     groups = [make_group(pieces, i, bank, i, SEEN, (), 2) for i in range(2)]
     heard = recipe.listen(iter(groups), bank, [], 0.0)
     assert heard.pitches.shape == (8, 600, 84)
-    songs = torch.rand(2, 600, 132)
-    settings = recipe.Settings(steps=2, groups=3, songs=1, frames=(40,))
+    songs = songs_of(torch.rand(3, 600, 132).half())
+    settings = recipe.Settings(steps=2, groups=3, songs=1, frames=(40,), even=0.1)
     network = recipe.fit(heard, songs, settings, torch.device("cpu"))
     assert set(measure(scores(network, heard), heard)["all"]) >= {"seen", "harmless"}
+    assert set(measure_songs(network.judge, songs, 40)["cells"]) == set(KINDS)
+
+    torch.save({"all": network.state_dict()}, tmp_path / "variants.pt")
+    save_file({"other": torch.ones(1)}, tmp_path / "model.safetensors")
+    monkeypatch.setattr(
+        sys, "argv", ["ship_composition.py", str(tmp_path / "variants.pt"), "all", *[str(tmp_path)] * 2]
+    )
+    ship_composition.main()
+    shipped = load_file(tmp_path / "model.safetensors")
+    assert "other" in shipped
+    network.load_state_dict({name.removeprefix("composition."): x for name, x in shipped.items() if name != "other"})
+
+
+@pytest.mark.parametrize("kind", [None, *KINDS])
+def test_a_version_of_a_song_changes_what_its_kind_says(kind):
+    torch.manual_seed(0)
+    heard = torch.rand(2, 600, 132)
+    own, other = torch.tensor([0] * 8), torch.tensor([1] * 8)
+    made = versions(heard, own, other, torch.full((8,), -1 if kind is None else KINDS.index(kind)), 400)
+    assert made.shape == (8, 400, 132)
+    rises = made[:, :, 84:]
+    known = {tuple(row) for row in heard[0, :, 84:].tolist()}
+    strange = torch.tensor([[tuple(moment) not in known for moment in clip] for clip in rises.tolist()])
+    assert strange.any(dim=1).all() == (kind in ("both", "continued"))  # only these bring in another song
+    steps = torch.cdist(rises[0], heard[0, :, 84:]).argmin(dim=1).diff()
+    in_order = bool((steps >= 0).all())
+    assert in_order == (kind not in ("moved", "looped", "uneven", "both", "continued"))
+    silent = (made[:, :, :84] == 0).float().mean()
+    assert silent < 0.1  # transposed past the edge

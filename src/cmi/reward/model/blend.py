@@ -9,14 +9,15 @@
                                     reference: cosines of musicnn's mean features, and of melodies
                                                (`cmi.reward.model.encoders.melody`), of the take and of the reference
                   each in deviations from its mean over a bank, too
-    musicality = `craft`, which is told from the sound alone (`cmi.reward.model.encoders.craft`)
+    musicality = how well it is recorded (`cmi.reward.model.encoders.craft`), less what it is composed worse than usual
+                 (`cmi.reward.model.encoders.composition`); both are told from the sound alone
 
 A trained head has a bias for each text, which a bank takes away: one pass over it for each distinct prompt, kept with
 the prompt. The bank's clips and tracks are free music, named in `recipes/nano`.
 
 Beside a sound's tokens stand EXTRA + 1 numbers, the same in all of a chunk: the log-odds of musicnn's tags, the mean of
-its features, its melody and its craft; beside a text's, the ids of its word pieces. A fused prompt's tokens have EXTRA,
-what it asks of each, and three more: what is added, and the mean and deviation of the head's own score.
+its features, its melody and its musicality; beside a text's, the ids of its word pieces. A fused prompt's tokens have
+EXTRA, what it asks of each, and three more: what is added, and the mean and deviation of the head's own score.
 """
 
 import torch
@@ -36,7 +37,7 @@ POWER = 3  # of cosines, as in `cmi.reward.scoring.tags`
 WEIGHT = 6.0  # of what is untrained: the most that costs nothing on the studio's own music (`recipes/nano/takes.py`)
 SCALE = 0.2  # so that differences are log-odds (`docs/explanation/nano-2-log.md`)
 EMPTY = 2  # tokens of a text without words
-LEAST = -5.9  # halfway between the worst of 36 songs and the best of 140 sounds that are no music
+LEAST = -6.9  # between the worst of 36 songs and the best of 140 sounds that are no music, by craft; 1 for composition
 
 
 class BlendedHead(RewardHead):

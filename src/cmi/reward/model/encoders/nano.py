@@ -4,6 +4,7 @@
                                         -> the ear (`Ear`)             -> its word for 0.96 s        -> 96 numbers
                                                                        -> its answers about all      -> 64 numbers
                                         -> musicnn's 100 tags          -> MiniLM's vectors of the tags' names, mixed
+                                        -> `Craft` and `Composition`   -> musicality, one number
     text -> MiniLM -> a token for each word piece; the first is the mean of all
 
 So a chunk gives one token for every 0.96 s, and one more that says in MiniLM's own space what is heard: a bridge from
@@ -27,6 +28,7 @@ from cmi._util.hub import quiet_transformers
 from cmi._util.pretrained import SAFE
 from cmi._util.weights import Shapes, in_own_memory
 from cmi.reward.model.encoders import FrozenEncoder, musicnn
+from cmi.reward.model.encoders.composition import Composition
 from cmi.reward.model.encoders.craft import PART, Craft, Heard
 from cmi.reward.model.encoders.ear import ANSWERS, HOP, WORD, Ear, log_mel
 from cmi.reward.model.encoders.ear import FRAME as EAR_FRAME
@@ -39,6 +41,7 @@ from cmi.reward.model.tokenizer import Tokenize
 RATE = 32_000
 CHUNK = 30 * RATE
 SHORTEST = RATE // 2  # samples: half a second
+CLEAN, ABOVE = 2.0, 0.25  # craft of a clean recording, and the share that counts of what is above it
 TOKEN = 30_720  # samples: 60 frames of musicnn's, 6 of the ear's
 MUSICNN_FRAMES = TOKEN // 2 // musicnn.HOP
 LEVEL = 0.1  # RMS that every chunk is brought to, so that gain changes nothing
@@ -88,7 +91,7 @@ class Features(NamedTuple):
     answered: Tensor  # (B, 113), the ear's answers
     tags: Tensor  # (B, 100), log-odds
     melody: Tensor  # (B, 276), what its tune is like; (B, 0) where that is not asked
-    craft: Tensor  # (B, 1), how well it is made; (B, 0) likewise
+    musicality: Tensor  # (B, 1), how well it is recorded and composed; (B, 0) likewise
 
 
 class Nano(FrozenEncoder):
@@ -104,10 +107,11 @@ class Nano(FrozenEncoder):
     exact = True  # in fp32 on every device: it is small
 
     def __init__(self, tagged: bool = False) -> None:
-        """If `tagged`, tags, mean features, melody and craft stand beside a chunk's tokens; ids beside a text's."""
+        """If `tagged`, tags, mean features, melody and musicality stand beside a chunk's tokens; a text's have ids."""
         super().__init__()
         self.tagged = tagged
         self.craft = Craft() if tagged else None
+        self.composition = Composition() if tagged else None
         self.ear = Ear()
         self.music = Reduction(4 * musicnn.DIM, MUSIC)
         self.heard = Reduction(WORD, HEARD)
@@ -142,7 +146,7 @@ class Nano(FrozenEncoder):
             return rows
         there = mask_of(None if lengths is None else -(-lengths // TOKEN), features.music.shape[1])
         mean = masked_mean(self.music(features.music), there)
-        beside = torch.cat([features.tags, mean, features.melody, features.craft], dim=1)[:, None]
+        beside = torch.cat([features.tags, mean, features.melody, features.musicality], dim=1)[:, None]
         return torch.cat([rows, beside.expand(-1, rows.shape[1], -1)], dim=2)
 
     def tokens(self, features: Features) -> Tensor:
@@ -166,19 +170,30 @@ class Nano(FrozenEncoder):
         music = [part for net in frames for part in windows(net, MUSICNN_FRAMES, count, frame_counts)[:2]]
         words = self.ear.words(ear, count, ear_counts)
         answered = self.ear.answers(words, None if lengths is None else -(-lengths // TOKEN))
-        crafts, melodies = [], []
+        musicality, melodies = [], []
         for clip in range(len(level) if self.tagged else 0):  # one by one: each at its own length
             length = samples.shape[1] if lengths is None else int(lengths[clip])
             ends = ((length + 1) // 2 // musicnn.HOP + 1,) * 3 + (-(-length // HOP), -(-length // TOKEN), length)
             heard = [x[clip, :end] for x, end in zip((*frames, mel, ear_mel, words, level), ends, strict=True)]
-            crafts.append(self._craft(heard, length / RATE))
-            melodies.append(melody(low[clip, : (length + 1) // 2]))
+            own = low[clip, : (length + 1) // 2]
+            musicality.append(self._musicality(heard, length / RATE, own))
+            melodies.append(melody(own))
         none = level.new_zeros(len(level), 0)
-        beside = (torch.stack(melodies), torch.stack(crafts)) if self.tagged else (none, none)
+        beside = (torch.stack(melodies), torch.stack(musicality)) if self.tagged else (none, none)
         return Features(torch.cat(music, dim=-1), words, answered, torch.cat(tags, dim=-1), *beside)
 
+    def _musicality(self, heard: list[Tensor], seconds: float, low: Tensor) -> Tensor:
+        """Of one clip, from what is heard of it and its sound at 16 kHz (n,): craft less what is composed badly, (1,).
+
+        Recordings with a craft above CLEAN are all good, so that differences between them count little.
+        """
+        assert self.composition is not None
+        craft = self._craft(heard, seconds)
+        taken: Tensor = self.composition(low[None])
+        return craft.clamp(max=CLEAN) + ABOVE * functional.relu(craft - CLEAN) - taken
+
     def _craft(self, heard: list[Tensor], seconds: float) -> Tensor:
-        """Of one clip, the mean of its parts: musicnn's frames of both nets, both log-mels, words and sound -> (1,)."""
+        """The mean over a clip's parts: musicnn's frames of both nets, both log-mels, words and sound -> (1,)."""
         assert self.craft is not None
         found = []
         for part in zip(*(torch.tensor_split(x, max(1, round(seconds / PART))) for x in heard), strict=True):
@@ -211,7 +226,7 @@ class Nano(FrozenEncoder):
         return cls(tagged="bank_tags" in shapes)  # as only the checkpoint of a `BlendedHead` has
 
     def plain(self) -> Self:
-        self.tagged, self.craft = False, None
+        self.tagged, self.craft, self.composition = False, None, None
         return self
 
     def load_tokenizer(self, folder: Path | None) -> Tokenize:

@@ -1,7 +1,9 @@
 """`Composition` hears which notes sound when, and level does not matter."""
 
 import torch
-from composition import LAGS, LOWEST, RATE, SEMITONES, Composition, hear, recurrence
+
+from cmi.reward.model.encoders import composition
+from cmi.reward.model.encoders.composition import FARTHEST, LAGS, LOWEST, RATE, SEMITONES, Composition, hear, recurrence
 
 
 def tune(*pitches: int, seconds: float = 0.4) -> torch.Tensor:
@@ -34,4 +36,13 @@ def test_what_comes_again_is_found_at_its_lag():
 def test_level_does_not_matter():
     torch.manual_seed(0)
     network, sound = Composition().eval(), tune(60, 64, 67, 72, 67, 64)[None]
-    assert torch.allclose(network(sound), network(3 * sound), atol=1e-4)
+    assert torch.allclose(network.judge(*hear(sound)), network.judge(*hear(3 * sound)), atol=1e-4)
+
+
+@torch.inference_mode()
+def test_only_what_is_below_usual_is_taken_off_and_not_without_bounds(monkeypatch):
+    network, sound = Composition().eval(), tune(60, 64, 67, 72)[None]
+    told = float(network.judge(*hear(sound)))
+    for usual, taken in ((told - 1, 0.0), (told + 0.4, 0.4), (told + 9, FARTHEST)):
+        monkeypatch.setattr(composition, "USUAL", usual)
+        assert abs(float(network(sound)) - taken) < 1e-4
