@@ -314,6 +314,7 @@ def test_generators_without_a_common_prompt_are_said_to_have_none():
     found = json.loads(done.stdout)
     assert found["paired"] == []
     assert any("have no prompt in common" in note for note in found["notes"])
+    assert "cannot be compared: they have no prompt in common" in Path("apart.html").read_text()
 
 
 def test_generators_that_a_manifest_names_are_compared(tmp_path: Path):

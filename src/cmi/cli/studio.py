@@ -158,4 +158,5 @@ def generate(
 
     with progress() as bar:
         manifest = generate_set(folder, prompts, candidates, seed, workers, bar.counter("takes generated"))
-    print(f"{manifest}: {prompts * candidates} takes for {prompts} prompts")
+    takes = prompts * candidates
+    print(f"{manifest}: {takes} take{'s' * (takes > 1)} for {prompts} prompt{'s' * (prompts > 1)}")

@@ -10,7 +10,13 @@ from cmi.report.numbers import MISSING, interval, percent, signed
 
 def answers_of(report: ReportOfGenerators) -> list[str]:
     """The comparison of the best generator with each other one on the same prompts, then a sentence for each."""
-    return [*map(_comparison, report.paired), *map(_about, report.generators)]
+    compared = {paired.second for paired in report.paired}
+    apart = [
+        f"{report.generators[0].name} and {other.name} cannot be compared: they have no prompt in common."
+        for other in report.generators[1:]
+        if other.name not in compared
+    ]
+    return [*map(_comparison, report.paired), *apart, *map(_about, report.generators)]
 
 
 def _comparison(paired: PairedGenerators) -> str:
