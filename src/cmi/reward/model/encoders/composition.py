@@ -44,7 +44,7 @@ class Composition(nn.Module):
         self.norms = nn.ModuleList([nn.GroupNorm(4, width) for width in CHANNELS])
         self.join = nn.Linear(2 * third + 2 * POOLED * BANDS + LAGS, WIDTH)
         self.near = nn.Conv1d(WIDTH, WIDTH, 9, padding=4, groups=WIDTH)
-        self.layers = nn.ModuleList([Layer() for _ in range(LAYERS)])
+        self.layers = nn.ModuleList([AttentionLayer() for _ in range(LAYERS)])
         self.say = nn.Sequential(nn.LayerNorm(2 * WIDTH), nn.Linear(2 * WIDTH, 64), nn.GELU(), nn.Linear(64, 1))
         self.dropped = nn.Dropout(dropout)
 
@@ -68,7 +68,7 @@ class Composition(nn.Module):
         return MOST * torch.tanh(told / MOST)
 
 
-class Layer(nn.Module):
+class AttentionLayer(nn.Module):
     """Attention of all moments to all, and a layer for each."""
 
     def __init__(self) -> None:
