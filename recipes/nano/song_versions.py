@@ -28,7 +28,6 @@ class Songs(NamedTuple):
     """Excerpts of songs as they are heard: some are recordings with flaws of the same moments."""
 
     heard: Tensor  # (n, T, 132), pitches and rises
-    song: Tensor  # (n,)
     twin: Tensor  # (n,), the same excerpt with a flaw of the recording; itself if there is none
     flawed: Tensor  # (n,), whether it is one
 

@@ -106,12 +106,11 @@ def read_songs(path: Path, device: torch.device) -> tuple[Songs, Songs]:
     heard = np.empty((*packed.shape[:2], 2 * packed.shape[2]), np.uint8)
     heard[:, :, ::2], heard[:, :, 1::2] = packed % 16, packed // 16
     tested = np.array([int(name[-6:], 16) % TESTS == 0 for name in names])
-    return _chosen(heard, names, flawed, ~tested, device), _chosen(heard, names, flawed, tested, device)
+    return _chosen(heard, flawed, ~tested, device), _chosen(heard, flawed, tested, device)
 
 
 def _chosen(
     heard: NDArray[np.uint8],
-    names: NDArray[np.str_],
     flawed: NDArray[np.bool_],
     chosen: NDArray[np.bool_],
     device: torch.device,
@@ -119,9 +118,8 @@ def _chosen(
     own = torch.from_numpy(flawed[chosen]).to(device)
     rows = torch.arange(len(own), device=device)
     follows = torch.cat([own[1:], own[:1] & False])
-    song = torch.from_numpy(np.unique(names[chosen], return_inverse=True)[1]).to(device)
     sound = (torch.from_numpy(heard[chosen]).to(device) * STEP).half()
-    return Songs(sound, song, torch.where(follows, rows + 1, rows), own)
+    return Songs(sound, torch.where(follows, rows + 1, rows), own)
 
 
 if __name__ == "__main__":

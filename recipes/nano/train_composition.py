@@ -58,8 +58,6 @@ class Settings(NamedTuple):
 VARIANTS = {
     "all": Settings(),
     "even": Settings(even=0.05),
-    "mostly songs": Settings(songs=21),
-    "few songs": Settings(songs=7),
     "more dropout": Settings(dropout=0.25, inner=0.25),
     "no songs": Settings(songs=0),
     "no machine": Settings(made=False),
